@@ -351,6 +351,7 @@ fn add_lineage(shown: &mut Value, lineage: &Lineage) {
     shown["version"] = json!(lineage.version);
     shown["replay_of"] = json!(lineage.replay_of);
     shown["replayed_by"] = json!(lineage.replayed_by);
+    shown["event_edited"] = json!(lineage.event_edited);
 }
 
 /// A run of a list without what may be large: its event, its context, and what its steps gave.

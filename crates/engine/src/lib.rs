@@ -60,7 +60,7 @@ pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use run::actions::ActionRun;
-pub use run::replays::{NewReplay, ReplayChange, ReplayView};
+pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
 pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
 pub use tenants::apps::{AppFilter, NewApp};

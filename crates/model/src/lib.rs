@@ -34,6 +34,7 @@ pub mod registry;
 pub mod replay;
 pub mod retention;
 pub mod run;
+pub mod run_filter;
 pub mod run_stats;
 pub mod schedule;
 pub mod search;

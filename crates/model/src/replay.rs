@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::ids::{ErrorGroupId, OrgId, ReplayId, RunId};
+use crate::run_filter::RunFilter;
 
 /// Runs that a selection may name.
 pub const RUNS_NAMED_MAX: usize = 1_000;
@@ -15,7 +16,7 @@ pub struct Replay {
     pub id: ReplayId,
     /// The organization.
     pub org_id: OrgId,
-    /// The workflow or source whose runs they are, as text.
+    /// The workflow or source whose runs they are, as text; empty: of any.
     pub owner: String,
     /// Which runs, and from where.
     pub selection: ReplaySelection,
@@ -58,8 +59,38 @@ pub struct ReplaySelection {
     /// Accepted before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
+    /// In place of these: live runs that ended and fit this, replays among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<RunFilter>,
     /// Where each replay begins.
     pub begin: ReplayBegin,
+    /// Which version runs.
+    pub version: ReplayVersion,
+}
+
+/// Which version of a workflow a replay runs. A source has only the live one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayVersion {
+    /// The live one.
+    #[default]
+    Live,
+    /// The one that the run had that is replayed.
+    Original,
+    /// The draft, as a test; of a single run only.
+    Draft,
+}
+
+impl ReplayVersion {
+    /// Reads a name of the API.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "live" => Some(Self::Live),
+            "original" => Some(Self::Original),
+            "draft" => Some(Self::Draft),
+            _ => None,
+        }
+    }
 }
 
 /// Where a replay begins.

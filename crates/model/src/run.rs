@@ -104,7 +104,23 @@ pub struct NewRun {
     /// What it begins behind, JSON text of [`RunResult`]: a replay from a step has the results of the steps before.
     pub result: Option<String>,
     /// The run that it replays by itself. Replays of many runs keep theirs ([`crate::replay`]).
-    pub replays: Option<RunId>,
+    pub replays: Option<Original>,
+}
+
+/// The run that a replay repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Original {
+    /// Its id.
+    pub id: RunId,
+    /// Whether the replay has another event than it had.
+    pub event_edited: bool,
+}
+
+impl Original {
+    /// With its own event.
+    pub const fn of(id: RunId) -> Self {
+        Self { id, event_edited: false }
+    }
 }
 
 /// How a run begins.

@@ -5,7 +5,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{LogLine, RunKind};
+use millrace_model::run::{LogLine, Run, RunKind};
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
     Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
@@ -33,6 +33,18 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, f: &RunFilter, whole: bool, pa
     let mut listing = counted_first(async { Ok(number(c, &count, &counted).await?.min(RUNS_COUNTED)) }, many(c, &items, &values, rows::listed_run)).await?;
     newest_first(&mut listing.items, page);
     Ok(listing)
+}
+
+pub(crate) async fn matching_runs(c: &Client, org: &OrgId, f: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
+    let (sql, values) = RunQuery::new(Dialect::Postgres, org, f).oldest_after(after, limit);
+    let values = storable(values);
+    many(c, &sql, &to_sql(&values), rows::run).await
+}
+
+pub(crate) async fn count_runs(c: &Client, org: &OrgId, f: &RunFilter, max: u32) -> StoreResult<u64> {
+    let (sql, values) = RunQuery::new(Dialect::Postgres, org, f).count(i64::from(max));
+    let values = storable(values);
+    Ok(u64::try_from(number(c, &sql, &to_sql(&values)).await?.min(i64::from(max))).unwrap_or(0))
 }
 
 /// When the run was accepted that a cursor names.

@@ -55,7 +55,8 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
             Start::Claimed { lease_until } => Some(lease_until.ms()),
         })
         .collect();
-    let replays: Vec<Option<&str>> = runs.iter().map(|r| r.replays.as_ref().map(|original| original.as_str())).collect();
+    let replays: Vec<Option<&str>> = runs.iter().map(|r| r.replays.as_ref().map(|original| original.id.as_str())).collect();
+    let edited: Vec<bool> = runs.iter().map(|r| r.replays.as_ref().is_some_and(|original| original.event_edited)).collect();
     const INSERT: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
          SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
                 $12::text, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
@@ -66,10 +67,11 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
         return Ok(());
     }
     let sql = format!(
-        "WITH accepted AS ({INSERT}) INSERT INTO replayed_runs (replay_id, original_id, run_id)
-         SELECT r.id, r.original, r.id FROM UNNEST($1::text[], $13::text[]) AS r (id, original) WHERE r.original IS NOT NULL"
+        "WITH accepted AS ({INSERT}) INSERT INTO replayed_runs (replay_id, original_id, run_id, event_edited)
+         SELECT r.id, r.original, r.id, r.edited FROM UNNEST($1::text[], $13::text[], $14::boolean[]) AS r (id, original, edited) WHERE r.original IS NOT NULL"
     );
-    execute(c, &sql, &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node, &replays]).await?;
+    execute(c, &sql, &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node, &replays, &edited])
+        .await?;
     Ok(())
 }
 

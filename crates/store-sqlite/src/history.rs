@@ -4,7 +4,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::RunKind;
+use millrace_model::run::{Run, RunKind};
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
     Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
@@ -30,6 +30,16 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, f: &RunFilter, whole: bool, page
     let (count, values) = query().count(RUNS_COUNTED);
     let total = number(c, &count, to_sql(&values).as_slice())?.min(RUNS_COUNTED);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+pub(crate) fn matching_runs(c: &Connection, org: &OrgId, f: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
+    let (sql, values) = RunQuery::new(Dialect::Sqlite, org, f).oldest_after(after, limit);
+    many(c, &sql, to_sql(&values).as_slice(), rows::run)
+}
+
+pub(crate) fn count_runs(c: &Connection, org: &OrgId, f: &RunFilter, max: u32) -> StoreResult<u64> {
+    let (sql, values) = RunQuery::new(Dialect::Sqlite, org, f).count(i64::from(max));
+    Ok(u64::try_from(number(c, &sql, to_sql(&values).as_slice())?.min(i64::from(max))).unwrap_or(0))
 }
 
 /// When the run was accepted that a cursor names.

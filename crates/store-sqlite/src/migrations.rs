@@ -45,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0036_run_stats.sql"),
     include_str!("../migrations/0037_run_search.sql"),
     include_str!("../migrations/0038_error_states.sql"),
+    include_str!("../migrations/0039_edited_replays.sql"),
 ];
 
 /// The newest schema.

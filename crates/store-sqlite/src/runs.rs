@@ -46,7 +46,8 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
         ],
     )?;
     if let Some(original) = &r.replays {
-        execute(c, "INSERT INTO replayed_runs (replay_id, original_id, run_id) VALUES (?1, ?2, ?1)", params![r.id.as_str(), original.as_str()])?;
+        let sql = "INSERT INTO replayed_runs (replay_id, original_id, run_id, event_edited) VALUES (?1, ?2, ?1, ?3)";
+        execute(c, sql, params![r.id.as_str(), original.id.as_str(), original.event_edited])?;
     }
     Ok(())
 }

@@ -7,40 +7,10 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, Run, RunKind, RunStatus};
+use millrace_model::run_filter::RunFilter;
 use millrace_model::run_stats::EndedRun;
 
 use crate::StoreResult;
-
-/// Which runs of an organization are asked for; what is not given does not narrow them.
-#[derive(Clone, Debug, Default)]
-pub struct RunFilter {
-    /// These; empty: any.
-    pub ids: Vec<RunId>,
-    /// Of this workflow or source, as text.
-    pub owner: Option<String>,
-    /// In one of these states; empty: in any.
-    pub statuses: Vec<RunStatus>,
-    /// Of this kind.
-    pub kind: Option<RunKind>,
-    /// Of this version of a workflow.
-    pub deployment_id: Option<String>,
-    /// Brought by this interface or emitter.
-    pub trigger_id: Option<String>,
-    /// Of the executions that come from one event.
-    pub trace_id: Option<String>,
-    /// Failed with an error of this class.
-    pub error_class: Option<String>,
-    /// Failed with an error of this group.
-    pub error_group: Option<String>,
-    /// Replays of this run.
-    pub replay_of: Option<RunId>,
-    /// Finished, and took at least so many milliseconds from the start of the last attempt.
-    pub min_ms: Option<i64>,
-    /// Accepted at or after.
-    pub from: Option<Timestamp>,
-    /// Accepted before.
-    pub to: Option<Timestamp>,
-}
 
 /// What a run comes from and led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +19,8 @@ pub struct Lineage {
     pub replay_of: Option<RunId>,
     /// The newest replay of it.
     pub replayed_by: Option<RunId>,
+    /// Whether the event of a replay is another than that of the run that it replays.
+    pub event_edited: bool,
     /// The version of its workflow.
     pub version: Option<i64>,
 }
@@ -160,6 +132,10 @@ pub trait History: Send + Sync + 'static {
     async fn lineage(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>>;
     /// Runs that fit, newest first; `total_count` is at most 1000. Not `whole`: light records. Cursor: id. `NoMemory` where the page has no room.
     async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>>;
+    /// Runs that fit, with their events and results, the oldest first: after the one that was accepted at a time and has an id, or from the first.
+    async fn matching_runs(&self, org: &OrgId, filter: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>>;
+    /// How many runs fit, counted up to `max`.
+    async fn count_runs(&self, org: &OrgId, filter: &RunFilter, max: u32) -> StoreResult<u64>;
     /// The newest `limit` runs of a workflow or source from a time on, newest first: as little of each as tells whether it changed.
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>>;
     /// Runs of this kind that ended, of the organization or one owner in it, accepted within a time (from, to). At most `max` of the organization are

@@ -37,7 +37,8 @@ pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, M
 pub use errors::{ErrorGroupFilter, Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
-pub use history::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState};
+pub use history::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunState};
+pub use millrace_model::run_filter::RunFilter;
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};

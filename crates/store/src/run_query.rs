@@ -1,7 +1,7 @@
 //! SQL of the list of runs: the conditions of a [`RunFilter`], and the index that answers each, for both engines.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::OrgId;
+use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::Page;
 use millrace_model::run::RunStatus;
 
@@ -139,6 +139,14 @@ impl RunQuery {
         (format!("SELECT {columns} FROM runs WHERE id IN (SELECT id FROM ({ids}) AS page) {order}"), self.values)
     }
 
+    /// The page of whole runs that follows one, the oldest first; from the first without one.
+    pub fn oldest_after(self, after: Option<&(Timestamp, RunId)>, limit: u32) -> (String, Vec<SqlValue>) {
+        // Nothing is as old as this cursor, and no id is before the empty one.
+        let (at, id) = after.map_or((Timestamp(i64::MIN), String::new()), |(at, id)| (*at, id.to_string()));
+        let page = Page { limit, before: Some(id), ..Page::default() };
+        self.page(&run_columns(true), &page, (None, Some(at)))
+    }
+
     /// How many fit; each part of them is counted up to `max`.
     pub fn count(mut self, max: i64) -> (String, Vec<SqlValue>) {
         let (from, to) = (self.bind(SqlValue::Number(self.from)), self.bind(SqlValue::Number(self.to)));
@@ -156,6 +164,7 @@ pub fn run_columns(whole: bool) -> String {
     format!(
         "id, org_id, owner_id, deployment_id, kind, trigger_id, {event}, context, status, attempt, created_at, started_at, finished_at, {result}, error,
          (SELECT original_id FROM replayed_runs WHERE run_id = runs.id) AS replay_of,
+         (SELECT event_edited FROM replayed_runs WHERE run_id = runs.id) AS event_edited,
          (SELECT max(run_id) FROM replayed_runs WHERE original_id = runs.id) AS replayed_by,
          (SELECT version FROM deployments WHERE deployments.id = runs.deployment_id) AS version"
     )

@@ -237,3 +237,121 @@ async fn r2_24_a_replay_that_is_cancelled_queues_no_more() {
     assert_eq!(later["replayed"], ended["replayed"]);
     assert!(later["replayed"].as_u64().is_some_and(|n| n < RUNS), "{later}");
 }
+
+/// A workflow whose one step says which version of it ran on which event.
+async fn versions(server: &Server) -> (String, Value) {
+    let code =
+        |version: &str| format!("export default defineComponent({{ run({{ steps }}) {{ return ['{version}', steps.trigger.event.body?.n ?? null]; }} }});");
+    let made = server.workflow("versions", json!([{ "type": "http" }]), &[("say", code("first").as_str())]).await;
+    answer(server.raw(Method::POST, &endpoint(&made)).json(&json!({ "n": 1 }))).await;
+    let path = format!("/workflows/{}", id(&made));
+    let runs = server.until("a run", &format!("{path}/runs"), |list| list["data"][0]["status"] == "succeeded").await;
+    server.put(&path, &json!({ "steps": [{ "namespace": "say", "code": code("second") }] })).await.data();
+    server.post(&format!("{path}/deploy"), &json!({})).await.data();
+    server.put(&path, &json!({ "steps": [{ "namespace": "say", "code": code("third") }] })).await.data();
+    (id(&made).to_owned(), runs["data"][0].clone())
+}
+
+#[tokio::test]
+async fn r2_24_a_replay_runs_the_live_version_the_one_that_the_run_had_or_the_draft() {
+    let server = Server::start().await;
+    let (workflow, run) = versions(&server).await;
+    let replay = format!("/runs/{}/replay", id(&run));
+    for (version, said, kind) in
+        [(Value::Null, "second", "live"), (json!("live"), "second", "live"), (json!("original"), "first", "live"), (json!("draft"), "third", "test")]
+    {
+        let again = server.post(&replay, &json!({ "version": version })).await.data();
+        assert_eq!((&again["steps"][0]["exports"]["$return_value"], &again["kind"]), (&json!([said, 1]), &json!(kind)), "{version}");
+        let shown = server.get(&format!("/runs/{}", id(&again))).await.data();
+        assert_eq!((&shown["replay_of"], &shown["event_edited"]), (&run["id"], &json!(false)));
+    }
+    let many = server.post("/replays", &json!({ "runs": [id(&run)], "version": "original" })).await;
+    assert_eq!((many.status, &many.json["data"]["workflow_id"], &many.json["data"]["selection"]["version"]), (202, &Value::Null, &json!("original")));
+    let path = format!("/replays/{}/runs", id(&many.json["data"]));
+    let done = server.until("the replay ends", &path, |list| list["data"][0]["status"] == "succeeded").await;
+    let again = server.get(&format!("/runs/{}", done["data"][0]["run_id"].as_str().expect("an id"))).await.data();
+    assert_eq!((&again["steps"][0]["exports"]["$return_value"][0], &again["deployment_id"]), (&json!("first"), &run["deployment_id"]));
+    for (body, field) in [(json!({ "version": "second" }), "version"), (json!({ "version": 2 }), "version")] {
+        let refused = server.post(&replay, &body).await;
+        assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!(field)), "{}", refused.text);
+    }
+    let refused = server.post("/replays", &json!({ "workflow_id": workflow, "version": "draft" })).await;
+    assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("version")), "{}", refused.text);
+    let source = server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
+    let of_source = server.run_now(&source, json!({})).await;
+    let refused = server.post(&format!("/runs/{}/replay", id(&of_source)), &json!({ "version": "draft" })).await;
+    assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("version")), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn r2_24_an_event_is_edited_for_a_replay_which_says_so() {
+    let server = Server::start().await;
+    let (_, run) = versions(&server).await;
+    let replay = format!("/runs/{}/replay", id(&run));
+    let mut event = run["event"].clone();
+    let same = server.post(&replay, &json!({ "event": event })).await.data();
+    event["body"]["n"] = json!(2);
+    let edited = server.post(&replay, &json!({ "event": event, "version": "original" })).await.data();
+    assert_eq!((&edited["event"], &edited["steps"][0]["exports"]["$return_value"]), (&event, &json!(["first", 2])));
+    let listed = server.get(&format!("/runs?replay_of={}", id(&run))).await.json;
+    let says: Vec<_> = listed["data"].as_array().expect("a list").iter().map(|r| (r["id"].clone(), r["event_edited"].clone())).collect();
+    assert_eq!(says, [(edited["id"].clone(), json!(true)), (same["id"].clone(), json!(false))]);
+    assert_eq!(server.get(&format!("/runs/{}", id(&run))).await.data()["event"], run["event"], "the run itself stays as it was");
+    // What is no object is an event too, as at `test` and `run`; null is none.
+    for (event, shown) in [(json!("text"), json!("text")), (Value::Null, run["event"].clone())] {
+        let again = server.post(&replay, &json!({ "event": event })).await.data();
+        assert_eq!(again["event"], shown);
+    }
+}
+
+#[tokio::test]
+async fn r2_24_runs_of_all_owners_are_counted_and_replayed_by_a_filter() {
+    let server = Server::start().await;
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("say", "export default defineComponent({ run() { return 1; } });")]).await;
+    let source = server.source("export default { name: 's', version: '1', run() { throw new TypeError('no'); } };", json!({})).await;
+    for _ in 0..2 {
+        answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await;
+        server.run_now(&source, json!({})).await;
+    }
+    server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
+    server.until("all have ended", "/runs?status=succeeded,failed", |list| list["page_info"]["total_count"] == 5).await;
+    let count = async |filter: Value| {
+        let counted = server.post("/replays", &json!({ "filter": filter, "dry_run": true })).await;
+        assert_eq!(counted.status, 200, "{}", counted.text);
+        counted.json["data"].clone()
+    };
+    for (filter, total) in [
+        (json!({}), 4),
+        (json!({ "status": "failed" }), 2),
+        (json!({ "owner_id": id(&workflow), "status": ["succeeded", "cancelled"] }), 2),
+        (json!({ "error_class": "TypeError" }), 2),
+        (json!({ "to": 5 }), 0),
+    ] {
+        assert_eq!(count(filter.clone()).await, json!({ "total": total }), "{filter}");
+    }
+    // The failed ones by what `filter` replaces.
+    let counted = server.post("/replays", &json!({ "source_id": id(&source), "dry_run": true })).await;
+    assert_eq!(counted.data(), json!({ "total": 2 }));
+    assert_eq!(server.get("/replays").await.json["page_info"]["total_count"], 0, "counting makes nothing");
+
+    let made = server.post("/replays", &json!({ "filter": { "kind": "live" } })).await;
+    assert_eq!((made.status, &made.json["data"]["total"]), (202, &json!(4)), "{}", made.text);
+    let path = format!("/replays/{}", id(&made.json["data"]));
+    let ended = |r: &Value| r["data"]["status"] == "done" && r["data"]["runs"]["unfinished"] == 0;
+    let done = server.until("the replay ends", &path, ended).await["data"].clone();
+    assert_eq!((&done["replayed"], &done["runs"]["succeeded"], &done["runs"]["failed"]), (&json!(4), &json!(2), &json!(2)), "{done}");
+    // Its own runs fit as well from now on; it never met them.
+    assert_eq!(count(json!({})).await, json!({ "total": 8 }));
+    for (body, field) in [
+        (json!({ "filter": { "status": "running" } }), "status"),
+        (json!({ "filter": { "kind": "test" } }), "kind"),
+        (json!({ "filter": { "nothing": 1 } }), "filter"),
+        (json!({ "filter": {}, "class": "TypeError" }), "filter"),
+        (json!({ "filter": {}, "source_id": id(&source) }), "filter"),
+        (json!({ "filter": {}, "runs": ["run_x"] }), "runs"),
+        (json!({ "filter": { "owner_id": id(&source) }, "from_failed": true }), "from_step"),
+    ] {
+        let refused = server.post("/replays", &body).await;
+        assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!(field)), "{body}: {}", refused.text);
+    }
+}

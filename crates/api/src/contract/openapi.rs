@@ -116,11 +116,15 @@ fn responses(route: &Route) -> Value {
         Gives::Bytes => ("application/octet-stream", json!({ "type": "string", "format": "binary" })),
     };
     let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
-    json!({
+    let mut responses = json!({
         route.status.to_string(): { "description": "Done", "content": { media: { "schema": schema } } },
         "4XX": refusal("Refused: 401 no valid key, 403 a scope is missing, 404 not there or not yours, 412 changed since, 422 a field is wrong, 429 too often (see `Retry-After`)"),
         "5XX": refusal("Failed; 503 may be tried again"),
-    })
+    });
+    if let Some((status, name)) = route.or {
+        responses[status.to_string()] = json!({ "description": "Counted", "content": { "application/json": { "schema": data(reference(name)) } } });
+    }
+    responses
 }
 
 fn data(schema: Value) -> Value {

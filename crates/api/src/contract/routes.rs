@@ -91,6 +91,8 @@ pub(crate) struct Route {
     pub(crate) raw_body: Option<&'static str>,
     pub(crate) gives: Gives,
     pub(crate) status: u16,
+    /// Another success: its status, and the schema of its data.
+    pub(crate) or: Option<(u16, &'static str)>,
     answer: MethodRouter<App>,
 }
 
@@ -139,6 +141,11 @@ impl Route {
     pub(crate) fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }
+
+    /// It may answer with another record as well.
+    pub(crate) fn or(self, status: u16, schema: &'static str) -> Self {
+        Self { or: Some((status, schema)), ..self }
+    }
 }
 
 pub(crate) const FIELDS: &[Param] = &[
@@ -168,6 +175,7 @@ fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), p
         raw_body: None,
         gives: Gives::One("Deleted"),
         status: 200,
+        or: None,
         answer,
     }
 }

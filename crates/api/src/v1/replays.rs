@@ -11,14 +11,23 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
+use crate::v1::runs::{given_filter, version};
 use crate::wire::Fields;
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
+    let runs = params.words("runs")?.map(|runs| runs.iter().map(|run| id::<RunId>("run", run)).collect::<Result<Vec<_>, _>>()).transpose()?;
+    let filter = params.object("filter")?.map(|given| given_filter(&given)).transpose()?;
     let owner = match (params.text("workflow_id")?, params.text("source_id")?) {
-        (Some(workflow), None) => emitter::<WorkflowId>(workflow)?,
-        (None, Some(source)) => emitter::<SourceId>(source)?,
-        _ => return Err(ApiError::field("workflow_id", "exactly one of `workflow_id` and `source_id` is required: whose runs are replayed")),
+        (Some(workflow), None) => Some(emitter::<WorkflowId>(workflow)?),
+        (None, Some(source)) => Some(emitter::<SourceId>(source)?),
+        (None, None) if filter.is_some() || runs.is_some() => None,
+        _ => {
+            return Err(ApiError::field(
+                "workflow_id",
+                "exactly one of `workflow_id` and `source_id` is required: whose runs are replayed; or `runs`, or `filter`",
+            ));
+        }
     };
     let begin = match (params.text("from_step")?, params.flag("from_failed")?.unwrap_or(false)) {
         (None, false) => ReplayBegin::Start,
@@ -26,9 +35,13 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         (None, true) => ReplayBegin::Failed,
         (Some(_), true) => return Err(ApiError::field("from_step", "`from_step` and `from_failed` exclude each other: give one of them")),
     };
-    let runs = params.words("runs")?.map(|runs| runs.iter().map(|run| id::<RunId>("run", run)).collect::<Result<Vec<_>, _>>()).transpose()?;
     let group = params.text("group")?.map(|group| id::<ErrorGroupId>("group of errors", &group)).transpose()?;
-    let new = NewReplay { owner, runs, class: params.text("class")?, group, from: time(&params, "from")?, to: time(&params, "to")?, begin };
+    let (class, from, to, version) = (params.text("class")?, time(&params, "from")?, time(&params, "to")?, version(&params)?);
+    let new = NewReplay { owner, runs, class, group, from, to, filter, begin, version };
+    if params.flag("dry_run")?.unwrap_or(false) {
+        let total = app.engine.count_replay(&caller, new).await?;
+        return Ok(Fields::default().data(json!({ "total": total })));
+    }
     let view = app.engine.create_replay(&caller, new).await?;
     Ok(accepted(Fields::default().data(shown(&view))))
 }
@@ -81,7 +94,7 @@ async fn change(State(app): State<App>, Auth(caller): Auth, Path(replay): Path, 
 pub(crate) fn record(r: &Replay) -> Value {
     let is_source = r.owner.starts_with(SourceId::PREFIX);
     json!({
-        "id": r.id, "workflow_id": (!is_source).then_some(&r.owner), "source_id": is_source.then_some(&r.owner), "status": r.status.as_str(), "selection": r.selection,
+        "id": r.id, "workflow_id": r.owner.starts_with(WorkflowId::PREFIX).then_some(&r.owner), "source_id": is_source.then_some(&r.owner), "status": r.status.as_str(), "selection": r.selection,
         "total": r.total, "replayed": r.replayed, "skipped": r.skipped, "note": r.note, "created_at": r.created_at.secs(), "updated_at": r.updated_at.secs(),
     })
 }

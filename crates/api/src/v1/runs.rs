@@ -3,14 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AskedStats, ListedRun, ReplayFrom, RunFilter};
+use millrace_engine::{AskedStats, ListedRun, ReplayFrom, RunFilter, RunReplay};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Listing;
+use millrace_model::replay::ReplayVersion;
 use millrace_model::run::{RunKind, RunStatus};
 use millrace_model::run_stats::RunCounts;
 use millrace_model::search::asked;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::App;
 use crate::contract::table::{RUN_FILTER, RUN_STATES};
@@ -82,14 +83,7 @@ pub(crate) async fn cancel_many(State(app): State<App>, Auth(caller): Auth, para
     let Some(Value::Object(given)) = params.0.get("filter") else {
         return Err(ApiError::field("filter", "`filter` is missing: an object with parameters of `GET /v1/runs`; `{}` stands for all runs that wait"));
     };
-    let known: Vec<_> = RUN_STATES.iter().chain(&RUN_FILTER).map(|param| param.name).collect();
-    if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
-        let shown: String = unknown.chars().take(40).collect();
-        return Err(ApiError::field("filter", format!("`filter` has no field `{shown}`, allowed are {}", known.join(", "))));
-    }
-    // As a query has them.
-    let text = |(name, value): (&String, &Value)| (name.clone(), if value.is_number() { json!(value.to_string()) } else { value.clone() });
-    let mut filter = filter(&Params(given.iter().map(text).collect()))?;
+    let mut filter = given_filter(given)?;
     if filter.statuses.is_empty() {
         filter.statuses = vec![RunStatus::Queued, RunStatus::Paused];
     }
@@ -99,6 +93,18 @@ pub(crate) async fn cancel_many(State(app): State<App>, Auth(caller): Auth, para
     }
     let (matching, cancelled) = app.engine.cancel_runs(&caller, &filter, params.flag("dry_run")?.unwrap_or(false)).await?;
     Ok(Fields::default().data(json!({ "matching": matching, "cancelled": cancelled })))
+}
+
+/// A filter within a body: parameters of `GET /v1/runs`.
+pub(crate) fn given_filter(given: &Map<String, Value>) -> Result<RunFilter, ApiError> {
+    let known: Vec<_> = RUN_STATES.iter().chain(&RUN_FILTER).map(|param| param.name).collect();
+    if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
+        let shown: String = unknown.chars().take(40).collect();
+        return Err(ApiError::field("filter", format!("`filter` has no field `{shown}`, allowed are {}", known.join(", "))));
+    }
+    // As a query has them.
+    let text = |(name, value): (&String, &Value)| (name.clone(), if value.is_number() { json!(value.to_string()) } else { value.clone() });
+    filter(&Params(given.iter().map(text).collect()))
 }
 
 /// State and time.
@@ -151,7 +157,7 @@ pub(crate) fn time(params: &Params, field: &str) -> Result<Option<Timestamp>, Ap
         .transpose()
 }
 
-/// The same event again; `from_step`, or `from_failed`: with the results of the steps before.
+/// The same event again, or another one; `from_step`, or `from_failed`: with the results of the steps before.
 pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run): Path, params: Params) -> Result<Response, ApiError> {
     let from = match (params.text("from_step")?, params.flag("from_failed")?.unwrap_or(false)) {
         (None, false) => ReplayFrom::Start,
@@ -159,8 +165,15 @@ pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run)
         (None, true) => ReplayFrom::Failed,
         (Some(_), true) => return Err(ApiError::field("from_step", "`from_step` and `from_failed` exclude each other: give one of them")),
     };
-    let run = app.engine.replay_run(&caller, &id("run", &run)?, from).await?;
+    let asked = RunReplay { from, version: version(&params)?, event: params.0.get("event").filter(|event| !event.is_null()).cloned() };
+    let run = app.engine.replay_run(&caller, &id("run", &run)?, &asked).await?;
     Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
+}
+
+/// Which version a replay runs.
+pub(crate) fn version(params: &Params) -> Result<ReplayVersion, ApiError> {
+    let Some(text) = params.text("version")? else { return Ok(ReplayVersion::default()) };
+    ReplayVersion::parse(&text).ok_or_else(|| ApiError::field("version", format!("`{text}` is not a version to replay; allowed are live, original and draft")))
 }
 
 /// Cancels a run that is queued or paused.

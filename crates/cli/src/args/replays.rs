@@ -31,6 +31,15 @@ pub enum ReplayCommand {
         /// Each begins with the step that failed
         #[arg(long)]
         from_failed: bool,
+        /// In place of all that failed, every run that ended so, replays among them; may be given again
+        #[arg(long, value_parser = ["succeeded", "failed", "cancelled"], conflicts_with = "runs")]
+        status: Vec<String>,
+        /// The version that runs: the live one, or the one that each run had
+        #[arg(long, value_name = "VERSION", default_value = "live", value_parser = ["live", "original"])]
+        with_version: String,
+        /// Count the runs only
+        #[arg(long)]
+        dry_run: bool,
         /// Do not wait for its end
         #[arg(long)]
         detach: bool,

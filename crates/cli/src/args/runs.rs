@@ -35,8 +35,9 @@ pub enum RunCommand {
         /// The run's id
         id: String,
     },
-    /// Run the same event again, as a new run
-    #[command(after_help = "Example: millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge")]
+    /// Run the same event again, or another one, as a new run
+    #[command(after_help = "Examples:\n  millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge\n  \
+        millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --with-version original --event @order.json")]
     Replay {
         /// The run's id
         id: String,
@@ -46,6 +47,12 @@ pub enum RunCommand {
         /// Begin with the step that failed
         #[arg(long)]
         from_failed: bool,
+        /// The version that runs: the live one, the one that the run had, or the draft as a test
+        #[arg(long, value_name = "VERSION", default_value = "live", value_parser = ["live", "original", "draft"])]
+        with_version: String,
+        /// Another event in place of the run's: JSON, `@FILE` for a file's, `-` for standard input
+        #[arg(long, value_name = "JSON")]
+        event: Option<String>,
     },
     /// Cancel a run that is queued or paused
     #[command(after_help = "Example: millrace runs cancel run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]

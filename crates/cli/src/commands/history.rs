@@ -86,8 +86,11 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             list_runs(client, show, &format!("/runs?q={}{status}", segment(&text)), n).await
         }
         RunCommand::Show { id } => show.shaped(&client.get(&format!("/runs/{}", segment(&id))).await?, short_run),
-        RunCommand::Replay { id, from_step, from_failed } => {
-            let mut body = json!({});
+        RunCommand::Replay { id, from_step, from_failed, with_version, event } => {
+            let mut body = json!({ "version": with_version });
+            if let Some(event) = event {
+                body["event"] = super::event::read(&event)?;
+            }
             if let Some(step) = from_step {
                 body["from_step"] = json!(step);
             }

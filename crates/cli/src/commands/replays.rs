@@ -16,16 +16,24 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) async fn replays(client: &Client, show: Show, command: ReplayCommand) -> Result<(), CliError> {
     let change = async |id: &str, verb: &str| show.record(&client.call(Method::POST, &format!("/replays/{}/{verb}", segment(id)), &json!({})).await?);
     match command {
-        ReplayCommand::Start { name, runs, class, group, from, to, from_step, from_failed, detach } => {
+        ReplayCommand::Start { name, runs, class, group, from, to, from_step, from_failed, status, with_version, dry_run, detach } => {
             let target = client.resolve(&name).await?;
             let owner = if target.kind == Kind::Source { "source_id" } else { "workflow_id" };
-            let mut body =
-                json!({ owner: target.id, "class": class, "group": group, "from": from, "to": to, "from_step": from_step, "from_failed": from_failed });
+            let mut body = json!({ "from_step": from_step, "from_failed": from_failed, "version": with_version, "dry_run": dry_run });
+            let mut which = if status.is_empty() {
+                json!({ owner: target.id, "class": class, "group": group, "from": from, "to": to })
+            } else {
+                let filter = json!({ "owner_id": target.id, "status": status, "error_class": class, "group": group, "from": from, "to": to });
+                json!({ "filter": filter })
+            };
+            if let (Some(body), Some(which)) = (body.as_object_mut(), which.as_object_mut()) {
+                body.append(which);
+            }
             if !runs.is_empty() {
                 body["runs"] = json!(runs);
             }
             let made = client.call(Method::POST, "/replays", &body).await?;
-            if detach {
+            if detach || dry_run {
                 return show.record(&made);
             }
             follow(client, show, made).await

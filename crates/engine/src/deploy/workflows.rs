@@ -4,7 +4,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
-use millrace_model::run::{NewRun, Run, RunResult, RunStatus, Start, StepResult};
+use millrace_model::run::{Run, RunResult, RunStatus, StepResult};
 use millrace_model::schedule::ScheduleError;
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
@@ -287,16 +287,6 @@ impl Engine {
             deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
         }
         Ok(listing)
-    }
-
-    /// The same event again, as a new run of the live version: all of it, or from a step on with the results of the steps before.
-    pub async fn replay_run(&self, caller: &Caller, id: &RunId, from: ReplayFrom) -> Result<Run, EngineError> {
-        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
-        let program = self.program(&run.org_id, &run.owner, None).await?.ok_or_else(|| EngineError::not_found("workflow", run.owner.as_str()))?;
-        let replay = self.replaying(&program, &run, &from, Start::Claimed { lease_until: self.lease_until() })?;
-        // A test that is replayed is a test: no replay of failed runs would take it.
-        let replay = NewRun { replays: Some(run.id), ..replay };
-        self.wait_for(caller, &program, replay).await
     }
 
     /// Cancels a run that is queued or paused.

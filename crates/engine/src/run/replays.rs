@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::error_chain;
-use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId, RunId};
+use millrace_model::ids::{DeploymentId, ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::replay::{RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus, ReplayedRun};
-use millrace_model::run::{Context, NewRun, Run, RunKind, Start};
+use millrace_model::replay::{RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus, ReplayVersion, ReplayedRun};
+use millrace_model::run::{Context, NewRun, Original, Run, RunKind, RunStatus, Start};
+use millrace_model::run_filter::RunFilter;
 use millrace_model::source::Owner;
 use millrace_model::tenant::Caller;
 use millrace_model::{Timestamp, error_event};
 use millrace_store::{FailedRuns, ReplayStep, StoreError};
+use serde_json::Value;
 
+use crate::deploy::workflow_parts::BuiltSteps;
 use crate::deploy::workflows::results_before;
 use crate::run::context::Origin;
 use crate::run::program::Program;
@@ -35,8 +38,8 @@ const TRIES_MAX: u32 = 50;
 /// A replay of many runs, as it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct NewReplay {
-    /// The workflow or source whose runs they are.
-    pub owner: String,
+    /// The workflow or source whose runs they are; none: of any, where runs are named or a filter is given.
+    pub owner: Option<String>,
     /// These runs; or all that failed and fit the rest.
     pub runs: Option<Vec<RunId>>,
     /// The error's class.
@@ -47,8 +50,23 @@ pub struct NewReplay {
     pub from: Option<Timestamp>,
     /// Accepted before; none: before now.
     pub to: Option<Timestamp>,
+    /// In place of all that: the live runs that ended and fit.
+    pub filter: Option<RunFilter>,
     /// Where each begins.
     pub begin: ReplayBegin,
+    /// Which version runs.
+    pub version: ReplayVersion,
+}
+
+/// A replay of one run, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct RunReplay {
+    /// Where it begins.
+    pub from: ReplayFrom,
+    /// Which version runs.
+    pub version: ReplayVersion,
+    /// Another event than the run had.
+    pub event: Option<Value>,
 }
 
 /// A replay with what became of its runs.
@@ -74,35 +92,60 @@ pub enum ReplayChange {
 impl Engine {
     /// Makes a replay; it begins at once.
     pub async fn create_replay(&self, caller: &Caller, new: NewReplay) -> Result<ReplayView, EngineError> {
-        self.check_owner(caller, &new.owner).await?;
+        let replay = self.planned(caller, new).await?;
+        self.0.store.create_replay(replay.clone()).await?;
+        self.0.wake_replayer.notify_one();
+        Ok(ReplayView { replay, counts: ReplayCounts::default() })
+    }
+
+    /// How many runs a replay would begin with; none: more than are counted.
+    pub async fn count_replay(&self, caller: &Caller, new: NewReplay) -> Result<Option<i64>, EngineError> {
+        Ok(self.planned(caller, new).await?.total)
+    }
+
+    /// A replay that can be made, with the number of its runs.
+    async fn planned(&self, caller: &Caller, new: NewReplay) -> Result<Replay, EngineError> {
+        if let Some(owner) = &new.owner {
+            self.check_owner(caller, owner).await?;
+        }
         let now = self.now();
         let selects = new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
-        if new.runs.is_some() && selects {
-            return Err(EngineError::invalid("runs", "`runs` names the runs; it excludes `class`, `group`, `from` and `to`"));
+        if new.runs.is_some() && (selects || new.filter.is_some()) {
+            return Err(EngineError::invalid("runs", "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`"));
+        }
+        if new.filter.is_some() && (selects || new.owner.is_some()) {
+            let message = "`filter` says which runs; it excludes `workflow_id`, `source_id`, `class`, `group`, `from` and `to`: put them into it";
+            return Err(EngineError::invalid("filter", message));
         }
         if new.from.zip(new.to).is_some_and(|(from, to)| from >= to) {
             return Err(EngineError::invalid("from", "`from` is not before `to`: no run fits"));
         }
-        if new.owner.starts_with(millrace_model::ids::SourceId::PREFIX) && new.begin != ReplayBegin::Start {
+        if new.version == ReplayVersion::Draft {
+            let message = "a draft runs as a test, one run at a time: POST /v1/runs/{id}/replay; allowed here are `live` and `original`";
+            return Err(EngineError::invalid("version", message));
+        }
+        let owner = new.owner.clone().or_else(|| new.filter.as_ref().and_then(|filter| filter.owner.clone()));
+        if owner.as_deref().is_some_and(|owner| owner.starts_with(millrace_model::ids::SourceId::PREFIX)) && new.begin != ReplayBegin::Start {
             return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step"));
         }
         if let Some(group) = &new.group {
-            let known = self.0.store.error_group(&caller.org_id, group).await?.is_some_and(|g| g.owner == new.owner);
+            let known = self.0.store.error_group(&caller.org_id, group).await?.is_some_and(|g| Some(&g.owner) == new.owner.as_ref());
             if !known {
                 return Err(EngineError::not_found("group of errors", group));
             }
         }
         let runs = match new.runs {
-            Some(runs) => Some(self.check_named(&caller.org_id, &new.owner, runs).await?),
+            Some(runs) => Some(self.check_named(&caller.org_id, new.owner.as_deref(), runs).await?),
             None => None,
         };
+        let filter = new.filter.map(|filter| ended_before(filter, now)).transpose()?;
         // What fails from now on is not replayed: a replay would else meet its own runs.
-        let to = if runs.is_none() { Some(new.to.unwrap_or(now).min(now)) } else { None };
-        let selection = ReplaySelection { runs, class: new.class, group: new.group, from: new.from, to, begin: new.begin };
+        let to = if runs.is_none() && filter.is_none() { Some(new.to.unwrap_or(now).min(now)) } else { None };
+        let selection = ReplaySelection { runs, class: new.class, group: new.group, from: new.from, to, filter, begin: new.begin, version: new.version };
         let mut replay = Replay {
             id: ReplayId::generate(&self.0.ids),
             org_id: caller.org_id.clone(),
-            owner: new.owner,
+            owner: owner.unwrap_or_default(),
             selection,
             status: ReplayStatus::Running,
             version: 0,
@@ -114,27 +157,30 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        replay.total = match &replay.selection.runs {
-            Some(runs) => Some(runs.len() as i64),
-            None => {
-                let count = self.0.store.count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) }).await?;
-                (count < u64::from(COUNT_MAX)).then_some(count as i64)
-            }
+        let count = match (&replay.selection.runs, &replay.selection.filter) {
+            (Some(runs), _) => runs.len() as u64,
+            (None, Some(filter)) => self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?,
+            (None, None) => self.0.store.count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) }).await?,
         };
-        self.0.store.create_replay(replay.clone()).await?;
-        self.0.wake_replayer.notify_one();
-        Ok(ReplayView { replay, counts: ReplayCounts::default() })
+        replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
+        Ok(replay)
     }
 
-    /// Runs that are the owner's and have ended, each once.
-    async fn check_named(&self, org: &OrgId, owner: &str, mut runs: Vec<RunId>) -> Result<Vec<RunId>, EngineError> {
+    /// Runs that are the owner's, or the organization's, and have ended, each once.
+    async fn check_named(&self, org: &OrgId, owner: Option<&str>, mut runs: Vec<RunId>) -> Result<Vec<RunId>, EngineError> {
         if runs.is_empty() || runs.len() > RUNS_NAMED_MAX {
             return Err(EngineError::invalid("runs", format!("`runs` names {} runs; allowed are 1 to {RUNS_NAMED_MAX}", runs.len())));
         }
         runs.sort();
         runs.dedup();
         for id in &runs {
-            let run = self.0.store.run(org, id).await?.filter(|run| run.owner.as_str() == owner).ok_or_else(|| EngineError::not_found("run", id))?;
+            let run = self
+                .0
+                .store
+                .run(org, id)
+                .await?
+                .filter(|run| owner.is_none_or(|owner| run.owner.as_str() == owner))
+                .ok_or_else(|| EngineError::not_found("run", id))?;
             if !run.status.is_final() {
                 return Err(EngineError::invalid("runs", format!("the run `{id}` has not ended: it is {}", run.status.as_str())));
             }
@@ -188,11 +234,45 @@ impl Engine {
         Err(EngineError::internal("a replay kept changing while it was to be changed", id.to_string()))
     }
 
-    /// A run of the same event again: all of it, or from a step on with the results of the steps before.
-    pub(crate) fn replaying(&self, program: &Program, run: &Run, from: &ReplayFrom, start: Start) -> Result<NewRun, EngineError> {
+    /// The same event again, or another one, as a new run: all of it, or from a step on with the results of the steps before.
+    pub async fn replay_run(&self, caller: &Caller, id: &RunId, asked: &RunReplay) -> Result<Run, EngineError> {
+        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        if asked.version == ReplayVersion::Draft {
+            return self.replay_on_draft(caller, &run, asked).await;
+        }
+        let program = self.program(&run.org_id, &run.owner, version_of(&run, asked.version)).await?;
+        let program = program.ok_or_else(|| match version_of(&run, asked.version) {
+            Some(deployment) => EngineError::not_found("deployment", deployment),
+            None => EngineError::not_found("workflow", run.owner.as_str()),
+        })?;
+        let replay = self.replaying(&program, &run, asked, Start::Claimed { lease_until: self.lease_until() })?;
+        self.wait_for(caller, &program, replay).await
+    }
+
+    /// On the newest version that is not live: a test, as all runs of a draft are.
+    async fn replay_on_draft(&self, caller: &Caller, run: &Run, asked: &RunReplay) -> Result<Run, EngineError> {
+        let Owner::Workflow(workflow) = &run.owner else {
+            return Err(EngineError::invalid("version", "a source has no draft; allowed are `live` and `original`"));
+        };
+        let workflow = self.owned_workflow(caller, workflow).await?;
+        let version = workflow.draft.clone();
+        let program = Arc::new(self.prepare_workflow(workflow, &version, None, &BuiltSteps::new()).await?);
+        let ended = match self.replaying(&program, run, asked, Start::Claimed { lease_until: self.lease_until() }) {
+            Ok(replay) => self.wait_for(caller, &program, replay).await,
+            Err(refused) => Err(refused),
+        };
+        if let Program::Workflow(workflow) = &*program {
+            self.0.runner.evict(&workflow.isolate.id).await;
+        }
+        ended
+    }
+
+    /// A run of the same event again, or of another one.
+    fn replaying(&self, program: &Program, run: &Run, asked: &RunReplay, start: Start) -> Result<NewRun, EngineError> {
         let context: Context = serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a stored context", e))?;
-        if context.keeps_nothing && run.event == error_event::KEPT_NOTHING {
-            return Err(EngineError::Conflict { code: "not_kept", message: format!("the run `{}` kept no data, so there is no event to replay", run.id) });
+        if asked.event.is_none() && context.keeps_nothing && run.event == error_event::KEPT_NOTHING {
+            let message = format!("the run `{}` kept no data, so there is no event to replay; give one as `event`", run.id);
+            return Err(EngineError::Conflict { code: "not_kept", message });
         }
         let origin = Origin {
             trace_id: Some(context.trace_id),
@@ -200,16 +280,19 @@ impl Engine {
             replay: true,
             keeps_nothing: context.keeps_nothing,
             hops: context.hops,
+            kind: if asked.version == ReplayVersion::Draft { RunKind::Test } else { RunKind::Live },
             ..Origin::first("SDK", run.trigger_id.clone())
         };
-        let result = match (from, program) {
+        let result = match (&asked.from, program) {
             (ReplayFrom::Start, _) => None,
             (from, Program::Workflow(workflow)) => Some(results_before(&workflow.namespaces, run, from.clone())?),
             (_, Program::Source(_) | Program::Damaged(_)) => {
                 return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step"));
             }
         };
-        Ok(NewRun { result, ..self.new_run(program, &origin, run.event.clone(), start)? })
+        let event_edited = asked.event.as_ref().is_some_and(|event| serde_json::from_str::<Value>(&run.event).ok().as_ref() != Some(event));
+        let event = asked.event.as_ref().filter(|_| event_edited).map_or_else(|| run.event.clone(), Value::to_string);
+        Ok(NewRun { result, replays: Some(Original { id: run.id.clone(), event_edited }), ..self.new_run(program, &origin, event, start)? })
     }
 
     pub(crate) fn spawn_replayer(&self) {
@@ -254,17 +337,18 @@ impl Engine {
         }
         replay.version += 1;
         replay.updated_at = self.now();
-        let owner = Owner::from_row(replay.owner.clone());
-        let Some(program) = self.program_or_damaged(&replay.org_id, &owner, None).await? else {
+        if let Some(owner) = (!replay.owner.is_empty()).then(|| Owner::from_row(replay.owner.clone()))
+            && self.program_or_damaged(&replay.org_id, &owner, None).await?.is_none()
+        {
             replay.status = ReplayStatus::Failed;
             replay.note = Some(format!("there is no `{}` any more, or no version of it is deployed", replay.owner));
             return self.take_step(ReplayStep { replay, runs: Vec::new() }).await;
-        };
+        }
         let (originals, ended) = self.next_originals(&mut replay, limit).await?;
         if ended {
             replay.status = ReplayStatus::Done;
         }
-        let runs = self.replay_all(&program, &mut replay, originals)?;
+        let runs = self.replay_all(&mut replay, originals).await?;
         replay.replayed += runs.len() as i64;
         self.take_step(ReplayStep { replay, runs }).await
     }
@@ -285,7 +369,10 @@ impl Engine {
     /// The next runs to replay, and whether they are the last; moves the position behind them.
     async fn next_originals(&self, replay: &mut Replay, limit: u32) -> Result<(Vec<Run>, bool), EngineError> {
         let Some(named) = &replay.selection.runs else {
-            let runs = self.0.store.failed_runs(&FailedRuns { limit, ..fitting(replay) }).await?;
+            let runs = match &replay.selection.filter {
+                Some(filter) => self.0.store.matching_runs(&replay.org_id, filter, replay.position.after.as_ref(), limit).await?,
+                None => self.0.store.failed_runs(&FailedRuns { limit, ..fitting(replay) }).await?,
+            };
             if let Some(last) = runs.last() {
                 replay.position.after = Some((last.created_at, last.id.clone()));
             }
@@ -305,26 +392,54 @@ impl Engine {
         Ok((runs, ended))
     }
 
-    fn replay_all(&self, program: &Arc<Program>, replay: &mut Replay, originals: Vec<Run>) -> Result<Vec<(RunId, NewRun)>, EngineError> {
+    async fn replay_all(&self, replay: &mut Replay, originals: Vec<Run>) -> Result<Vec<(RunId, NewRun)>, EngineError> {
         let from = match &replay.selection.begin {
             ReplayBegin::Start => ReplayFrom::Start,
             ReplayBegin::Failed => ReplayFrom::Failed,
             ReplayBegin::Step(step) => ReplayFrom::Step(step.clone()),
         };
+        let asked = RunReplay { from, version: replay.selection.version, event: None };
         let mut runs = Vec::with_capacity(originals.len());
         for original in originals {
             if original.kind != RunKind::Live {
                 skip(replay, &format!("the run `{}` was a test", original.id));
                 continue;
             }
-            match self.replaying(program, &original, &from, Start::Queued) {
-                Ok(run) => runs.push((original.id, run)),
+            let Some(program) = self.program_or_damaged(&original.org_id, &original.owner, version_of(&original, asked.version)).await? else {
+                skip(replay, &format!("what the run `{}` ran is gone, or not deployed", original.id));
+                continue;
+            };
+            match self.replaying(&program, &original, &asked, Start::Queued) {
+                // The replay keeps which run replays which.
+                Ok(run) => runs.push((original.id, NewRun { replays: None, ..run })),
                 Err(error @ EngineError::Internal { .. }) => return Err(error),
                 Err(error) => skip(replay, &error.to_string()),
             }
         }
         Ok(runs)
     }
+}
+
+/// The deployment that a replay of the run needs; none: the live one.
+fn version_of(run: &Run, version: ReplayVersion) -> Option<&DeploymentId> {
+    run.deployment_id.as_ref().filter(|_| version == ReplayVersion::Original)
+}
+
+/// The filter of live runs that ended, accepted before now: a replay never meets its own runs.
+fn ended_before(mut filter: RunFilter, now: Timestamp) -> Result<RunFilter, EngineError> {
+    if filter.statuses.is_empty() {
+        filter.statuses = vec![RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
+    }
+    if let Some(other) = filter.statuses.iter().find(|status| !status.is_final()) {
+        let message = format!("a run that is {} cannot be replayed; allowed are succeeded, failed and cancelled", other.as_str());
+        return Err(EngineError::invalid("status", message));
+    }
+    if filter.kind.is_some_and(|kind| kind != RunKind::Live) {
+        return Err(EngineError::invalid("kind", "only live runs are replayed together; allowed is `live`"));
+    }
+    filter.kind = Some(RunKind::Live);
+    filter.to = Some(filter.to.unwrap_or(now).min(now));
+    Ok(filter)
 }
 
 fn skip(replay: &mut Replay, why: &str) {

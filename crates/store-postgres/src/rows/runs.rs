@@ -43,7 +43,12 @@ pub(crate) fn run(row: &Row) -> StoreResult<Run> {
 
 pub(crate) fn lineage(row: &Row) -> StoreResult<Lineage> {
     let run = |column| get::<Option<String>>(row, column).map(|id| id.map(RunId::from_row));
-    Ok(Lineage { replay_of: run("replay_of")?, replayed_by: run("replayed_by")?, version: get(row, "version")? })
+    Ok(Lineage {
+        replay_of: run("replay_of")?,
+        replayed_by: run("replayed_by")?,
+        event_edited: get::<Option<bool>>(row, "event_edited")?.unwrap_or(false),
+        version: get(row, "version")?,
+    })
 }
 
 pub(crate) fn listed_run(row: &Row) -> StoreResult<ListedRun> {

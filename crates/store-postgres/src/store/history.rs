@@ -27,6 +27,12 @@ impl History for PostgresStore {
     async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
         history::runs(&self.db.client().await?, org, filter, whole, page).await
     }
+    async fn matching_runs(&self, org: &OrgId, filter: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
+        history::matching_runs(&self.db.client().await?, org, filter, after, limit).await
+    }
+    async fn count_runs(&self, org: &OrgId, filter: &RunFilter, max: u32) -> StoreResult<u64> {
+        history::count_runs(&self.db.client().await?, org, filter, max).await
+    }
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
         history::run_states(&self.db.client().await?, org, owner, from, limit).await
     }

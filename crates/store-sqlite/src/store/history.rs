@@ -30,6 +30,14 @@ impl History for SqliteStore {
         let (org, filter, page) = (org.clone(), filter.clone(), page.clone());
         self.db.read_history(move |c| history::runs(c, &org, &filter, whole, &page)).await
     }
+    async fn matching_runs(&self, org: &OrgId, filter: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
+        let (org, filter, after) = (org.clone(), filter.clone(), after.cloned());
+        self.db.read_history(move |c| history::matching_runs(c, &org, &filter, after.as_ref(), limit)).await
+    }
+    async fn count_runs(&self, org: &OrgId, filter: &RunFilter, max: u32) -> StoreResult<u64> {
+        let (org, filter) = (org.clone(), filter.clone());
+        self.db.read_history(move |c| history::count_runs(c, &org, &filter, max)).await
+    }
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
         let (org, owner) = (org.clone(), owner.to_owned());
         self.db.read_history(move |c| history::run_states(c, &org, &owner, from, limit)).await

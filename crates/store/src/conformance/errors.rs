@@ -4,7 +4,7 @@ use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, Err
 use millrace_model::ids::{DeploymentId, ErrorGroupId, ReplayId, RunId};
 use millrace_model::page::Page;
 use millrace_model::replay::{Replay, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus};
-use millrace_model::run::{NewRun, RunStatus, Start};
+use millrace_model::run::{NewRun, Original, RunStatus, Start};
 use millrace_model::source::Owner;
 
 use super::Database;
@@ -298,7 +298,7 @@ pub async fn a_run_that_was_replayed_by_itself_is_mended_too(database: &dyn Data
     let originals = [fail(&org, &a, 10, None).await, fail(&org, &a, 11, None).await];
     // Twice the same, and one that fails again.
     for (original, ms) in [(&originals[0], 2_000), (&originals[0], 2_001), (&originals[1], 2_002)] {
-        let run = NewRun { replays: Some(original.clone()), ..again(&org, &a, ms) };
+        let run = NewRun { replays: Some(Original::of(original.clone())), ..again(&org, &a, ms) };
         let id = run.id.clone();
         org.store.accept(run, "node_b").await.expect("accepted");
         assert_eq!(org.claim("node_b", ms + 1, 10).await.len(), 1);

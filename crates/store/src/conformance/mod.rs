@@ -303,6 +303,7 @@ macro_rules! suite {
             }
             run_lists {
                 runs_of_all_owners_are_listed_by_what_is_asked,
+                runs_that_fit_are_read_oldest_first_and_counted,
                 light_records_of_runs_leave_out_what_is_large,
             }
             history {

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::RunId;
 use millrace_model::page::{Page, Room};
-use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
+use millrace_model::run::{NewRun, Original, Run, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 
 use super::Database;
@@ -32,7 +32,7 @@ pub async fn runs_of_all_owners_are_listed_by_what_is_asked(database: &dyn Datab
     let tested = begin(traced(&one, 30, "t2", RunKind::Test, "hi_1")).await;
     let (running, queued, cancelled) = (org.start(&two, 40).await, org.accept(&one, 50).await, org.accept(&two, 60).await);
     let paused = begin(traced(&one, 70, "t3", RunKind::Live, "hi_1")).await;
-    let replay = NewRun { replays: Some(failed.clone()), ..org.run(&two, 80) };
+    let replay = NewRun { replays: Some(Original::of(failed.clone())), ..org.run(&two, 80) };
     let replay = begin(replay).await;
     org.store.settle(settlement(&succeeded, 1, 15)).await.expect("settles");
     org.store.settle(settlement(&tested, 1, 130)).await.expect("settles");
@@ -91,6 +91,45 @@ pub async fn runs_of_all_owners_are_listed_by_what_is_asked(database: &dyn Datab
     assert_eq!(org.store.lineage(&org.id, &failed).await.expect("reads").and_then(|lineage| lineage.replayed_by), Some(replay.clone()));
     assert_eq!(org.store.lineage(&org.id, &replay).await.expect("reads").and_then(|lineage| lineage.replay_of), Some(failed.clone()));
     assert_eq!(org.store.lineage(&other.id, &failed).await.expect("reads"), None);
+    let edited = Original { id: failed.clone(), event_edited: true };
+    let edited = begin(NewRun { replays: Some(edited), ..org.run(&two, 90) }).await;
+    let lineage = async |id: &RunId| org.store.lineage(&org.id, id).await.expect("reads").expect("a run");
+    assert_eq!((lineage(&edited).await.event_edited, lineage(&replay).await.event_edited, lineage(&failed).await.event_edited), (true, false, false));
+}
+
+pub async fn runs_that_fit_are_read_oldest_first_and_counted(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (one, two) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Source(org.add_source("b").await.id));
+    other.accept(&Owner::Workflow(other.add_workflow("a").await.id), 15).await;
+    let mut all = Vec::new();
+    // Two of one moment: their ids decide.
+    for (n, owner) in [&one, &two, &one, &two, &one].into_iter().enumerate() {
+        let run = org.start(owner, 10 * (n as i64 / 2)).await;
+        org.store.settle(settlement(&run, 1, 100)).await.expect("settles");
+        all.push((at(10 * (n as i64 / 2)), run));
+    }
+    let waiting = org.accept(&one, 70).await;
+    all.sort();
+    let ended = RunFilter { statuses: vec![RunStatus::Succeeded, RunStatus::Failed], ..RunFilter::default() };
+    let mut read: Vec<(_, RunId)> = Vec::new();
+    loop {
+        let part = org.store.matching_runs(&org.id, &ended, read.last(), 2).await.expect("reads");
+        assert!(part.len() <= 2 && part.iter().all(|run| !run.event.is_empty() && run.result.is_some()));
+        if part.is_empty() {
+            break;
+        }
+        read.extend(part.into_iter().map(|run| (run.created_at, run.id)));
+    }
+    assert_eq!(read, all);
+    let of_one = RunFilter { owner: Some(one.as_str().into()), from: Some(at(10)), ..RunFilter::default() };
+    let ids = |runs: Vec<Run>| runs.into_iter().map(|run| run.id).collect::<Vec<_>>();
+    let theirs: Vec<RunId> = all.iter().filter(|(time, _)| *time == at(20)).map(|(_, id)| id.clone()).chain([waiting]).collect();
+    let read = ids(org.store.matching_runs(&org.id, &of_one, Some(&(at(10), RunId::from_row("run_zzzz".into()))), 10).await.expect("reads"));
+    assert_eq!(read, theirs);
+    let count = async |filter: &RunFilter, max| org.store.count_runs(&org.id, filter, max).await.expect("counts");
+    assert_eq!((count(&ended, 10).await, count(&ended, 3).await, count(&RunFilter::default(), 10).await), (5, 3, 6));
+    assert_eq!(other.store.count_runs(&other.id, &ended, 10).await.expect("counts"), 0);
 }
 
 pub async fn light_records_of_runs_leave_out_what_is_large(database: &dyn Database) {

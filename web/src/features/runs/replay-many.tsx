@@ -44,7 +44,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
         about: wanted.name,
         shape: "running",
       });
-      void navigate({ to: "/replays/$id", params: { id: made.id } });
+      if ("id" in made) void navigate({ to: "/replays/$id", params: { id: made.id } });
     },
   });
   return (

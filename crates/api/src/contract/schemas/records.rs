@@ -384,6 +384,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("trigger_id", "string"),
             ("replay_of", "string|null"),
             ("replayed_by", "string|null"),
+            ("event_edited", "boolean"),
             ("summary?", "string|null"),
             ("steps", "array|null"),
             ("event?", "any"),
@@ -426,6 +427,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("version?", "integer|null"),
             ("replay_of?", "string|null"),
             ("replayed_by?", "string|null"),
+            ("event_edited?", "boolean"),
             ("logs?", "[#LogLine]"),
             ("deliveries?", "[#Delivery]"),
         ],
@@ -462,6 +464,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         &[("deployment_id", "string"), ("version", "integer|null"), ("count", "integer"), ("first_seen_ms", "integer"), ("last_seen_ms", "integer")],
     ),
     ("Replay", "A replay of many runs", REPLAY),
+    ("ReplayCount", "How many runs a replay would begin with; null: more than 100,000", &[("total", "integer|null")]),
     (
         "ReplayRunCounts",
         "What became of the runs that a replay made",

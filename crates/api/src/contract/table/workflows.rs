@@ -129,8 +129,13 @@ pub(super) fn of_runs() -> Vec<Route> {
         )
         .required()])
         .gives(Gives::Stream),
-        post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
-            .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
+        post("/runs/{id}/replay", INVOKE, "Run the same event again, or another one, as a new run", runs::replay)
+            .takes(&[
+                text("from_step", "The first step to run, with the results of those before it"),
+                flag("from_failed", "Begin with the step that failed"),
+                text("version", "`live` (where absent), `original`: the version that the run had, or `draft`: as a test"),
+                Param::new("event", Kind::Any, "In the place of the run's event; the new run says that it was edited"),
+            ])
             .gives(Gives::One("Run")),
         get("/stats/runs", READ, "How many runs ended how, and the percentiles of their durations, over time", runs::stats)
             .takes(&[
@@ -162,7 +167,7 @@ pub(super) fn of_errors() -> Vec<Route> {
     ];
     let selection = [
         text("workflow_id", "The workflow whose runs are replayed"),
-        text("source_id", "Or the source"),
+        text("source_id", "Or the source; neither is needed with `runs` or `filter`"),
         Param::new("runs", Kind::Words, "These runs, at most 1000; without them all that failed and fit the rest"),
         text("class", "Only errors of this class: their `code`"),
         text("group", "Only errors of this group"),
@@ -170,6 +175,9 @@ pub(super) fn of_errors() -> Vec<Route> {
         Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
         flag("from_failed", "Each begins with the step that failed, with the results of the steps before"),
         text("from_step", "Each begins with this step"),
+        object("filter", "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them"),
+        text("version", "`live` (where absent), or `original`: the version that each run had"),
+        flag("dry_run", "Count the runs only"),
     ];
     vec![
         get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", error_groups::list_of::<WorkflowId>)
@@ -196,7 +204,8 @@ pub(super) fn of_errors() -> Vec<Route> {
             .takes(&selection)
             .takes(&[ORG])
             .gives(Gives::One("ReplayWithRuns"))
-            .status(202),
+            .status(202)
+            .or(200, "ReplayCount"),
         get("/replays", READ, "Replays of many runs, newest first", replays::list).page("Replay"),
         get("/replays/{id}", READ, "A replay, with what became of its runs", replays::show).one("ReplayWithRuns"),
         get("/replays/{id}/runs", READ, "The runs that a replay made", replays::runs).page("ReplayedRun"),
