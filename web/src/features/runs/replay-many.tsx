@@ -44,7 +44,9 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
         about: wanted.name,
         shape: "running",
       });
-      if ("id" in made) void navigate({ to: "/replays/$id", params: { id: made.id } });
+      // A dry run gives a number alone.
+      if (!("id" in made) || typeof made.id !== "string") return;
+      void navigate({ to: "/replays/$id", params: { id: made.id } });
     },
   });
   return (
