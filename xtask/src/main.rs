@@ -34,6 +34,11 @@ cargo xtask bench cold against BIN   what a cold run costs of CPU, this build an
 cargo xtask bench against BIN   this build and another one by turns, as ratios: what a change to the code does
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
+/// Cargo builds dependencies with the features that all it is asked for needs, tests included. Asked for the binary alone, it would build most of them a
+/// second time, for minutes: so the whole workspace and one of its tests are asked for, whatever is built to be tried.
+const A_SMALL_TEST: &str = "native";
+const DEV_BINARY: [&str; 6] = ["build", "--workspace", "--bin", "millrace", "--test", A_SMALL_TEST];
+
 /// What cargo builds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -114,7 +119,7 @@ fn cargo(args: &[&str]) -> Result<()> {
 pub fn build(profile: Profile) -> Result<()> {
     embedded()?;
     match profile {
-        Profile::Dev => cargo(&["build", "--package", "millrace"]),
+        Profile::Dev => cargo(&DEV_BINARY),
         Profile::Release => cargo(&["build", "--package", "millrace", "--release"]),
     }
 }
@@ -128,7 +133,7 @@ fn embedded() -> Result<()> {
 /// Builds the program a second time, as `millrace-fail-points`: with instants at which tests make it fail. Then again without, where all look for it.
 fn build_with_fail_points() -> Result<()> {
     embedded()?;
-    cargo(&["build", "--package", "millrace", "--features", "fail-points"])?;
+    cargo(&[&DEV_BINARY[..], &["--features", "millrace/fail-points"]].concat())?;
     let (from, to) = (Profile::Dev.program("millrace"), Profile::Dev.program("millrace-fail-points"));
     // Beside it first: a server of an earlier test may still run the old one.
     let part = to.with_extension("part");
@@ -140,7 +145,7 @@ fn build_with_fail_points() -> Result<()> {
 fn torture(args: &[&str]) -> Result<()> {
     // Another build of the same head, which servers are exchanged for.
     build_with_fail_points()?;
-    cargo(&["build", "--package", "millrace-tests", "--bin", "torture"])?;
+    cargo(&["build", "--workspace", "--bin", "torture", "--test", A_SMALL_TEST])?;
     let program = Profile::Dev.program("torture");
     run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
 }
