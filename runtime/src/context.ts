@@ -23,6 +23,7 @@ export class CallContext implements Scope {
   readonly #pending = new Set<Promise<unknown>>();
   #done = false;
   #lateLines = 0;
+  #awaits = false;
   /** The step that is under way, in a workflow. */
   namespace: string | undefined;
   /** JSON text of what the step under way has exported so far. */
@@ -31,8 +32,6 @@ export class CallContext implements Scope {
   #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
   fail: (error: unknown, namespace: string | undefined) => void = () => {};
-  /** Called once at its end. */
-  over: () => void = () => {};
   /** Takes answers of the server to what this call asked. */
   answered: ((frame: Record<string, unknown>) => void) | undefined;
 
@@ -78,6 +77,13 @@ export class CallContext implements Scope {
     const held = this.#held;
     this.#held = undefined;
     this.#wire.sendText(text, held);
+  }
+
+  /** Says, once, that it awaits something. */
+  tellAwaits(): void {
+    if (this.#awaits) return;
+    this.#awaits = true;
+    this.send({ t: "awaits" });
   }
 
   /** A line of output. After the end it still belongs to this call. */

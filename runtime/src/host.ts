@@ -8,7 +8,7 @@ import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
-import { JSON, later, never } from "./kept.ts";
+import { JSON, later } from "./kept.ts";
 import { loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
@@ -100,15 +100,30 @@ function failure(call: CallContext, error: unknown, namespace?: string): string 
   return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${tail}}`;
 }
 
-/** After so many milliseconds a call says that it awaits something. One that awaits nothing has ended before any timer comes, however busy the machine is. */
-const AWAITS_AFTER = 10;
+/** How often it is looked which calls await something, milliseconds. */
+const AWAITS_LOOK = 6;
+/** Calls that were under way at the last look; none: there is no next one. */
+let looked: Set<CallContext> | undefined;
+
+/** Calls that were under way at two looks say that they await something: one that awaits nothing has ended before any timer comes, however busy the machine is. */
+function lookWhoAwaits(): void {
+  const before = looked;
+  looked = undefined;
+  if (underWay.size === 0) return;
+  for (const call of underWay.values()) if (before?.has(call)) call.tellAwaits();
+  watchAwaits(new Set(underWay.values()));
+}
+
+/** One timer for all calls, and none while there is no call: a timer for each would cost a tenth of a short call. */
+function watchAwaits(seen: Set<CallContext>): void {
+  if (looked) return;
+  looked = seen;
+  later(lookWhoAwaits, AWAITS_LOOK).unref();
+}
 
 async function perform(frame: CallFrame, text: string, call: CallContext): Promise<void> {
   begin(call);
   const goesOn = leavesRunning();
-  const awaits = later(() => call.send({ t: "awaits" }), AWAITS_AFTER);
-  awaits.unref();
-  call.over = () => never(awaits);
   call.fail = (error, namespace) => {
     end(call, failure(call, error, namespace), goesOn);
   };
@@ -134,7 +149,6 @@ function end(call: CallContext, tail: string, goesOn: () => boolean): void {
     call.finish(mark + failure(call, error));
   }
   underWay.delete(call.id);
-  call.over();
   over(call);
   if (left) whenQuiet(goesOn, () => wire.send({ t: "quiet" }));
 }
@@ -147,6 +161,7 @@ function onFrame(frame: Bag, text: string): void {
     case "call": {
       const call = new CallContext(frame["id"] as number, wire);
       underWay.set(call.id, call);
+      watchAwaits(new Set());
       calls.run(call, () => void perform(frame as CallFrame, text, call));
       break;
     }
@@ -165,7 +180,6 @@ function abandon(id: number): void {
   if (!call) return;
   call.abandon();
   underWay.delete(id);
-  call.over();
   over(call);
 }
 

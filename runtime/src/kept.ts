@@ -1,5 +1,7 @@
 // What the runtime needs of the language, taken before any component is loaded. A component may change `JSON.parse` or `Buffer.concat`, and does
 // so in its own process only: but several runs share it, and a run that comes later is read and settled all the same.
+import fs from "node:fs";
+
 const { parse, stringify } = globalThis.JSON;
 const { alloc, allocUnsafe, byteLength, concat } = globalThis.Buffer;
 
@@ -36,7 +38,7 @@ export const JSON = {
     return json === undefined ? undefined : wellFormed(json);
   }) as typeof stringify,
 };
+export const { writeSync } = fs;
 export const later = globalThis.setTimeout;
-export const never = globalThis.clearTimeout;
 export const Buffer = { alloc, allocUnsafe, byteLength, concat };
 export type Buffer = globalThis.Buffer;

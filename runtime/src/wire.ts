@@ -1,32 +1,44 @@
 // Length-prefixed JSON frames on file descriptor 3. Frames are written at once: code may block the loop right after.
 import { Socket } from "node:net";
 
-import { Buffer, JSON } from "./kept.ts";
+import { Buffer, JSON, writeSync } from "./kept.ts";
+
+const WIRE = 3;
+/** Bytes that are read at once, into the same room each time. */
+const READ_MAX = 64 << 10;
 
 const FRAME_BYTES_MAX = 64 << 20;
 /** The server ends a host that sends a longer one. */
 const SENT_BYTES_MAX = 16 << 20;
 
 export class Wire {
-  readonly #socket = new Socket({ fd: 3, readable: true, writable: true });
-  #buffer: Buffer = Buffer.alloc(0);
+  #socket: Socket | undefined;
+  /** The beginning of a frame that has not come whole. */
+  #rest: Buffer = Buffer.alloc(0);
   #together: Buffer[] | undefined;
 
   /** `onFrame` gets a frame and its text. */
   start(onFrame: (frame: Record<string, unknown>, text: string) => void): void {
-    this.#socket.on("data", (chunk: Buffer) => {
-      this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
+    const take = (length: number, room: Uint8Array): boolean => {
+      const came = (room as Buffer).subarray(0, length);
+      const bytes = this.#rest.length === 0 ? came : Buffer.concat([this.#rest, came]);
       let offset = 0;
-      while (this.#buffer.length - offset >= 4) {
-        const length = this.#buffer.readUInt32LE(offset);
+      while (bytes.length - offset >= 4) {
+        const length = bytes.readUInt32LE(offset);
         if (length > FRAME_BYTES_MAX) process.reallyExit(70);
-        if (this.#buffer.length - offset - 4 < length) break;
-        const text = this.#buffer.toString("utf8", offset + 4, offset + 4 + length);
+        if (bytes.length - offset - 4 < length) break;
+        const text = bytes.toString("utf8", offset + 4, offset + 4 + length);
         onFrame(JSON.parse(text) as Record<string, unknown>, text);
         offset += 4 + length;
       }
-      this.#buffer = offset === this.#buffer.length ? Buffer.alloc(0) : this.#buffer.subarray(offset);
-    });
+      const rest = bytes.subarray(offset);
+      // The room is read into again.
+      this.#rest = bytes === came ? Buffer.concat([rest]) : rest;
+      return true;
+    };
+    // `onread` is no part of the types of this constructor, though it takes it.
+    const options = { fd: WIRE, readable: true, writable: true, onread: { buffer: Buffer.alloc(READ_MAX), callback: take } };
+    this.#socket = new Socket(options);
     // Without the server there is nothing to live for.
     this.#socket.on("close", () => process.reallyExit(0));
     this.#socket.on("error", () => process.reallyExit(0));
@@ -48,7 +60,7 @@ export class Wire {
     bytes.writeUInt32LE(length, ahead);
     bytes.write(json, ahead + 4);
     if (this.#together) this.#together[this.#together.length] = bytes;
-    else this.#socket.write(bytes);
+    else this.#write(bytes);
   }
 
   /** What `send` sends goes out in one write. No code of users may run in it: it could block what is collected. */
@@ -59,8 +71,21 @@ export class Wire {
     } finally {
       this.#together = undefined;
       const [first] = all;
-      if (first) this.#socket.write(all.length === 1 ? first : Buffer.concat(all));
+      if (first) this.#write(all.length === 1 ? first : Buffer.concat(all));
     }
+  }
+
+  /** A stream costs much more than the system call. It takes what the wire has no room for, and what comes until that is written. */
+  #write(bytes: Buffer): void {
+    let written = 0;
+    if (this.#socket?.writableLength === 0) {
+      try {
+        written = writeSync(WIRE, bytes);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EAGAIN") process.reallyExit(0);
+      }
+    }
+    if (written < bytes.length) this.#socket?.write(bytes.subarray(written));
   }
 }
 

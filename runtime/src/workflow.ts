@@ -40,6 +40,7 @@ export async function runWorkflow(frame: CallFrame, text: string, call: CallCont
   const deadline = Date.now() + frame.deadline_ms;
   const contextOf = (one: CallFrame) => ({ deadline, JIT: test, test, ...(one["trigger"] as { context: Bag | null }).context, ...(one["context"] as Bag | undefined) });
   const shared: FlowCall = { call, workflow: true, test, urls: (frame["flow"] ?? {}) as FlowCall["urls"], deadline: contextOf(frame).deadline };
+  let first = true;
   for (const step of frame["steps"] as StepSpec[]) {
     if (step.disabled) continue;
     const { namespace } = step;
@@ -50,7 +51,9 @@ export async function runWorkflow(frame: CallFrame, text: string, call: CallCont
     }
     // A run that failed through what an earlier step left behind, or that nobody waits for, starts no further step.
     if (call.done) return undefined;
-    call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"started"}`);
+    // The call begins with its first step: the server knows that one.
+    if (!first) call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"started"}`);
+    first = false;
     const own = handed.frame();
     const $ = dollar(() => contextOf(own()), shared, namespace, resume?.namespace === namespace ? { ...resume.run } : undefined);
     call.namespace = namespace;

@@ -15,7 +15,7 @@ test("delay pauses after the step, which is finished", async () => {
   assert.deepEqual(finished(frames).exports, { a: 1, $return_value: urls });
   const end = done(frames);
   assert.deepEqual([end.ok, end.result, { ...end.paused, duration_ms: 0 }], [true, null, { namespace: "one", kind: "delay", ms: 5000, duration_ms: 0 }]);
-  assert.deepEqual(frames.filter((f) => f.t === "step").map((f) => [f.namespace, f.state]), [["one", "started"], ["one", "finished"]]);
+  assert.deepEqual(frames.filter((f) => f.t === "step").map((f) => [f.namespace, f.state]), [["one", "finished"]]);
 });
 
 test("suspend gives its addresses at once and waits for a day where no time is given", async () => {

@@ -10,10 +10,15 @@ const total = Number(process.argv[2] ?? 50_000);
 const concurrency = Number(process.argv[3] ?? 32);
 
 const MODULES = {
+  answer: `export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { i: steps.trigger.event.body.i } }); } });`,
   workflow: `export default defineComponent({ props: { n: "integer" }, async run({ steps, $ }) { $.export("$summary", "done"); return { doubled: this.n * 2 }; } });`,
   source: `export default { props: { db: "$.service.db" }, methods: { next() { const n = (this.db.get("n") ?? 0) + 1; this.db.set("n", n); return n; } }, run(event) { this.$emit(event, { id: this.next() }); } };`,
 };
 const CALLS = {
+  answer: {
+    kind: "workflow", trigger: { event: { method: "POST", path: "/", headers: { "content-type": "application/json" }, body: { i: 1 } }, context: { id: "1" } }, context: { id: "1" },
+    results: {}, test: false, steps: [{ namespace: "one", module: "answer", props: {}, literal: true, disabled: false }],
+  },
   workflow: {
     kind: "workflow", trigger: { event: { n: 2, headers: { host: "x" }, method: "GET" }, context: { id: "1" } }, context: { id: "1" }, results: {}, test: false,
     steps: [{ namespace: "one", module: "workflow", props: { n: "{{steps.trigger.event.n}}" }, disabled: false }],
@@ -28,7 +33,7 @@ const modules = Object.entries(MODULES).map(([name, code]) => {
   return { name, path };
 });
 const host = new Host();
-host.send({ t: "load", protocol: 1, modules, env: {}, db: {}, tmp: folder });
+host.send({ t: "load", protocol: 1, modules, env: {}, db: {}, tmp: folder, one_call: concurrency === 1 });
 host.wire.ref();
 await host.until((frame) => frame.t === "loaded" || frame.t === "load_failed");
 

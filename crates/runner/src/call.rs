@@ -86,7 +86,13 @@ pub(crate) enum After {
 }
 
 impl UnderWay {
-    pub(crate) fn new(sink: Arc<dyn EffectSink>, end: oneshot::Sender<Ended>, log_bytes_max: usize, result_bytes_max: usize) -> Self {
+    pub(crate) fn new(
+        sink: Arc<dyn EffectSink>,
+        end: oneshot::Sender<Ended>,
+        first_step: Option<String>,
+        log_bytes_max: usize,
+        result_bytes_max: usize,
+    ) -> Self {
         Self {
             sink,
             end,
@@ -96,9 +102,16 @@ impl UnderWay {
             result_bytes_max,
             logs_cut: false,
             refused: BTreeSet::new(),
-            step: None,
+            step: first_step,
             asks: Asks::default(),
             awaits: false,
+        }
+    }
+
+    /// A host has it.
+    pub(crate) fn began(&self) {
+        if let Some(namespace) = self.step.clone() {
+            self.sink.effect(Effect::StepStarted { namespace });
         }
     }
 

@@ -240,6 +240,7 @@ impl Host {
             self.kill(Death::Ended);
             return Some(QueuedCall { since, fields, timeout, under_way, begun });
         }
+        under_way.began();
         for refusal in std::mem::take(&mut calls.refused) {
             under_way.refused(&refusal);
         }

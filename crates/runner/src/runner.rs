@@ -140,7 +140,7 @@ impl Runner {
             since: Instant::now(),
             fields: outgoing::fields(call.body),
             timeout: call.timeout,
-            under_way: UnderWay::new(sink, end, config.log_bytes_max, config.result_bytes_max),
+            under_way: UnderWay::new(sink, end, call.first_step, config.log_bytes_max, config.result_bytes_max),
             begun,
         };
         let mut run = QueuedRun {

@@ -233,6 +233,8 @@ pub struct Call {
     pub body: Box<RawValue>,
     /// Wall-clock limit, from when a host has it.
     pub timeout: Duration,
+    /// The step that a workflow's call begins with: it counts as started when a host has the call.
+    pub first_step: Option<String>,
 }
 
 /// What code does while it runs.

@@ -301,7 +301,7 @@ impl Engine {
             isolates_max: 1,
         });
         let body = to_raw_value(&json!({ "kind": "describe", "module": MODULE })).map_err(|e| EngineError::internal("could not ask for the manifest", e))?;
-        let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT }, Arc::new(Ignore)).await;
+        let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None }, Arc::new(Ignore)).await;
         let runner = self.0.runner.clone();
         self.0.tasks.spawn(async move { runner.evict(&isolate.id).await });
         let done = outcome.result.map_err(|failure| {

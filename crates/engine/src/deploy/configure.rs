@@ -283,7 +283,7 @@ impl Engine {
         let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
         let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;
         let sink = Arc::new(Answering { engine: self.clone(), scope, refusals: Mutex::default() });
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
+        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT, first_step: None }, sink.clone()).await;
         match outcome.result {
             Ok(done) => serde_json::from_str(done.result.get()).map(Ok).map_err(|e| EngineError::internal("could not read an answer", e)),
             Err(failure) => Ok(Err(with_refusals(failure, &sink.refusals.lock()))),

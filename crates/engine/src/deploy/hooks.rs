@@ -28,7 +28,7 @@ impl Engine {
             Ok(props) => {
                 let db = self.db_of(source).await?;
                 let body = source_call(&props, &source.dynamic_props, db.as_deref(), Some(hook), "null")?;
-                self.0.runner.call(source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
+                self.0.runner.call(source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout, first_step: None }, sink.clone()).await
             }
             Err(outcome) => outcome,
         };

@@ -91,7 +91,7 @@ impl Engine {
         });
         let scope = AskScope::new(caller.org_id.clone(), stores, None);
         let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), CallDb::None, None, Some(scope));
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
+        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT, first_step: Some(STEP.to_owned()) }, sink.clone()).await;
         let (collected, _) = sink.take();
         let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ended_at: self.now(), ..ActionRun::default() };
         if let Some(exports) = collected.steps.into_iter().next().and_then(|step| step.finished.map(|(_, exports)| exports).or(step.exported)) {

@@ -22,7 +22,7 @@ use crate::observe::traces::StepSpan;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
 use crate::run::pauses::Carried;
-use crate::run::program::Program;
+use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
 use crate::run::sink::{CallDb, Collected, Collector, Responder, StepTrace};
 use crate::service_db;
@@ -192,7 +192,8 @@ impl Engine {
         let tries = carried.tries(held.attempt);
         let (asked, waits) = (self.now(), Instant::now());
         let mut outcome = if tries > self.0.config.attempts_max {
-            gave_up(tries - 1, next_step(&program, &carried), &sink)
+            let step = if let Program::Workflow(workflow) = &*program { next_step(workflow, &carried) } else { None };
+            gave_up(tries - 1, step, &sink)
         } else if let Some(damage) = &carried.damaged {
             damaged(&format!("the run cannot go on from what it left before: {damage}; start it again"))
         } else {
@@ -309,7 +310,7 @@ impl Engine {
                 };
                 let db = self.db_of(source).await?;
                 let body = source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
-                (source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout })
+                (source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout, first_step: None })
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
@@ -319,7 +320,7 @@ impl Engine {
                 };
                 let flow = self.flow_urls(held).to_string();
                 let body = workflow_call(&steps, held, carried, &flow, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
-                (workflow.isolate.clone(), Call { body, timeout })
+                (workflow.isolate.clone(), Call { body, timeout, first_step: next_step(workflow, carried) })
             }
             Program::Damaged(program) => return Ok(damaged(&program.why)),
         };
@@ -405,8 +406,7 @@ fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure
 }
 
 /// The step that an attempt begins with: where earlier ones were lost, it is the one that was struck.
-fn next_step(program: &Program, carried: &Carried) -> Option<String> {
-    let Program::Workflow(workflow) = program else { return None };
+fn next_step(workflow: &WorkflowProgram, carried: &Carried) -> Option<String> {
     workflow.namespaces.iter().find(|n| carried.steps.iter().all(|done| done.namespace != **n)).cloned()
 }
 

@@ -47,7 +47,7 @@ fn isolate(bench: &Bench, id: &str, body: &str) -> IsolateSpec {
 
 async fn call(bench: &Bench, isolate: &IsolateSpec, sink: Arc<dyn EffectSink>) -> millrace_runner::CallOutcome {
     let body = raw(json!({ "kind": "source", "module": "m", "hook": null, "event": "attack", "props": { "store": "ds_1" } }));
-    bench.runner.call(Arc::new(isolate.clone()), Call { body, timeout: LONG }, sink).await
+    bench.runner.call(Arc::new(isolate.clone()), Call { body, timeout: LONG, first_step: None }, sink).await
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ impl Bench {
 
 async fn call(runner: Runner, isolate: IsolateSpec, event: Value, timeout: Duration, sink: Arc<Recorder>) -> CallOutcome {
     let body = to_raw_value(&json!({ "kind": "source", "module": "m", "hook": null, "event": event, "props": {} })).expect("JSON");
-    runner.call(Arc::new(isolate), Call { body, timeout }, sink).await
+    runner.call(Arc::new(isolate), Call { body, timeout, first_step: None }, sink).await
 }
 
 /// What a call returned.

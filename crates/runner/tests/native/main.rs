@@ -102,7 +102,7 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
             isolates_max: 1,
         })
     };
-    let call = |body: Value| Call { body: RawValue::from_string(body.to_string()).expect("JSON"), timeout: Duration::from_secs(60) };
+    let call = |body: Value| Call { body: RawValue::from_string(body.to_string()).expect("JSON"), timeout: Duration::from_secs(60), first_step: None };
     let neighbour = isolate("neighbour");
     let ask = async |isolate: &Arc<IsolateSpec>, body: Value| {
         let done = runner.call(isolate.clone(), call(body), Arc::new(Silent)).await.result;
