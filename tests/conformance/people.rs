@@ -88,7 +88,12 @@ async fn owners_invite_change_and_remove_members_and_one_owner_stays() {
     let jo_id = joined["user"]["id"].as_str().expect("an id").to_owned();
     // A role counts from the next request on.
     let key = json!({ "name": "by Jo", "scopes": ["full"] });
-    assert_eq!(jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.refusal(), (403, "scope_missing"));
+    let refused = jo.call(&server, Method::POST, "/api_keys", Some(&key)).await;
+    assert_eq!(refused.refusal(), (403, "scope_missing"));
+    let lacks = "this needs the role `owner` in this organization; your role is `viewer`, which an owner can change";
+    assert_eq!(refused.json["error"], lacks, "a person has a role, no key");
+    let deploy = jo.call(&server, Method::POST, "/sources", Some(&json!({ "component_code": "export default {}" }))).await;
+    assert!(deploy.json["error"].as_str().is_some_and(|says| says.contains("the role `member`")), "{}", deploy.json);
     owner.call(&server, Method::PUT, &format!("/members/{jo_id}"), Some(&json!({ "role": "owner" }))).await.data();
     let key = jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.data();
     let audit = server.get("/audit?limit=1").await.json["data"][0].clone();

@@ -30,6 +30,7 @@ import { Route as AppFilesStoreRouteImport } from "./routes/_app.files.$store";
 import { Route as AppReplaysIdRouteImport } from "./routes/_app.replays.$id";
 import { Route as AppRunsIndexRouteImport } from "./routes/_app.runs.index";
 import { Route as AppRunsIdRouteImport } from "./routes/_app.runs.$id";
+import { Route as AppRunsCompareRouteImport } from "./routes/_app.runs.compare";
 import { Route as AppSettingsIndexRouteImport } from "./routes/_app.settings.index";
 import { Route as AppSettingsAuditRouteImport } from "./routes/_app.settings.audit";
 import { Route as AppSettingsDomainsRouteImport } from "./routes/_app.settings.domains";
@@ -159,6 +160,11 @@ const AppRunsIndexRoute = AppRunsIndexRouteImport.update({
 const AppRunsIdRoute = AppRunsIdRouteImport.update({
   id: "/runs/$id",
   path: "/runs/$id",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppRunsCompareRoute = AppRunsCompareRouteImport.update({
+  id: "/runs/compare",
+  path: "/runs/compare",
   getParentRoute: () => AppRoute,
 } as any);
 const AppSettingsIndexRoute = AppSettingsIndexRouteImport.update({
@@ -308,6 +314,7 @@ export interface FileRoutesByFullPath {
   "/files/$store": typeof AppFilesStoreRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
+  "/runs/compare": typeof AppRunsCompareRoute;
   "/settings/audit": typeof AppSettingsAuditRoute;
   "/settings/domains": typeof AppSettingsDomainsRoute;
   "/settings/keys": typeof AppSettingsKeysRoute;
@@ -355,6 +362,7 @@ export interface FileRoutesByTo {
   "/files/$store": typeof AppFilesStoreRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
+  "/runs/compare": typeof AppRunsCompareRoute;
   "/settings/audit": typeof AppSettingsAuditRoute;
   "/settings/domains": typeof AppSettingsDomainsRoute;
   "/settings/keys": typeof AppSettingsKeysRoute;
@@ -403,6 +411,7 @@ export interface FileRoutesById {
   "/_app/files/$store": typeof AppFilesStoreRoute;
   "/_app/replays/$id": typeof AppReplaysIdRoute;
   "/_app/runs/$id": typeof AppRunsIdRoute;
+  "/_app/runs/compare": typeof AppRunsCompareRoute;
   "/_app/settings/audit": typeof AppSettingsAuditRoute;
   "/_app/settings/domains": typeof AppSettingsDomainsRoute;
   "/_app/settings/keys": typeof AppSettingsKeysRoute;
@@ -453,6 +462,7 @@ export interface FileRouteTypes {
     | "/files/$store"
     | "/replays/$id"
     | "/runs/$id"
+    | "/runs/compare"
     | "/settings/audit"
     | "/settings/domains"
     | "/settings/keys"
@@ -500,6 +510,7 @@ export interface FileRouteTypes {
     | "/files/$store"
     | "/replays/$id"
     | "/runs/$id"
+    | "/runs/compare"
     | "/settings/audit"
     | "/settings/domains"
     | "/settings/keys"
@@ -547,6 +558,7 @@ export interface FileRouteTypes {
     | "/_app/files/$store"
     | "/_app/replays/$id"
     | "/_app/runs/$id"
+    | "/_app/runs/compare"
     | "/_app/settings/audit"
     | "/_app/settings/domains"
     | "/_app/settings/keys"
@@ -735,6 +747,13 @@ declare module "@tanstack/react-router" {
       path: "/runs/$id";
       fullPath: "/runs/$id";
       preLoaderRoute: typeof AppRunsIdRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/runs/compare": {
+      id: "/_app/runs/compare";
+      path: "/runs/compare";
+      fullPath: "/runs/compare";
+      preLoaderRoute: typeof AppRunsCompareRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/_app/settings/": {
@@ -1000,6 +1019,7 @@ interface AppRouteChildren {
   AppFilesStoreRoute: typeof AppFilesStoreRoute;
   AppReplaysIdRoute: typeof AppReplaysIdRoute;
   AppRunsIdRoute: typeof AppRunsIdRoute;
+  AppRunsCompareRoute: typeof AppRunsCompareRoute;
   AppSourcesIdRoute: typeof AppSourcesIdRouteWithChildren;
   AppSourcesNewRoute: typeof AppSourcesNewRoute;
   AppWebhooksIdRoute: typeof AppWebhooksIdRoute;
@@ -1027,6 +1047,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppFilesStoreRoute: AppFilesStoreRoute,
   AppReplaysIdRoute: AppReplaysIdRoute,
   AppRunsIdRoute: AppRunsIdRoute,
+  AppRunsCompareRoute: AppRunsCompareRoute,
   AppSourcesIdRoute: AppSourcesIdRouteWithChildren,
   AppSourcesNewRoute: AppSourcesNewRoute,
   AppWebhooksIdRoute: AppWebhooksIdRoute,

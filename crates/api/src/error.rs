@@ -312,7 +312,7 @@ mod tests {
         check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
         check(EngineError::Gone { message: "over".into() }, 410, "gone", "over").await;
         check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
-        let scope = EngineError::ScopeMissing { needed: Scope::Deploy, has: Scopes::of(vec![Scope::Read]).unwrap() };
+        let scope = EngineError::ScopeMissing { needed: Scope::Deploy, has: Scopes::of(vec![Scope::Read]).unwrap(), is_session: false };
         assert_eq!(check(scope, 403, "scope_missing", "`deploy`").await, json!({ "needed": "deploy", "has": ["read"] }));
         let many = EngineError::TooMany { per_minute: 60, wait: Duration::from_millis(1_001) };
         assert_eq!(check(many, 429, "too_many_requests", "after 2 s").await, json!({ "per_minute": 60, "retry_after": 2 }));

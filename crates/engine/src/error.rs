@@ -5,6 +5,7 @@ use std::time::Duration;
 use millrace_model::component::ManifestError;
 use millrace_model::http::BodyFault;
 use millrace_model::ids::InvalidId;
+use millrace_model::people::Role;
 use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
 use millrace_model::tenant::{Scope, Scopes};
@@ -79,13 +80,15 @@ pub enum EngineError {
     /// Not yours to do.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The key may not do that.
-    #[error("this needs an API key with the scope `{needed}`; this key has `{has}`")]
+    /// The key, or the role of the person who signed in, does not allow that.
+    #[error("{}", scope_missing(*needed, has, *is_session))]
     ScopeMissing {
         /// What the route needs.
         needed: Scope,
-        /// What the key has.
+        /// What the key or the role allows.
         has: Scopes,
+        /// A person's session was shown, no key: roles are what it knows.
+        is_session: bool,
     },
     /// The key asked too often.
     #[error("this API key made more than {per_minute} requests in a minute; try again after {} s", self.retry_after_secs().unwrap_or(1))]
@@ -222,6 +225,18 @@ pub enum EngineError {
     },
 }
 
+/// What a caller lacks: of a key the scope, of a person the role.
+fn scope_missing(needed: Scope, has: &Scopes, is_session: bool) -> String {
+    if !is_session {
+        return format!("this needs an API key with the scope `{needed}`; this key has `{has}`");
+    }
+    // The narrowest role that allows it.
+    let needed = Role::ALL.into_iter().rfind(|role| role.scopes().allow(needed)).unwrap_or(Role::Owner);
+    let own = Role::ALL.into_iter().find(|role| role.scopes() == *has).map_or_else(|| has.to_string(), |role| role.as_str().to_owned());
+    let needed = needed.as_str();
+    format!("this needs the role `{needed}` in this organization; your role is `{own}`, which an owner can change")
+}
+
 /// Who made the last change of a draft, in words.
 fn author(drafted: &Drafted) -> String {
     match &drafted.by {
@@ -353,7 +368,7 @@ impl EngineError {
                 "revision": drafted.revision, "changed_at": drafted.at.secs(),
                 "changed_by": drafted.by.as_ref().map(|by| json!({ "id": by.id, "name": by.name })),
             }),
-            Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
+            Self::ScopeMissing { needed, has, .. } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
             Self::WrongKeys { .. } | Self::WrongPasswords { .. } => json!({ "retry_after": self.retry_after_secs() }),
             Self::DeploysWaiting { waiting_max } => json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() }),
             Self::FilesFull { max_mb, .. } => json!({ "max_mb": max_mb, "retry_after": self.retry_after_secs() }),

@@ -40,6 +40,9 @@ export type RunDetail = {
   isWorkflow: boolean;
   ownerName: string | undefined;
   deploymentId: string | undefined;
+  /** The run that this one repeats, and the newest that repeats this one. */
+  replayOf: string | undefined;
+  replayedBy: string | undefined;
   attempt: number;
   triggerId: string;
   sourceType: string | undefined;
@@ -124,6 +127,8 @@ export function runOf(run: Run): RunDetail {
     isWorkflow: run.workflow_id !== null,
     ownerName: textOf(context.workflow_name),
     deploymentId: run.deployment_id ?? undefined,
+    replayOf: run.replay_of ?? undefined,
+    replayedBy: run.replayed_by ?? undefined,
     attempt: run.attempt,
     triggerId: run.trigger_id,
     sourceType: textOf(context.source_type),

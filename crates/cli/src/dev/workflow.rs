@@ -21,6 +21,8 @@ use crate::workflow::file::{self, WorkflowFile};
 
 /// Runs that are remembered as shown: more than a connection that was lost begins with.
 const SEEN_MAX: usize = 1000;
+/// Message of each deployment; the web application shows runs of one event before and after it.
+const SAVED: &str = "Saved in millrace dev";
 /// Files that are no part of the workflow.
 const IGNORED: [&str; 3] = [".millrace.json", "node_modules", ".git"];
 
@@ -86,7 +88,7 @@ async fn redeploy_on_saves(client: &Client, path: &Path, folder: &Path, deployed
 
 async fn redeploy(client: &Client, path: &Path) -> Result<(WorkflowFile, Value), CliError> {
     let file = WorkflowFile::read(path)?;
-    let workflow = deploy_file(client, &file, None).await?;
+    let workflow = deploy_file(client, &file, Some(SAVED)).await?;
     Ok((file, workflow))
 }
 

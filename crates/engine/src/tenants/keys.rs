@@ -126,9 +126,12 @@ impl Engine {
         counted.map_err(|wait_ms| EngineError::TooMany { per_minute, wait: Duration::from_millis(wait_ms.unsigned_abs()) })
     }
 
-    /// Whether the caller's key may do what needs `scope`. `ScopeMissing`.
+    /// Whether the caller's key or role allows what needs `scope`. `ScopeMissing`.
     pub fn check_scope(&self, caller: &Caller, scope: Scope) -> Result<(), EngineError> {
-        if caller.scopes.allow(scope) { Ok(()) } else { Err(EngineError::ScopeMissing { needed: scope, has: caller.scopes.clone() }) }
+        if caller.scopes.allow(scope) {
+            return Ok(());
+        }
+        Err(EngineError::ScopeMissing { needed: scope, has: caller.scopes.clone(), is_session: caller.session.is_some() })
     }
 
     /// Lets the organization that was made first do what concerns the whole server; others are told why not.

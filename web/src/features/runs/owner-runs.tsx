@@ -11,6 +11,7 @@ import { Banner, Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { useListKeys } from "~/ui/list-keys";
 import { Segments } from "~/ui/pane";
+import { useDeploymentMarks } from "./deployment-marks";
 import { RunTable } from "./run-table";
 
 const PAGE = 50;
@@ -53,6 +54,7 @@ export function OwnerRuns({
     refetchInterval: ASK_MS,
   });
   const rows = runs.data?.pages.flatMap((page) => page.data.map(rowOf)) ?? [];
+  const marks = useDeploymentMarks(owner, isWorkflow);
   const { current, index } = useListKeys({
     ids: rows.map(({ id }) => id),
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
@@ -96,7 +98,16 @@ export function OwnerRuns({
           </Empty>
         )}
         {rows.length > 0 && (
-          <RunTable rows={rows} scroll={scroll} current={current} index={index} bare label="Runs" />
+          <RunTable
+            rows={rows}
+            scroll={scroll}
+            current={current}
+            index={index}
+            bare
+            marks={marks}
+            whole={!runs.hasNextPage}
+            label="Runs"
+          />
         )}
         {runs.hasNextPage && (
           <div className="list-end">

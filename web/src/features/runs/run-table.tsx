@@ -14,6 +14,7 @@ import { Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
 import { Flow } from "./flow";
+import { entriesOf, type Mark } from "./marks";
 import { stretchesOf } from "./timeline";
 
 const ROW_HEIGHT = 33;
@@ -31,6 +32,8 @@ export function RunTable({
   current,
   index,
   bare = false,
+  marks = [],
+  whole = false,
   label,
 }: {
   rows: readonly RunRow[];
@@ -40,9 +43,14 @@ export function RunTable({
   index: number;
   /** Without the column of owners: all rows are of one. */
   bare?: boolean;
+  /** What happened between runs, such as a deployment; the newest first. */
+  marks?: readonly Mark[];
+  /** No older run follows. */
+  whole?: boolean;
   label: string;
 }) {
   const now = useNow();
+  const entries = entriesOf(rows, marks, whole);
   const all =
     selection !== undefined && rows.length > 0 && rows.every(({ id }) => selection.chosen.has(id));
   const some = selection !== undefined && !all && selection.chosen.size > 0;
@@ -74,26 +82,33 @@ export function RunTable({
       </thead>
       <tbody>
         <VirtualRows
-          count={rows.length}
+          count={entries.length}
           height={ROW_HEIGHT}
           scroll={scroll}
-          keyOf={(at) => rows[at]?.id ?? String(at)}
-          shown={index}
+          keyOf={(at) => entries[at]?.id ?? String(at)}
+          shown={index < 0 ? index : entries.findIndex(({ id }) => id === rows[index]?.id)}
         >
           {(at, row) => {
-            const run = rows[at];
+            const entry = entries[at];
+            if (entry === undefined) return null;
+            if ("content" in entry) {
+              return (
+                <tr {...row} className="tr is-mark">
+                  <td>{entry.content}</td>
+                </tr>
+              );
+            }
+            const run = entry;
             return (
-              run !== undefined && (
-                <Row
-                  run={run}
-                  row={row}
-                  now={isFinal(run.status) ? 0 : now}
-                  bare={bare}
-                  current={run.id === current}
-                  selected={selection?.chosen.has(run.id)}
-                  onChoose={selection?.onChoose}
-                />
-              )
+              <Row
+                run={run}
+                row={row}
+                now={isFinal(run.status) ? 0 : now}
+                bare={bare}
+                current={run.id === current}
+                selected={selection?.chosen.has(run.id)}
+                onChoose={selection?.onChoose}
+              />
             );
           }}
         </VirtualRows>

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { numberOf, textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { Banner } from "~/ui/banner";
-import { clock, duration } from "~/ui/format";
+import { clock, duration, shortId } from "~/ui/format";
 import { Fact } from "~/ui/pane";
 import { StatusPill } from "~/ui/status";
 import { Tag } from "~/ui/tag";
@@ -40,7 +40,7 @@ export function RunTop({
           </span>
         )}
         {run.kind !== "live" && <Tag>{run.kind}</Tag>}
-        {run.context.replay === true && <Tag>replay</Tag>}
+        {run.context.replay === true && run.replayOf === undefined && <Tag>replay</Tag>}
       </div>
       <dl className="facts">
         {version !== undefined && (
@@ -65,6 +65,16 @@ export function RunTop({
             <span className="num">{run.attempt}</span>
           </Fact>
         )}
+        {run.replayOf !== undefined && (
+          <Fact name="Replay of" wide>
+            <Lineage other={run.replayOf} first={run.replayOf} second={run.id} />
+          </Fact>
+        )}
+        {run.replayedBy !== undefined && (
+          <Fact name="Replayed by" wide>
+            <Lineage other={run.replayedBy} first={run.id} second={run.replayedBy} />
+          </Fact>
+        )}
         {run.exitReason !== undefined && (
           <Fact name="Ended by $.flow.exit" wide>
             {run.exitReason || "no reason given"}
@@ -73,6 +83,21 @@ export function RunTop({
       </dl>
       {run.status === "paused" && run.paused !== undefined && <Paused run={run} />}
     </div>
+  );
+}
+
+/** Another run of the same event, and both side by side. */
+function Lineage({ other, first, second }: { other: string; first: string; second: string }) {
+  return (
+    <>
+      <Link to="/runs/$id" params={{ id: other }} className="link mono">
+        {shortId(other)}
+      </Link>
+      {", "}
+      <Link to="/runs/compare" search={{ a: first, b: second }} className="link">
+        compare
+      </Link>
+    </>
   );
 }
 

@@ -1,11 +1,13 @@
 /** Adding a step: code of one's own, or an action that is published or of a registry. */
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { ChevronRight, Code2 } from "lucide-react";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { ChevronRight, Code2, Download } from "lucide-react";
 import { useDeferredValue, useRef, useState } from "react";
+import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Search } from "~/ui/field";
 import { Tile } from "~/ui/tag";
@@ -13,14 +15,18 @@ import { FIRST_CODE, type StepDraft } from "./model";
 import { actionsQuery } from "./queries";
 
 export function AddStep({
+  first = "",
   onClose,
   onAdd,
 }: {
+  /** What was pasted: an address or a key. */
+  first?: string | undefined;
   onClose: () => void;
   onAdd: (step: { runs: StepDraft["runs"]; props: JsonObject }, wish: string) => void;
 }) {
-  const [words, setWords] = useState("");
-  const query = useDeferredValue(words.trim());
+  const [words, setWords] = useState(first);
+  const address = addressOf(words);
+  const query = useDeferredValue(address === undefined ? words.trim() : "");
   const field = useRef<HTMLInputElement>(null);
   const { data: found, error } = useQuery({
     ...actionsQuery(query),
@@ -37,7 +43,7 @@ export function AddStep({
           ref={field}
           wide
           className="add-search"
-          label="Search actions: words or a key"
+          label="Search actions: words, a key or an address"
           value={words}
           onChange={(event) => setWords(event.target.value)}
           onKeyDown={(event) => {
@@ -52,6 +58,7 @@ export function AddStep({
             {sentence(error)}
           </Banner>
         )}
+        {address !== undefined && <AtAddress url={address} onAdd={onAdd} />}
         <ul className="add-list">
           <li>
             <button
@@ -85,15 +92,68 @@ export function AddStep({
           ))}
         </ul>
         <p className="small dim" role="status">
-          {query === ""
-            ? "Actions are those that you published and those of your registries. Outside of fields, Ctrl+V or ⌘V adds a step of a curl line or of YAML."
-            : found === undefined
-              ? "Searching…"
-              : found.length === 0
-                ? "No action has all of these words."
-                : `${found.length} found`}
+          {address !== undefined
+            ? "The server reads the code and asks for its props. Nothing runs before you test or deploy it."
+            : query === ""
+              ? "Actions are those that you published and those of your registries. Outside of fields, Ctrl+V or ⌘V adds a step of a curl line, of YAML, or of a component's address."
+              : found === undefined
+                ? "Searching…"
+                : found.length === 0
+                  ? "No action has all of these words."
+                  : `${found.length} found`}
         </p>
       </div>
     </Dialog>
+  );
+}
+
+/** An address of code, and no page of words. */
+function addressOf(text: string): string | undefined {
+  const trimmed = text.trim();
+  return /^https?:\/\/\S+$/.test(trimmed) && URL.canParse(trimmed) ? trimmed : undefined;
+}
+
+/** Code at an address is read by a button: whoever gave the address chose the code. */
+function AtAddress({
+  url,
+  onAdd,
+}: {
+  url: string;
+  onAdd: (step: { runs: StepDraft["runs"]; props: JsonObject }, wish: string) => void;
+}) {
+  const read = useMutation({
+    mutationFn: () => data(client.POST("/v1/components", { body: { component_url: url } })),
+    onSuccess: ({ id, key, name, type }) => {
+      if (type !== "action") return;
+      const wish = (key ?? name ?? "action").replaceAll(/[^A-Za-z0-9_]+/g, "_");
+      onAdd({ runs: { kind: "action", component: id }, props: {} }, wish);
+    },
+  });
+  const other = read.data !== undefined && read.data.type !== "action" ? read.data.type : undefined;
+  return (
+    <div className="add-address">
+      <p className="mono small wrap mid">{url}</p>
+      {other !== undefined && (
+        <Banner kind="waits" role="alert" title={`This is a ${other}, and no action`}>
+          Steps are actions. A source is deployed under Sources, and starts a workflow as its
+          trigger.
+        </Banner>
+      )}
+      {read.error !== null && (
+        <Banner kind="failed" role="alert" title="The code could not be read">
+          {sentence(read.error)}
+        </Banner>
+      )}
+      <div>
+        <Button
+          look="primary"
+          icon={Download}
+          busy={read.isPending && "Reading…"}
+          onClick={() => read.mutate()}
+        >
+          Read the code
+        </Button>
+      </div>
+    </div>
   );
 }

@@ -12,11 +12,12 @@ import { AddStep } from "./add-step";
 import { Cards } from "./cards";
 import { DataPane } from "./data-pane";
 import { EventBar } from "./event-bar";
-import { freeName, moved, type StepDraft } from "./model";
+import { moved, type StepDraft } from "./model";
 import type { Parts } from "./parts";
 import type { PastedStep } from "./paste";
 import { newKey } from "./state";
 import { StepEditor } from "./step-editor";
+import { freeName } from "./step-names";
 import type { TestEvent } from "./test-event";
 import { TriggerEditor } from "./trigger-editor";
 import { useBuilder } from "./use-builder";
@@ -79,7 +80,7 @@ export function WorkflowBuilder({
   const builder = useBuilder();
   const { draft } = builder;
   const refused = useRefusal("deploy");
-  const [adds, setAdds] = useState<{ after: number } | undefined>(undefined);
+  const [adds, setAdds] = useState<{ after: number; first?: string } | undefined>(undefined);
   const field = useRef<HTMLElement | null>(null);
   const failed = builder.state.refusal?.step;
   const open = asked ?? draft.steps[0]?.namespace ?? "trigger";
@@ -115,7 +116,13 @@ export function WorkflowBuilder({
     builder.edit({ ...draft, steps }, says);
     onOpen(last);
   };
-  useClipboard(step, refused === undefined ? paste : undefined);
+  const address = (first: string) =>
+    setAdds({ after: at < 0 ? draft.steps.length - 1 : at, first });
+  useClipboard(
+    step,
+    refused === undefined ? paste : undefined,
+    refused === undefined ? address : undefined,
+  );
   const move = (from: number, by: -1 | 1) => {
     const step = draft.steps[from];
     const steps = moved(draft.steps, from, by);
@@ -181,6 +188,7 @@ export function WorkflowBuilder({
       </div>
       {adds !== undefined && (
         <AddStep
+          first={adds.first}
           onClose={() => setAdds(undefined)}
           onAdd={(made, wish) => {
             setAdds(undefined);

@@ -17,6 +17,7 @@ import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery } from "./queries";
+import { Rehearsal } from "./rehearsal";
 import { useBuilder } from "./use-builder";
 import { useFailing } from "./use-failing";
 
@@ -160,6 +161,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
             ))}
           </ul>
         )}
+        {!first && found.length > 0 && <Rehearsal />}
         {live !== undefined && <CodeChanges before={live.steps} after={next.steps} />}
         <Field label="Message" hint="Shown in the list of versions.">
           {(props) => (
@@ -174,7 +176,8 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         </Field>
         {isObject(base.made_from) && (
           <Banner kind="waits" title="A project made this workflow">
-            The next <code className="mono">millrace apply</code> undoes this deploy.
+            The next <code className="mono">millrace apply</code> undoes this deploy, unless the
+            project has the same: <em>The change as files</em> on the workflow's page gives them.
           </Banner>
         )}
         {deploy.error !== null && (

@@ -3,14 +3,13 @@ import {
   contentOf,
   differences,
   draftOf,
-  freeName,
   moved,
-  nameProblem,
   refusedPlace,
   requestOf,
   savedStepsOf,
   triggersInWords,
 } from "./model";
+import { freeName, nameProblem } from "./step-names";
 
 const step = (namespace: string, code: string, more: object = {}) => ({
   id: `c_${namespace}`,

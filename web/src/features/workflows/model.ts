@@ -1,5 +1,6 @@
 /** A workflow's draft as the builder edits it: read from the record, written as a request. Pure. */
 
+import { isComponentId } from "~/api/component-id";
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
 import { type PropDef, propsOf } from "~/api/props";
 import type { Deployment, Workflow } from "~/api/schema";
@@ -200,7 +201,11 @@ function runsOf({ runs }: StepDraft, known: SavedStep | undefined): Record<strin
     known?.componentId !== undefined &&
     (runs.kind === "code" ? !known.isAction && runs.code === known.code : known.isAction);
   if (unchanged) return { component_id: known.componentId };
-  if (runs.kind === "action") return { component_key: runs.component };
+  if (runs.kind === "action") {
+    return isComponentId(runs.component)
+      ? { component_id: runs.component }
+      : { component_key: runs.component };
+  }
   const isOne = known === undefined || Object.keys(known.others).length === 0;
   const isPlain = known?.entry === undefined || known.entry === `${known.namespace}.mjs`;
   return {
@@ -327,36 +332,6 @@ export function triggersInWords(
 ): string {
   const words = triggers.flatMap(triggerOf).map((trigger) => triggerWords(trigger, nameOf));
   return words.length === 0 ? "when you run it" : words.join(", ");
-}
-
-/** A name that no step has yet: `code`, `code_2`, … */
-export function freeName(steps: readonly { namespace: string }[], wish: string): string {
-  const taken = new Set(steps.map(({ namespace }) => namespace));
-  const base = wish.replaceAll(/[^A-Za-z0-9_]+/g, "_").replace(/^(\d|$)/, "step_$1");
-  const free = base === "trigger" ? "step" : base.slice(0, 60);
-  if (!taken.has(free)) return free;
-  for (let number = 2; ; number += 1) {
-    if (!taken.has(`${free}_${number}`)) return `${free}_${number}`;
-  }
-}
-
-/** What is wrong with a step's name, as the server would refuse it. */
-export function nameProblem(
-  steps: readonly { key: string; namespace: string }[],
-  step: { key: string; namespace: string },
-): string | undefined {
-  const { namespace } = step;
-  if (steps.some((other) => other.key !== step.key && other.namespace === namespace)) {
-    return `Another step is named ${namespace}.`;
-  }
-  if (
-    namespace === "trigger" ||
-    namespace.length > 64 ||
-    !/^[A-Za-z_][A-Za-z0-9_]*$/.test(namespace)
-  ) {
-    return "Allowed are 1 to 64 letters, digits and _, not starting with a digit, and not trigger.";
-  }
-  return undefined;
 }
 
 /** Moves one item by one place. */

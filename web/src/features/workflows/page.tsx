@@ -5,7 +5,7 @@ import "./expression.css";
 import "./workflow.css";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useBlocker, useLocation, useMatchRoute } from "@tanstack/react-router";
-import { Redo2, Rocket, Undo2 } from "lucide-react";
+import { FileDiff, Redo2, Rocket, Undo2 } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
@@ -24,6 +24,8 @@ import { takesText } from "~/ui/keyboard";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
+import { ChangeFiles } from "./change-files";
+import { ChangedElsewhereNotice } from "./changed-elsewhere";
 import { DeployDialog } from "./deploy-dialog";
 import { differences } from "./model";
 import { deploymentQuery } from "./queries";
@@ -248,19 +250,28 @@ function Versions() {
 
 function Notices() {
   const builder = useBuilder();
+  const [showsFiles, setShowsFiles] = useState(false);
   const { base } = builder.state;
   const error = builder.save.error ?? builder.deploy.error;
   return (
     <>
       {isObject(base.made_from) && (
         <div className="bld-notice">
-          <Banner title={`Made by the project ${textOf(base.made_from.project) ?? ""}`}>
-            The next <code className="mono">millrace apply</code> undoes what you change here.
-            Change <code className="mono">{textOf(base.made_from.path) ?? "its folder"}</code>{" "}
-            instead.
+          <Banner
+            title={`Made by the project ${textOf(base.made_from.project) ?? ""}`}
+            act={
+              <Button size="sm" icon={FileDiff} onClick={() => setShowsFiles(true)}>
+                The change as files…
+              </Button>
+            }
+          >
+            The next <code className="mono">millrace apply</code> undoes what you change here,
+            unless <code className="mono">{textOf(base.made_from.path) ?? "its folder"}</code> says
+            the same.
           </Banner>
         </div>
       )}
+      {showsFiles && <ChangeFiles onClose={() => setShowsFiles(false)} />}
       {builder.older !== undefined && (
         <div className="bld-notice">
           <Banner
@@ -284,36 +295,7 @@ function Notices() {
           </Banner>
         </div>
       )}
-      {error instanceof ChangedElsewhere && (
-        <div className="bld-notice">
-          <Banner
-            kind="waits"
-            role="alert"
-            title={error.message}
-            act={
-              <span className="row">
-                <Button
-                  size="sm"
-                  onClick={() => builder.save.mutate({ over: error.record.revision })}
-                >
-                  Save mine over it
-                </Button>
-                <Button size="sm" onClick={() => builder.takeTheirs(error.record)}>
-                  Take theirs
-                </Button>
-              </span>
-            }
-          >
-            Nothing was saved or deployed. What you typed is here still, and an undo brings it back
-            where you take theirs.
-            <ul className="deploy-changes" aria-label="What was changed elsewhere">
-              {differences(error.record, base).map((each) => (
-                <li key={each}>{each}</li>
-              ))}
-            </ul>
-          </Banner>
-        </div>
-      )}
+      {error instanceof ChangedElsewhere && <ChangedElsewhereNotice error={error} />}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
+import { isComponentId } from "~/api/component-id";
 import { pagesOf } from "~/api/queries";
 
 const FOUND_MOST = 30;
@@ -192,9 +193,14 @@ export const actionsQuery = (query: string) =>
 
 export const componentOfKey = (key: string) =>
   queryOptions({
-    queryKey: ["registry-component", key],
-    queryFn: ({ signal }) =>
-      data(client.GET("/v1/components/registry/{id}", { params: { path: { id: key } }, signal })),
+    queryKey: ["action-component", key],
+    queryFn: async ({ signal }) => {
+      const params = { path: { id: key } };
+      const { code, configurable_props } = isComponentId(key)
+        ? await data(client.GET("/v1/components/{id}", { params, signal }))
+        : await data(client.GET("/v1/components/registry/{id}", { params, signal }));
+      return { code, configurable_props };
+    },
     staleTime: 60_000,
     retry: false,
   });

@@ -43,6 +43,8 @@ export type Act =
   | { type: "read"; record: Workflow }
   /** The same, and what is typed can be had again by an undo. */
   | { type: "theirs"; record: Workflow }
+  /** The server's record, whose draft has the identities of here, and both drafts brought together. */
+  | { type: "both"; record: Workflow; theirs: Draft; draft: Draft }
   /** The server's content became other than it was; what is typed stays. */
   | { type: "rebase"; record: Workflow }
   | { type: "refused"; error: Error; sent: Draft }
@@ -122,6 +124,15 @@ export function reduced(state: State, act: Act): State {
         revision: state.revision + 1,
       };
     }
+    case "both":
+      return {
+        base: act.record,
+        saved: act.theirs,
+        names: namesOf(act.theirs),
+        history: edited(history, act.draft, "take both drafts"),
+        revision: state.revision + 1,
+        refusal: undefined,
+      };
     case "rebase": {
       const saved = rekeyed(act.record, history.now);
       const isSaved = history.now === state.saved;

@@ -14,9 +14,9 @@ import { Editor } from "~/ui/code/editor";
 import { plural } from "~/ui/format";
 import { Tile } from "~/ui/tag";
 import { ValueOfExpression } from "./expression-value";
-import type { SavedStep, StepDraft } from "./model";
+import { type SavedStep, type StepDraft, savedStepsOf } from "./model";
 import type { Parts } from "./parts";
-import { componentOfKey } from "./queries";
+import { componentOfKey, deploymentQuery } from "./queries";
 import { RUNTIME } from "./runtime-names";
 import { savedOf } from "./state";
 import { type Given, Name, StepMenu, TestButton } from "./step-head";
@@ -235,8 +235,15 @@ function Code({
   saved: SavedStep | undefined;
   wrongLine: number | undefined;
 }) {
-  const { draft, edit, test } = useBuilder();
+  const { state, draft, edit, test } = useBuilder();
+  const { base } = state;
   const refused = useRefusal("deploy");
+  const { data: live } = useQuery({
+    ...deploymentQuery(base.id, base.deployment_id ?? ""),
+    enabled: base.deployment_id !== null,
+  });
+  const liveCode =
+    live && savedStepsOf(live.steps).find(({ namespace }) => namespace === step.namespace)?.code;
   const { code, defs = [] } = useComponent(step, saved);
   const own = step.runs.kind === "code";
   const order = draft.steps.map(({ key, namespace }) => `${key} ${namespace}`).join();
@@ -262,6 +269,7 @@ function Code({
         invalid={wrongLine !== undefined}
         maxHeight="none"
         types={own && refused === undefined ? types : undefined}
+        against={own ? liveCode : undefined}
         known={() => ({
           steps: test.dataFor(step.key),
           this: Object.fromEntries(defs.map(({ name, type }) => [name, new Says(type)])),

@@ -20,8 +20,9 @@ import { copyText } from "~/ui/copy";
 import { Input, Message } from "~/ui/field";
 import { Menu, MenuItem, MenuLine } from "~/ui/menu";
 import { say } from "~/ui/toast";
-import { nameProblem, type StepDraft } from "./model";
+import type { StepDraft } from "./model";
 import { stepYaml } from "./paste";
+import { nameProblem } from "./step-names";
 import { useBuilder } from "./use-builder";
 
 export type Given = {

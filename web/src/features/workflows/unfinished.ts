@@ -1,7 +1,7 @@
 /** Why a draft is not saved by itself yet: what is typed is plainly not whole. An explicit save sends it all the same. */
 
 import type { Draft } from "./model";
-import { nameProblem } from "./model";
+import { nameProblem } from "./step-names";
 
 /** A reason as a part of a sentence, or `undefined` where nothing is missing. */
 export async function unfinished(draft: Draft): Promise<string | undefined> {

@@ -336,6 +336,14 @@ export function useBuilderState(workflow: Workflow) {
       deploy.reset();
       took(record);
     },
+    /** Goes on with both drafts brought together, which is saved over the server's. */
+    takeBoth(record: Workflow, theirs: Draft, draft: Draft) {
+      act({ type: "both", record, theirs, draft });
+      setFailed(undefined);
+      save.reset();
+      deploy.reset();
+      took(record);
+    },
     /** Takes what the record says beside the draft. */
     note(record: Workflow) {
       const { revision, triggers, steps } = state.base;

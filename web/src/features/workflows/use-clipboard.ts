@@ -9,9 +9,11 @@ import { type PastedStep, pastedSteps, stepYaml } from "./paste";
 export function useClipboard(
   step: StepDraft | undefined,
   onPaste: ((steps: PastedStep[]) => void) | undefined,
+  /** Called with an address of code, which is read by a button only. */
+  onAddress: ((text: string) => void) | undefined,
 ): void {
-  const latest = useRef({ step, onPaste });
-  latest.current = { step, onPaste };
+  const latest = useRef({ step, onPaste, onAddress });
+  latest.current = { step, onPaste, onAddress };
   useEffect(() => {
     const isElsewhere = ({ target }: ClipboardEvent) =>
       takesText(target) || (target instanceof Element && target.closest("[role=dialog]") !== null);
@@ -26,11 +28,14 @@ export function useClipboard(
     const paste = async (event: ClipboardEvent) => {
       const text = event.clipboardData?.getData("text/plain") ?? "";
       if (isElsewhere(event) || text.trim() === "") return;
+      const address = /^https?:\/\/\S+$/.exec(text.trim())?.[0];
+      if (address !== undefined) return latest.current.onAddress?.(address);
       const steps = await pastedSteps(text);
       if (steps === undefined) {
         say({
           title: "Nothing was pasted",
-          about: "It is no step: copy one here, a workflow's YAML, or a curl line.",
+          about:
+            "It is no step: copy one here, a workflow's YAML, a curl line, or a component's address.",
         });
       } else latest.current.onPaste?.(steps);
     };

@@ -167,7 +167,7 @@ function placeOf(draft: Draft, key: string): number {
 }
 
 /** A step that gives what was recorded, in the place of one that ran before. */
-function pinOf(namespace: string, exports: JsonObject): Record<string, unknown> {
+export function pinOf(namespace: string, exports: JsonObject): Record<string, unknown> {
   const recorded = JSON.stringify(JSON.stringify(exports));
   return {
     namespace,

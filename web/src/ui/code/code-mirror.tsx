@@ -35,6 +35,7 @@ import {
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useEffect, useRef, useState } from "react";
+import { changeGutter, compareAgain } from "./change-gutter";
 import { completionOf } from "./completion";
 import type { EditorProps } from "./editor";
 import type { Problem } from "./language/core";
@@ -122,15 +123,22 @@ export default function CodeMirror({
   readOnly = false,
   known,
   types,
+  against,
   nonce,
 }: EditorProps & { nonce: string }) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const handlers = useRef({ onChange, onBlur, known, types });
-  handlers.current = { onChange, onBlur, known, types };
+  const handlers = useRef({ onChange, onBlur, known, types, against });
+  handlers.current = { onChange, onBlur, known, types, against };
   const service = useRef<Language | undefined>(undefined);
   const [problems, setProblems] = useState<readonly Problem[] | "failed" | undefined>(undefined);
-  const first = useRef({ value, language, readOnly, nonce });
+  const first = useRef({
+    value,
+    language,
+    readOnly,
+    nonce,
+    marks: against !== undefined || types !== undefined,
+  });
   const attributes = useRef(new Compartment());
   /** While a text is put in from outside: that is no edit of the person's. */
   const given = useRef(false);
@@ -170,6 +178,7 @@ export default function CodeMirror({
         extensions: [
           EditorView.cspNonce.of(begin.nonce),
           lineNumbers(),
+          begin.marks ? changeGutter(() => handlers.current.against) : [],
           history(),
           drawSelection(),
           indentOnInput(),
@@ -246,6 +255,11 @@ export default function CodeMirror({
     });
     view.current?.dispatch({ effects: attributes.current.reconfigure(named) });
   }, [label, describedBy, invalid]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text to compare with is what changed
+  useEffect(() => {
+    view.current?.dispatch({ effects: compareAgain.of(null) });
+  }, [against]);
 
   // Another event, or a result that came: the same code may mean something else.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the types are what changed

@@ -22,6 +22,8 @@ export type EditorProps = {
   known?: (() => Readonly<Record<string, unknown>>) | undefined;
   /** Declarations that the code is read with, asked for from the first focus on; the language service begins then. */
   types?: (() => Promise<TypeFiles>) | undefined;
+  /** Lines that this text does not have are marked. */
+  against?: string | undefined;
   minHeight?: number;
   maxHeight?: string;
 };

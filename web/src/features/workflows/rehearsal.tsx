@@ -1,0 +1,145 @@
+/** The draft with the last real events, before it is deployed: what is the same, what differs, what throws now. */
+
+import { useMutation } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { ListChecks } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { stepOf } from "~/api/runs";
+import type { Run } from "~/api/schema";
+import { useRefusal } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { clock, plural, shortId } from "~/ui/format";
+import { Glyph } from "~/ui/status";
+import { requestOf, savedStepsOf } from "./model";
+import { type Outcome, outcomeOf, outcomeWords, withAccounts } from "./rehearse";
+import { toSend } from "./state";
+import { useBuilder } from "./use-builder";
+import { pinOf } from "./use-test";
+
+const EVENTS_MAX = 10;
+
+type Row = {
+  before: Run;
+  outcome: Outcome | "refused";
+  step: string | undefined;
+  now: string | undefined;
+  problem?: string;
+};
+
+const shapes = {
+  same: "succeeded",
+  passes: "succeeded",
+  differs: "kept",
+  throws: "failed",
+  "throws-too": "failed",
+  refused: "failed",
+} as const satisfies Record<Row["outcome"], string>;
+
+export function Rehearsal() {
+  const { id, state } = useBuilder();
+  const refused = useRefusal("deploy");
+  const [rows, setRows] = useState<Row[]>([]);
+  const pinned = withAccounts(state.base.steps);
+  const rehearse = useMutation({
+    mutationFn: async () => {
+      setRows([]);
+      const runs = await data(
+        client.GET("/v1/workflows/{id}/runs", {
+          params: { path: { id }, query: { limit: 3 * EVENTS_MAX } },
+        }),
+      );
+      const real = runs
+        .filter(({ kind, status }) => kind === "live" && ["succeeded", "failed"].includes(status))
+        .slice(0, EVENTS_MAX);
+      for (const before of real) {
+        const row = await one(before);
+        setRows((had) => [...had, row]);
+      }
+      return real.length;
+    },
+  });
+  const one = async (before: Run): Promise<Row> => {
+    const { triggers, steps } = requestOf(toSend(state), savedStepsOf(state.base.steps));
+    const recorded = new Map(before.steps.flatMap(stepOf).map((step) => [step.name, step]));
+    const body = {
+      workflow_id: id,
+      triggers,
+      event: before.event,
+      steps: steps.map((step) => {
+        const name = String(step.namespace);
+        const was = recorded.get(name);
+        const pins = pinned.has(name) && was !== undefined && was.status !== "failed";
+        return pins ? pinOf(name, was.exports) : step;
+      }),
+    };
+    try {
+      const now = await data(client.POST("/v1/workflows/test", { body }));
+      return { before, now: now.id, ...outcomeOf(before, now) };
+    } catch (error) {
+      const problem = error instanceof Error ? sentence(error) : String(error);
+      return { before, outcome: "refused", step: undefined, now: undefined, problem };
+    }
+  };
+  const count = (...outcomes: Row["outcome"][]) =>
+    rows.filter(({ outcome }) => outcomes.includes(outcome)).length;
+  return (
+    <section className="rehearsal" aria-label="Rehearsal">
+      <div className="row">
+        <Button
+          icon={ListChecks}
+          refused={refused}
+          busy={rehearse.isPending && `Rehearsing, ${rows.length} done…`}
+          onClick={() => rehearse.mutate()}
+        >
+          Rehearse with the last {EVENTS_MAX} events
+        </Button>
+        <span className="small dim" role="status">
+          {rehearse.isSuccess && rehearse.data === 0
+            ? "No event came yet that could be rehearsed with."
+            : rows.length > 0
+              ? `${count("same", "throws-too")} same, ${count("differs", "passes")} differ, ${plural(count("throws", "refused"), "throws now", "throw now")}`
+              : pinned.size === 0
+                ? "Test runs of the draft. Nothing is deployed."
+                : `Test runs of the draft. ${[...pinned].join(", ")} ${pinned.size === 1 ? "gives" : "give"} what they recorded: nobody is called.`}
+        </span>
+      </div>
+      {rehearse.error !== null && (
+        <Banner kind="failed" role="alert" title="The events could not be read">
+          {sentence(rehearse.error)}
+        </Banner>
+      )}
+      {rows.length > 0 && (
+        <ul className="rehearsed" aria-label="Outcomes">
+          {rows.map(({ before, outcome, step, now, problem }) => (
+            <li key={before.id}>
+              <Glyph status={shapes[outcome]} small />
+              <span className={outcome === "throws" || outcome === "refused" ? "failed-text" : ""}>
+                {outcome === "refused" ? "refused" : outcomeWords[outcome]}
+              </span>
+              <span className="mono cut">{step ?? problem ?? ""}</span>
+              <span className="num dim nowrap">
+                {clock(before.created_at_ms)}{" "}
+                <span className="mono only-wide">{shortId(before.id)}</span>
+              </span>
+              {now === undefined ? (
+                <span />
+              ) : (
+                <Link
+                  to="/runs/compare"
+                  search={{ a: before.id, b: now }}
+                  className="link"
+                  target="_blank"
+                >
+                  Compare
+                </Link>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import type { Run } from "~/api/schema";
+import { outcomeOf, withAccounts } from "./rehearse";
+
+const run = (steps: [string, unknown][], failed?: string): Run => ({
+  id: "run_1",
+  workflow_id: "p_1",
+  source_id: null,
+  deployment_id: null,
+  status: failed === undefined ? "succeeded" : "failed",
+  kind: "live",
+  attempt: 1,
+  trigger_id: "",
+  event: {},
+  context: {},
+  steps: steps.map(([namespace, value]) => ({
+    namespace,
+    status: "succeeded",
+    exports: { $return_value: value },
+  })),
+  return_value: null,
+  exit_reason: null,
+  paused: null,
+  duration_ms: 1,
+  error: failed === undefined ? null : { code: "Error", message: "no", stack: "", step: failed },
+  created_at: 1,
+  created_at_ms: 1,
+  started_at_ms: 1,
+  finished_at_ms: 2,
+});
+
+test("the outcome of a rehearsal names the first step that is not as it was", () => {
+  const was = run([
+    ["a", 1],
+    ["b", 2],
+  ]);
+  expect(outcomeOf(was, was)).toEqual({ outcome: "same", step: undefined });
+  expect(
+    outcomeOf(
+      was,
+      run([
+        ["a", 1],
+        ["b", 3],
+      ]),
+    ),
+  ).toEqual({ outcome: "differs", step: "b" });
+  expect(
+    outcomeOf(
+      was,
+      run([
+        ["a", 1],
+        ["b", 2],
+        ["c", 3],
+      ]),
+    ),
+  ).toEqual({ outcome: "differs", step: "c" });
+  expect(outcomeOf(was, run([["a", 1]]))).toEqual({ outcome: "differs", step: "b" });
+  expect(outcomeOf(was, run([["a", 1]], "b"))).toEqual({ outcome: "throws", step: "b" });
+  expect(outcomeOf(run([["a", 1]], "b"), was)).toEqual({ outcome: "passes", step: "b" });
+  expect(outcomeOf(run([], "a"), run([], "a"))).toEqual({ outcome: "throws-too", step: "a" });
+});
+
+test("steps with an account are those whose component asks for one", () => {
+  const step = (namespace: string, type: string) => ({
+    namespace,
+    savedComponent: { configurableProps: [{ name: "x", type }] },
+  });
+  expect([...withAccounts([step("mail", "app"), step("sum", "integer"), null])]).toEqual(["mail"]);
+});
