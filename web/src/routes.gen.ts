@@ -16,6 +16,7 @@ import { Route as AppIndexRouteImport } from "./routes/_app.index";
 import { Route as AppSplatRouteImport } from "./routes/_app.$";
 import { Route as AppListenersRouteImport } from "./routes/_app.listeners";
 import { Route as AppMailRouteImport } from "./routes/_app.mail";
+import { Route as AppMapRouteImport } from "./routes/_app.map";
 import { Route as AppRegistriesRouteImport } from "./routes/_app.registries";
 import { Route as AppSettingsRouteImport } from "./routes/_app.settings";
 import { Route as InviteTokenRouteImport } from "./routes/invite.$token";
@@ -90,6 +91,11 @@ const AppListenersRoute = AppListenersRouteImport.update({
 const AppMailRoute = AppMailRouteImport.update({
   id: "/mail",
   path: "/mail",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppMapRoute = AppMapRouteImport.update({
+  id: "/map",
+  path: "/map",
   getParentRoute: () => AppRoute,
 } as any);
 const AppRegistriesRoute = AppRegistriesRouteImport.update({
@@ -305,6 +311,7 @@ export interface FileRoutesByFullPath {
   "/$": typeof AppSplatRoute;
   "/listeners": typeof AppListenersRoute;
   "/mail": typeof AppMailRoute;
+  "/map": typeof AppMapRoute;
   "/registries": typeof AppRegistriesRoute;
   "/settings": typeof AppSettingsRouteWithChildren;
   "/invite/$token": typeof InviteTokenRoute;
@@ -353,6 +360,7 @@ export interface FileRoutesByTo {
   "/$": typeof AppSplatRoute;
   "/listeners": typeof AppListenersRoute;
   "/mail": typeof AppMailRoute;
+  "/map": typeof AppMapRoute;
   "/registries": typeof AppRegistriesRoute;
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
@@ -401,6 +409,7 @@ export interface FileRoutesById {
   "/_app/$": typeof AppSplatRoute;
   "/_app/listeners": typeof AppListenersRoute;
   "/_app/mail": typeof AppMailRoute;
+  "/_app/map": typeof AppMapRoute;
   "/_app/registries": typeof AppRegistriesRoute;
   "/_app/settings": typeof AppSettingsRouteWithChildren;
   "/invite/$token": typeof InviteTokenRoute;
@@ -453,6 +462,7 @@ export interface FileRouteTypes {
     | "/$"
     | "/listeners"
     | "/mail"
+    | "/map"
     | "/registries"
     | "/settings"
     | "/invite/$token"
@@ -501,6 +511,7 @@ export interface FileRouteTypes {
     | "/$"
     | "/listeners"
     | "/mail"
+    | "/map"
     | "/registries"
     | "/invite/$token"
     | "/setup/$token"
@@ -548,6 +559,7 @@ export interface FileRouteTypes {
     | "/_app/$"
     | "/_app/listeners"
     | "/_app/mail"
+    | "/_app/map"
     | "/_app/registries"
     | "/_app/settings"
     | "/invite/$token"
@@ -649,6 +661,13 @@ declare module "@tanstack/react-router" {
       path: "/mail";
       fullPath: "/mail";
       preLoaderRoute: typeof AppMailRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/map": {
+      id: "/_app/map";
+      path: "/map";
+      fullPath: "/map";
+      preLoaderRoute: typeof AppMapRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/_app/registries": {
@@ -1011,6 +1030,7 @@ interface AppRouteChildren {
   AppSplatRoute: typeof AppSplatRoute;
   AppListenersRoute: typeof AppListenersRoute;
   AppMailRoute: typeof AppMailRoute;
+  AppMapRoute: typeof AppMapRoute;
   AppRegistriesRoute: typeof AppRegistriesRoute;
   AppSettingsRoute: typeof AppSettingsRouteWithChildren;
   AppIndexRoute: typeof AppIndexRoute;
@@ -1039,6 +1059,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppSplatRoute: AppSplatRoute,
   AppListenersRoute: AppListenersRoute,
   AppMailRoute: AppMailRoute,
+  AppMapRoute: AppMapRoute,
   AppRegistriesRoute: AppRegistriesRoute,
   AppSettingsRoute: AppSettingsRouteWithChildren,
   AppIndexRoute: AppIndexRoute,

@@ -1,6 +1,7 @@
 // What runs, of all owners: Home and the list.
 import { startServer } from "../fixtures/server.ts";
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import type { Page } from "@playwright/test";
 
 const code = (body: string) =>
   `export default { name: "x", version: "1", async run(event) { ${body} } };`;
@@ -165,4 +166,28 @@ test("a page whose data is long in coming says so, and is no empty page", async 
   answer();
   await expect(page.getByRole("heading", { name: "Slow to read" })).toBeVisible();
   await expect(page.getByText("The server has not answered yet.")).toHaveCount(0);
+});
+
+test("'the seventh tab never loads': eight tabs are live by one stream, and another one takes over when its tab closes", async ({ page, context, server }) => {
+  const source = await server.call<{ id: string }>("POST", "/sources", { name: "Many tabs", component_code: code(`this.$emit({ n: 1 }, { summary: "one" });`) });
+  const streams = new Set<Page>();
+  const tabs: Page[] = [];
+  while (tabs.length < 8) {
+    const tab = tabs.length === 0 ? page : await context.newPage();
+    tab.on("request", (request) => {
+      if (request.url().includes("/v1/stream")) streams.add(tab);
+    });
+    await tab.goto("/runs");
+    await expect(tab.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
+    tabs.push(tab);
+  }
+  expect(streams.size).toBe(1);
+  await server.call("POST", `/sources/${source.id}/run`, { event: {} });
+  const row = (tab: Page) => tab.getByRole("table", { name: "Runs" }).getByRole("row").filter({ hasText: "Many tabs" });
+  for (const tab of tabs) await expect(row(tab).first()).toBeVisible({ timeout: 30_000 });
+  const before = await row(tabs[7] ?? page).count();
+  await page.close();
+  await expect.poll(() => streams.size).toBe(2);
+  await server.call("POST", `/sources/${source.id}/run`, { event: {} });
+  await expect(row(tabs[7] ?? page)).toHaveCount(before + 1, { timeout: 30_000 });
 });

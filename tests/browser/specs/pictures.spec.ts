@@ -20,14 +20,21 @@ test.setTimeout(900_000);
 type Act = (page: Page) => Promise<void>;
 type View = [name: string, path: string, act?: Act];
 
-const press = (name: string | RegExp): Act => async (page) => page.getByRole("button", { name }).first().click();
+/** Presses it, unless this width does not show it. */
+const press = (name: string | RegExp): Act => async (page) => {
+  const button = page.getByRole("button", { name }).first();
+  if (await button.isVisible()) await button.click();
+};
 const keys = (...all: string[]): Act => async (page) => {
   for (const key of all) await page.keyboard.press(key);
 };
 
 const ofShop = (made: Shop): View[] =>
   pages(made).map(([name, path]) =>
-    name === "source-events" ? [name, path, async (page) => page.locator("table button").first().click()] : [name, path],
+    name === "source-events" ? [name, path, async (page) => {
+      const event = page.locator("table button").first();
+      if (await event.isVisible()) await event.click();
+    }] : [name, path],
   );
 
 const dialogs = (made: Shop): View[] => [
@@ -42,7 +49,7 @@ const dialogs = (made: Shop): View[] => [
   ["member-new", "/settings/members", press("Invite")],
   ["webhook-new", "/webhooks", press(/New webhook/)],
   ["as-command", `/runs/${made.failed}`, press("As command")],
-  ["source-form", `/sources?action=create&component=${made.component}`],
+  ["map-wheel", `/map?at=${made.failing}`],
 ];
 
 /** Signs the page in as the person that the server waits for. */

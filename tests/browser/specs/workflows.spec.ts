@@ -164,6 +164,13 @@ test("steps are added, renamed, moved and removed by keys; each can be undone", 
   await page.keyboard.press("ControlOrMeta+z");
   await expect.poll(names).toBe("first middle second");
 
+  // The same by single keys.
+  await cards.getByRole("button", { name: "second" }).click();
+  await page.keyboard.press("d");
+  await expect.poll(names).toBe("first middle second second_2");
+  await page.keyboard.press("Delete");
+  await expect.poll(names).toBe("first middle second");
+
   // Going away saves what is not saved yet.
   await page.getByRole("link", { name: "Sources" }).click();
   await expect(page.getByRole("heading", { name: "Sources" })).toBeVisible();

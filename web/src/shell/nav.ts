@@ -10,6 +10,7 @@ import {
   ListTree,
   type LucideIcon,
   Mail,
+  Map as MapIcon,
   OctagonAlert,
   Radio,
   Settings,
@@ -75,6 +76,7 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
 export const more: readonly Place[] = [
   { to: "/workflows/new", label: "New workflow", icon: ListTree, also: "create build" },
   { to: "/sources/new", label: "New source", icon: Radio, also: "deploy create" },
+  { to: "/map", label: "Map", icon: MapIcon, also: "flow graph overview wheels" },
   { to: "/webhooks", label: "Webhooks", icon: Webhook, also: "deliveries dead letters" },
   { to: "/registries", label: "Registries", icon: Blocks },
   { to: "/mail", label: "Mail", icon: Mail, also: "outbox smtp" },

@@ -3,7 +3,7 @@
 import "./home.css";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
+import { ListTree, Map as MapIcon, Radio } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { sentence } from "~/api/errors";
 import { actorsQuery, type Owner, ownersQuery } from "~/api/queries";
@@ -15,7 +15,7 @@ import { ActLink } from "~/shell/act-link";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner, SkeletonRows } from "~/ui/banner";
-import { Button } from "~/ui/button";
+import { Button, buttonClass } from "~/ui/button";
 import { count, duration, plural } from "~/ui/format";
 import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
@@ -97,12 +97,20 @@ export function HomePage({
               onChange={onRange}
               choices={RANGES.map(({ name, label }) => [name, label] as const)}
             />
-            <ActLink to="/sources/new" needs="deploy" icon={Plus}>
-              <span className="only-wide">Source</span>
+            <Link to="/map" aria-label="Map" className={buttonClass({ look: "quiet" })}>
+              <MapIcon className="icon" aria-hidden="true" />
+              <span className="only-wide">Map</span>
+            </Link>
+            <ActLink to="/sources/new" needs="deploy" icon={Radio}>
+              <span className="only-wide" aria-hidden="true">
+                New source
+              </span>
               <span className="sr">New source</span>
             </ActLink>
-            <ActLink to="/workflows/new" needs="deploy" icon={Plus}>
-              <span className="only-wide">Workflow</span>
+            <ActLink to="/workflows/new" needs="deploy" icon={ListTree}>
+              <span className="only-wide" aria-hidden="true">
+                New workflow
+              </span>
               <span className="sr">New workflow</span>
             </ActLink>
           </>

@@ -55,7 +55,7 @@ export function WebhookPage({
           <Fact name="Address" wide>
             <span className="mono">{webhook.url}</span>
           </Fact>
-          <Fact name="State">
+          <Fact name="State" wide>
             <WebhookState webhook={webhook} />
           </Fact>
         </dl>

@@ -147,7 +147,7 @@ function Part({
     <section className="compare-part" aria-label={title}>
       <div className="compare-line">
         <h2 className={mono ? "mono cut" : "cut"}>{title}</h2>
-        <span className="mid">{says}</span>
+        <span className="mid cut">{says}</span>
         <span className="grow" />
         {times}
       </div>

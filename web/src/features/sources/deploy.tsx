@@ -81,7 +81,7 @@ export function DeploySource({
     },
   });
   const go = () => {
-    if (form.reveal()) deploy.mutate();
+    if (refused === undefined && form.reveal()) deploy.mutate();
   };
   const { needs } = form;
   const labels = new Map(form.props.map((prop) => [prop.name, prop.label]));
@@ -126,10 +126,12 @@ export function DeploySource({
             </Banner>
           </div>
         )}
-        {children}
-        <button type="submit" className="sr" tabIndex={-1} aria-hidden="true">
-          Deploy
-        </button>
+        <fieldset disabled={refused !== undefined}>
+          {children}
+          <button type="submit" className="sr" tabIndex={-1} aria-hidden="true">
+            Deploy
+          </button>
+        </fieldset>
       </form>
       <aside className="deploy-side" aria-label="What will run">
         <WhatRuns of={runs} props={form.props} />
@@ -138,6 +140,7 @@ export function DeploySource({
             {(control) => (
               <Input
                 {...control}
+                disabled={refused !== undefined}
                 placeholder={name}
                 value={given}
                 onChange={(event) => setGiven(event.target.value)}

@@ -65,13 +65,13 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
         )}
         <dl className="facts">
           {component !== undefined && (
-            <Fact name="Component">
+            <Fact name="Component" wide>
               <span className="mono">{component.key ?? component.name ?? "code"}</span>{" "}
               {component.version !== null && <Tag>{component.version}</Tag>}
             </Fact>
           )}
           <Fact name="Runs">{triggerOf(source)}</Fact>
-          <Fact name="Listened to by">
+          <Fact name="Listened to by" wide>
             {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}
             {refused === undefined && (
               <Link to="/workflows/new" search={{ source: id }} className="link small">

@@ -129,6 +129,10 @@ export function WorkflowBuilder({
     if (step === undefined || steps.every((each, index) => each === draft.steps[index])) return;
     builder.edit({ ...draft, steps }, `move ${step.namespace}`);
   };
+  const gone = () =>
+    onOpen(draft.steps[at + 1]?.namespace ?? draft.steps[at - 1]?.namespace ?? "trigger");
+  const edits = (change: (step: StepDraft) => void) =>
+    step === undefined || refused !== undefined ? undefined : () => change(step);
   const test = (of: TestOf) => {
     if (refused === undefined && !builder.test.run.isPending) builder.test.run.mutate(of);
   };
@@ -143,6 +147,14 @@ export function WorkflowBuilder({
         : undefined,
     testTo: () => test(step === undefined ? { kind: "all" } : { kind: "to", key: step.key }),
     testAll: () => test({ kind: "all" }),
+    duplicate: edits((step) => add({ runs: step.runs, props: step.props }, step.namespace, at)),
+    removeStep: edits((step) => {
+      gone();
+      builder.edit(
+        { ...draft, steps: draft.steps.filter(({ key }) => key !== step.key) },
+        `remove ${step.namespace}`,
+      );
+    }),
     moveUp: at < 0 || refused !== undefined ? undefined : () => move(at, -1),
     moveDown: at < 0 || refused !== undefined ? undefined : () => move(at, 1),
   });
@@ -173,11 +185,7 @@ export function WorkflowBuilder({
               onTest={(kind) => test({ kind, key: step.key })}
               onMove={(by) => move(at, by)}
               onRename={onOpen}
-              onGone={() =>
-                onOpen(
-                  draft.steps[at + 1]?.namespace ?? draft.steps[at - 1]?.namespace ?? "trigger",
-                )
-              }
+              onGone={gone}
               onCopy={() => add({ runs: step.runs, props: step.props }, step.namespace, at)}
             />
           ) : (

@@ -164,7 +164,7 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
       >
         Move down
       </MenuItem>
-      <MenuItem icon={CopyIcon} onSelect={onCopy}>
+      <MenuItem icon={CopyIcon} keys={shortcuts.duplicate.keys} onSelect={onCopy}>
         Duplicate
       </MenuItem>
       <MenuItem
@@ -195,6 +195,7 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
       <MenuLine />
       <MenuItem
         icon={Trash2}
+        keys={shortcuts.removeStep.keys}
         danger
         onSelect={() => {
           onGone();

@@ -1,0 +1,151 @@
+/** The map of the mill: who emits to whom, what turns, and what stands still and why. Pure. */
+
+import { isObject, listOf, textOf } from "~/api/json";
+import type {
+  AutoSubscription,
+  ListedRun,
+  Source,
+  Subscription,
+  Webhook,
+  Workflow,
+} from "~/api/schema";
+
+export type Kind = "source" | "workflow" | "webhook";
+
+export type Wheel = {
+  id: string;
+  kind: Kind;
+  name: string;
+  /** Why it does not turn; `undefined`: it does when something comes. */
+  still: string | undefined;
+  /** Of a webhook whose circuit is open: when it is tried next, epoch milliseconds. */
+  until: number | undefined;
+  runs: number;
+  failed: number;
+};
+
+export type Edge = { from: string; to: string; says: string };
+
+export type MillMap = { columns: Record<Kind, Wheel[]>; edges: Edge[] };
+
+export type Parts = {
+  sources: readonly Pick<Source, "id" | "name" | "active" | "inactive_reason">[];
+  workflows: readonly Pick<Workflow, "id" | "name" | "active" | "deployment_id" | "triggers">[];
+  webhooks: readonly Pick<
+    Webhook,
+    "id" | "name" | "url" | "active" | "failures" | "paused_until"
+  >[];
+  subscriptions: readonly Subscription[];
+  always: readonly Pick<AutoSubscription, "listener_id" | "event_name">[];
+  runs: readonly Pick<ListedRun, "workflow_id" | "source_id" | "status">[];
+};
+
+export function mapOf(parts: Parts): MillMap {
+  const wheels: Wheel[] = [
+    ...parts.sources.map((source) =>
+      wheel(parts, source.id, "source", source.name, stillSource(source)),
+    ),
+    ...parts.workflows.map((workflow) =>
+      wheel(parts, workflow.id, "workflow", workflow.name, stillWorkflow(workflow)),
+    ),
+    ...parts.webhooks.map((webhook) => ({
+      ...wheel(parts, webhook.id, "webhook", webhook.name ?? webhook.url, stillWebhook(webhook)),
+      until: webhook.paused_until === null ? undefined : webhook.paused_until * 1_000,
+    })),
+  ];
+  const known = new Set(wheels.map(({ id }) => id));
+  const edges = edgesOf(parts).filter(({ from, to }) => known.has(from) && known.has(to));
+  const of = (kind: Kind) => wheels.filter((each) => each.kind === kind);
+  const workflows = of("workflow").sort(byName);
+  return {
+    edges,
+    columns: {
+      source: nearTo(of("source"), workflows, edges),
+      workflow: workflows,
+      webhook: nearTo(of("webhook"), workflows, edges),
+    },
+  };
+}
+
+function wheel(
+  { runs }: Parts,
+  id: string,
+  kind: Kind,
+  name: string,
+  still: string | undefined,
+): Wheel {
+  const own = runs.filter(({ workflow_id, source_id }) => (workflow_id ?? source_id) === id);
+  return {
+    id,
+    kind,
+    name,
+    still,
+    until: undefined,
+    runs: own.length,
+    failed: own.filter(({ status }) => status === "failed").length,
+  };
+}
+
+function stillSource({ active, inactive_reason }: Parts["sources"][number]): string | undefined {
+  return active ? undefined : (inactive_reason ?? "switched off");
+}
+
+function stillWorkflow({ active, deployment_id }: Parts["workflows"][number]): string | undefined {
+  if (deployment_id === null) return "never deployed";
+  return active ? undefined : "switched off";
+}
+
+function stillWebhook({ active, failures, paused_until }: Parts["webhooks"][number]) {
+  if (!active) return "switched off";
+  return paused_until === null ? undefined : `${failures} failures in a row, circuit open`;
+}
+
+function edgesOf({ workflows, subscriptions, always, sources }: Parts): Edge[] {
+  const found: Edge[] = [];
+  const add = (from: string, to: string, says: string) => {
+    const same = (edge: Edge) => edge.from === from && edge.to === to && edge.says === says;
+    if (!found.some(same)) found.push({ from, to, says });
+  };
+  for (const { id, triggers } of workflows) {
+    for (const trigger of listOf(triggers)) {
+      if (!isObject(trigger) || trigger.type !== "source") continue;
+      add(textOf(trigger.id) ?? "", id, channel(textOf(trigger.event_name)));
+    }
+  }
+  for (const { emitter_id, listener_id, event_name } of subscriptions) {
+    add(emitter_id, listener_id, channel(event_name));
+  }
+  for (const { listener_id, event_name } of always) {
+    for (const { id } of [...sources, ...workflows]) {
+      if (id !== listener_id) add(id, listener_id, channel(event_name));
+    }
+  }
+  return found;
+}
+
+function channel(name: string | undefined): string {
+  if (name === undefined || name === "") return "events";
+  return name === "$errors" ? "errors" : name;
+}
+
+function byName(one: Wheel, other: Wheel): number {
+  return one.name.localeCompare(other.name);
+}
+
+/** Beside the middle of what it is joined with: fewer lines cross. */
+function nearTo(wheels: Wheel[], others: readonly Wheel[], edges: readonly Edge[]): Wheel[] {
+  const place = new Map(others.map(({ id }, at) => [id, at]));
+  const middle = (id: string): number => {
+    const joined = edges.flatMap(({ from, to }) => {
+      const other = from === id ? to : to === id ? from : "";
+      return place.get(other) ?? [];
+    });
+    if (joined.length === 0) return Number.POSITIVE_INFINITY;
+    return joined.reduce((sum, at) => sum + at, 0) / joined.length;
+  };
+  const middles = new Map(wheels.map(({ id }) => [id, middle(id)]));
+  return wheels.sort((one, other) => {
+    const [a, b] = [middles.get(one.id) ?? 0, middles.get(other.id) ?? 0];
+    return a === b ? byName(one, other) : a - b;
+  });
+}
