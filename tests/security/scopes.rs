@@ -117,7 +117,7 @@ impl Laid {
         server.run_now(&source, json!({ "says": HISTORY })).await;
         server.run_now(&source, json!({ "says": HISTORY, "fails": true })).await;
         let delivery = server.until("a delivery", &format!("/webhooks/{}/deliveries", id(&webhook)), |l| l["page_info"]["count"] != 0).await;
-        server.until("a mail", "/mail", |mail| mail["page_info"]["count"] != 0).await;
+        let mails = server.until("a mail", "/mail", |mail| mail["page_info"]["count"] != 0).await;
         let replay = server.post("/replays", &json!({ "source_id": source["id"], "runs": [] })).await;
         let replay = match replay.status {
             202 => replay,
@@ -136,6 +136,7 @@ impl Laid {
             ("{project}", workflow["project_id"].as_str().expect("a project").to_owned()),
             ("{delivery}", id(&delivery["data"][0]).to_owned()),
             ("/error_groups/{id}", id(&group).to_owned()),
+            ("/mail/{id}", id(&mails["data"][0]).to_owned()),
             ("{deployment}", workflow["deployment_id"].as_str().expect("a deployment").to_owned()),
             ("{emitter}", id(&source).to_owned()),
             ("/file_stores/{name}", "vaulted-files".into()),
@@ -282,6 +283,8 @@ async fn what_a_route_shows_is_what_its_row_says() {
             "/v1/file_stores/{name}/files/content" => "?path=canary-named",
             "/v1/components/search" => "?query=acts",
             "/v1/schedules/next" => "?interval_seconds=60",
+            "/v1/data_stores/{id}/keys" => "?values=1",
+            "/v1/search" => "?q=canary-history",
             _ => "",
         });
         let own = if row.scope == "full" { &server.api_key } else { &read };

@@ -8,13 +8,14 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use millrace_engine::Deed;
-use millrace_model::audit::AuditRecord;
+use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
 
 use crate::App;
 use crate::error::{ApiError, RequestId};
 use crate::extract::{Auth, ListQuery};
+use crate::v1::runs::time;
 use crate::wire::Fields;
 
 /// How the paths of requests end that change nothing though they have a body.
@@ -33,6 +34,10 @@ struct Seen {
     begun: Option<AuditRecord>,
     fields: Vec<String>,
 }
+
+/// Beside an answer that changed nothing, as of a dry run: it leaves no record.
+#[derive(Clone, Copy)]
+pub(crate) struct Unchanged;
 
 /// The id of what an answer shows.
 #[derive(Clone)]
@@ -86,7 +91,9 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     let response = next.run(request).await;
     // Without a caller nothing was changed in anybody's name: a token was asked for.
     let (Some(mut begun), fields) = trail.take() else { return response };
-    let kept = if response.status().is_success() {
+    let kept = if response.extensions().get::<Unchanged>().is_some() {
+        app.engine.forget_audit(&begun).await
+    } else if response.status().is_success() {
         begun.target = begun.target.or_else(|| response.extensions().get::<Shown>().map(|shown| shown.0.clone()));
         if is_change {
             begun.fields = fields;
@@ -117,7 +124,9 @@ fn named(template: &str, path: &str) -> Option<String> {
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_audit(&caller, &query.page).await?;
+    let params = &query.params;
+    let filter = AuditFilter { user_id: params.text("user_id")?, target: params.text("target")?, from: time(params, "from")?, to: time(params, "to")? };
+    let listing = app.engine.list_audit(&caller, &filter, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |record| shown(&record)))
 }
 

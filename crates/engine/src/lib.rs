@@ -50,16 +50,18 @@ pub use millrace_store::{
     SubscriptionKey,
 };
 pub use observe::error_groups::ErrorGroupView;
-pub use observe::events::{AskedStats, RunStats};
+pub use observe::events::{AskedStats, OwnerStats, RunStats};
 pub use observe::exports::{Export, Taken};
 pub use observe::history::RetentionView;
 pub use observe::metrics::{Door, Metrics};
+pub use observe::names::WouldGo;
 pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
 pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use run::actions::ActionRun;
+pub use run::data_stores::{AskedKeys, KeyView};
 pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
 pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};

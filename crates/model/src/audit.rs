@@ -3,6 +3,19 @@
 use crate::clock::Timestamp;
 use crate::ids::{AuditId, OrgId, UserId};
 
+/// Which records are asked for; what is not given does not narrow them.
+#[derive(Clone, Debug, Default)]
+pub struct AuditFilter {
+    /// Made for this user.
+    pub user_id: Option<String>,
+    /// Done to this.
+    pub target: Option<String>,
+    /// Done at or after.
+    pub from: Option<Timestamp>,
+    /// Done before.
+    pub to: Option<Timestamp>,
+}
+
 /// A change that a caller made, or a look at credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRecord {

@@ -22,6 +22,7 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod made_from;
+pub mod names;
 pub mod own_files;
 pub mod page;
 pub mod pause;

@@ -356,6 +356,49 @@ pub struct LogLine {
     pub step: Option<String>,
 }
 
+/// Which lines of a workflow's or source's log are asked for; what is not given does not narrow them.
+#[derive(Clone, Debug, Default)]
+pub struct LogFilter {
+    /// Of one of these levels.
+    pub levels: Vec<LogLevel>,
+    /// With this text in them, whatever the case of ASCII letters.
+    pub text: Option<String>,
+    /// Written by this step.
+    pub step: Option<String>,
+    /// Older than the line at this place.
+    pub before: Option<LogPlace>,
+}
+
+impl LogFilter {
+    /// Lines that a filter looks through, the newest.
+    pub const LINES_MAX: u32 = 100_000;
+
+    /// Whether lines are passed over.
+    pub fn narrows(&self) -> bool {
+        !self.levels.is_empty() || self.text.is_some() || self.step.is_some()
+    }
+}
+
+/// The place of a line in the log of a workflow or source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogPlace {
+    /// When it was written, epoch milliseconds.
+    pub at: i64,
+    /// Which of those of that time, as the database numbers them.
+    pub number: i64,
+}
+
+/// A line of the log of a workflow or source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerLine {
+    /// The run that wrote it.
+    pub run_id: RunId,
+    /// The line.
+    pub line: LogLine,
+    /// Its place.
+    pub place: LogPlace,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

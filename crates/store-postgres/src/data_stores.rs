@@ -121,11 +121,11 @@ pub(crate) async fn size(c: &Client, id: &DataStoreId, now: Timestamp) -> StoreR
 
 /// The first condition and order are those of the index, which holds the start of the key only; the second ones decide.
 const PAGE: &str = "FROM data_store_entries WHERE store_id = $1 AND substring(key FROM 1 FOR 1000) >= substring($2::bytea FROM 1 FOR 1000) AND key > $2
-  AND (expires_at IS NULL OR expires_at > $3) ORDER BY substring(key FROM 1 FOR 1000), key LIMIT $4";
+  AND key >= $5 AND substring(key FROM 1 FOR octet_length($5::bytea)) = $5 AND (expires_at IS NULL OR expires_at > $3) ORDER BY substring(key FROM 1 FOR 1000), key LIMIT $4";
 
 pub(crate) async fn keys(c: &Client, id: &DataStoreId, p: &DataStorePage) -> StoreResult<Vec<String>> {
     let after = p.after.as_deref().unwrap_or("").as_bytes();
-    many(c, &format!("SELECT key {PAGE}"), &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit)], |row| {
+    many(c, &format!("SELECT key {PAGE}"), &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &p.prefix.as_bytes()], |row| {
         String::from_utf8(row.try_get(0).map_err(database)?).map_err(|_| corrupt("key"))
     })
     .await
@@ -138,10 +138,10 @@ pub(crate) async fn entries(c: &Client, id: &DataStoreId, p: &DataStorePage, byt
         "SELECT key, value, expires_at FROM (
            SELECT key, value, expires_at, sum(octet_length(value)) OVER (ORDER BY key) AS upto, row_number() OVER (ORDER BY key) AS n
            FROM (SELECT key, value, expires_at {PAGE}) AS page) AS summed
-         WHERE upto <= $5 OR n = 1 ORDER BY key"
+         WHERE upto <= $6 OR n = 1 ORDER BY key"
     );
     let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
-    many(c, &sql, &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &bytes_max], rows::data_store_entry).await
+    many(c, &sql, &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &p.prefix.as_bytes(), &bytes_max], rows::data_store_entry).await
 }
 
 /// One store at a time, so that the locks are taken in one order by all.

@@ -5,10 +5,11 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{LogLine, Run, RunKind};
+use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, log_query, payload_columns, run_column_bytes,
+    run_columns,
 };
 use tokio_postgres::types::ToSql;
 
@@ -113,9 +114,10 @@ pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {
     many(c, &sql, &[&id.as_str()], |row| rows::log_line(row).map(|(_, line)| line)).await
 }
 
-pub(crate) async fn owner_logs(c: &Client, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
-    let sql = format!("SELECT {} FROM logs WHERE owner_id = $1 AND org_id = $2 ORDER BY at DESC, seq DESC LIMIT $3", rows::LOG_LINE);
-    let mut lines = many(c, &sql, &[&text(owner), &org.as_str(), &i64::from(limit)], rows::log_line).await?;
+pub(crate) async fn owner_logs(c: &Client, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>> {
+    let (sql, values) = log_query(Dialect::Postgres, org, owner, filter, limit);
+    let values = storable(values);
+    let mut lines = many(c, &sql, &to_sql(&values), rows::owner_line).await?;
     lines.reverse();
     Ok(lines)
 }

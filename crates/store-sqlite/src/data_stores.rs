@@ -120,16 +120,18 @@ pub(crate) fn size(c: &Connection, id: &DataStoreId, now: Timestamp) -> StoreRes
 pub(crate) fn keys(c: &Connection, id: &DataStoreId, p: &DataStorePage) -> StoreResult<Vec<String>> {
     many(
         c,
-        "SELECT key FROM data_store_entries WHERE store_id = ?1 AND key > ?2 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key LIMIT ?4",
-        params![id.as_str(), p.after.as_deref().unwrap_or(""), p.now.ms(), p.limit],
+        "SELECT key FROM data_store_entries WHERE store_id = ?1 AND key > ?2 AND key >= ?5 AND substr(key, 1, length(?5)) = ?5 AND (expires_at IS NULL OR expires_at > ?3)
+         ORDER BY key LIMIT ?4",
+        params![id.as_str(), p.after.as_deref().unwrap_or(""), p.now.ms(), p.limit, p.prefix],
         |row| row.get(0).map_err(database),
     )
 }
 
 pub(crate) fn entries(c: &Connection, id: &DataStoreId, p: &DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>> {
-    let sql = "SELECT key, value, expires_at FROM data_store_entries WHERE store_id = ?1 AND key > ?2 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key LIMIT ?4";
+    let sql = "SELECT key, value, expires_at FROM data_store_entries WHERE store_id = ?1 AND key > ?2 AND key >= ?5 AND substr(key, 1, length(?5)) = ?5
+           AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key LIMIT ?4";
     let mut statement = c.prepare_cached(sql).map_err(database)?;
-    let mut rows = statement.query(params![id.as_str(), p.after.as_deref().unwrap_or(""), p.now.ms(), p.limit]).map_err(database)?;
+    let mut rows = statement.query(params![id.as_str(), p.after.as_deref().unwrap_or(""), p.now.ms(), p.limit, p.prefix]).map_err(database)?;
     let (mut entries, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next().map_err(database)? {
         let entry = rows::data_store_entry(row)?;

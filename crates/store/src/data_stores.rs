@@ -32,6 +32,8 @@ pub struct DataStoreWrite {
 pub struct DataStorePage {
     /// Keys after this one.
     pub after: Option<String>,
+    /// Keys that begin so; empty: all.
+    pub prefix: String,
     /// How many at most.
     pub limit: u32,
     /// Entries that have ended by then are not there.

@@ -201,4 +201,8 @@ pub trait Deliveries: Send + Sync + 'static {
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
     /// Mails of the organization, newest first. Cursor: id.
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>>;
+    /// A mail of the organization.
+    async fn mail(&self, org: &OrgId, id: &MailId) -> StoreResult<Option<Mail>>;
+    /// Lets a mail be sent again, or at once: its tries begin anew. False: there is none.
+    async fn resend_mail(&self, org: &OrgId, id: &MailId, now: Timestamp) -> StoreResult<bool>;
 }

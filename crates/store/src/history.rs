@@ -6,7 +6,7 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, Run, RunKind, RunStatus};
+use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_filter::RunFilter;
 use millrace_model::run_stats::EndedRun;
 
@@ -107,6 +107,8 @@ pub struct RunState {
 pub struct EndedRuns {
     /// Those that were asked for, newest first.
     pub runs: Vec<EndedRun>,
+    /// Whose each of them is.
+    pub owners: Vec<String>,
     /// When the oldest was accepted that was looked at, where there were more than may be; those before it are left out.
     pub looked_at_from: Option<Timestamp>,
 }
@@ -116,8 +118,8 @@ impl EndedRuns {
     pub fn of(found: Vec<(String, EndedRun)>, owner: Option<&str>, max: u32) -> Self {
         let is_cut = found.len() >= max as usize;
         let looked_at_from = found.last().filter(|_| is_cut).map(|(_, oldest)| oldest.accepted_at);
-        let runs = found.into_iter().filter(|(of, _)| owner.is_none_or(|owner| of == owner)).map(|(_, run)| run).collect();
-        Self { runs, looked_at_from }
+        let (owners, runs) = found.into_iter().filter(|(of, _)| owner.is_none_or(|owner| of == owner)).unzip();
+        Self { runs, owners, looked_at_from }
     }
 }
 
@@ -143,8 +145,8 @@ pub trait History: Send + Sync + 'static {
     async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns>;
     /// Logs of a run, in order.
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
-    /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.
-    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>>;
+    /// The newest `limit` log lines of a workflow or source that fit, oldest of them first. A filter looks through [`LogFilter::LINES_MAX`] of them.
+    async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>>;
     /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5), but of `$in`. `name` None: all streams but `$errors` and `$in`.
     /// Not `whole`: summaries. `NoMemory` where the page has no room.
     async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>>;

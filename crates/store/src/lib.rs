@@ -15,6 +15,8 @@ mod examined;
 pub mod fail;
 mod files;
 mod history;
+mod log_query;
+mod names;
 mod nodes;
 mod people;
 mod pulse;
@@ -38,7 +40,9 @@ pub use errors::{ErrorGroupFilter, Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
 pub use history::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunState};
+pub use log_query::log_query;
 pub use millrace_model::run_filter::RunFilter;
+pub use names::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, names_sql};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};
@@ -46,7 +50,7 @@ pub use run_query::{Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
 pub use search::{FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts, SWEPT_MAX, Search, run_text_columns};
 pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
-pub use tenants::{DataKey, NewTenant, Tenants};
+pub use tenants::{DataKey, NewTenant, Tenants, audit_condition};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};
 pub use workflows::{ListenerChange, NewDeployment, SubscriptionKey, Workflows};
 
@@ -122,7 +126,7 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// with one writer goes in steps. A returned `Ok` of a write means it survives a power cut.
 #[async_trait]
 pub trait Store:
-    Tenants + People + Components + Sources + Workflows + Files + Webhooks + Runs + History + Search + Errors + Accounts + DataStores + Deliveries + Nodes
+    Tenants + People + Components + Sources + Workflows + Files + Webhooks + Runs + History + Search + Errors + Accounts + DataStores + Deliveries + Names + Nodes
 {
     /// Writes out what waits and closes; later calls give `Closed`.
     async fn close(&self);

@@ -55,6 +55,11 @@ pub trait People: Send + Sync + 'static {
     /// Ends a membership, with the member's sessions, keys and OAuth clients there. False as with [`People::set_role`]. `NotFound`.
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool>;
 
+    /// What a person prefers in an organization, JSON text, and when it was written.
+    async fn preferences(&self, user: &UserId, org: &OrgId) -> StoreResult<Option<(String, Timestamp)>>;
+    /// Writes what a person prefers in an organization.
+    async fn put_preferences(&self, user: &UserId, org: &OrgId, value: &str, at: Timestamp) -> StoreResult<()>;
+
     /// Stores a session, and ends the oldest of its person beyond `most`.
     async fn create_session(&self, session: Session, most: u32) -> StoreResult<()>;
     /// Who asks by a session, with the role of now; and when it was last used. Sessions that have ended are found too.

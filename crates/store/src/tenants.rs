@@ -1,13 +1,13 @@
 //! Organizations and who acts for them.
 
 use async_trait::async_trait;
-use millrace_model::audit::AuditRecord;
+use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{ApiKeyId, AuditId, DataKeyId, OauthClientId, OrgId, UserId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
 
-use crate::StoreResult;
+use crate::{Dialect, StoreResult};
 
 /// An organization with its owner and first key.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub trait Tenants: Send + Sync + 'static {
     /// Takes a record away: nothing was changed.
     async fn forget_audit(&self, org: &OrgId, id: &AuditId) -> StoreResult<()>;
     /// The organization's records, newest first. Cursor: id.
-    async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>>;
+    async fn list_audit(&self, org: &OrgId, filter: &AuditFilter, page: &Page) -> StoreResult<Listing<AuditRecord>>;
 
     /// Stores a client.
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()>;
@@ -89,4 +89,30 @@ pub trait Tenants: Send + Sync + 'static {
     async fn caller_by_token_hash(&self, token_hash: &str) -> StoreResult<Option<Caller>>;
     /// Removes a token of a client; says whether there was one.
     async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool>;
+}
+
+/// The condition on rows of the audit log, `1` being the organization's parameter, and the values of the parameters behind it.
+pub fn audit_condition(dialect: Dialect, filter: &AuditFilter) -> (String, Vec<String>) {
+    let sign = if dialect == Dialect::Sqlite { '?' } else { '$' };
+    let (mut sql, mut values) = (format!("org_id = {sign}1"), Vec::new());
+    let mut and = |condition: &dyn Fn(String) -> String, value: String| {
+        values.push(value);
+        sql.push_str(" AND ");
+        sql.push_str(&condition(format!("{sign}{}", values.len() + 1)));
+    };
+    if let Some(user) = &filter.user_id {
+        and(&|n| format!("user_id = {n}"), user.clone());
+    }
+    if let Some(target) = &filter.target {
+        // As the index of each engine has it.
+        let condition =
+            |n: String| if dialect == Dialect::Sqlite { format!("target = {n}") } else { format!("left(target, 200) = left({n}, 200) AND target = {n}") };
+        and(&condition, target.clone());
+    }
+    for (time, than) in [(filter.from, ">="), (filter.to, "<")] {
+        if let Some(time) = time {
+            and(&|n| format!("created_at {than} CAST(CAST({n} AS TEXT) AS BIGINT)"), time.ms().to_string());
+        }
+    }
+    (sql, values)
 }

@@ -208,7 +208,12 @@ impl Things {
         let failing = server.source("export default { name: 'f', version: '1', run() { throw new Error('walled'); } };", json!({})).await;
         server.post(&format!("/sources/{}/run", id(&failing)), &json!({})).await.data();
         let groups = server.until("a group of errors", "/error_groups", |l| l["page_info"]["count"] == 1).await;
+        let mailing =
+            server.workflow("m", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new Error('walled'); } });")]).await;
+        server.post(&format!("/workflows/{}/run", id(&mailing)), &json!({})).await.data();
+        let mails = server.until("a mail", "/mail", |l| l["page_info"]["count"] != 0).await;
         Self(vec![
+            ("/mail/{id}", id(&mails["data"][0])),
             ("/error_groups/{id}", id(&groups["data"][0])),
             ("/replays/{id}", id(&replay.json["data"])),
             ("{domain}", "walled.example.test".into()),

@@ -5,6 +5,7 @@ pub(crate) mod events;
 pub(crate) mod files;
 mod forms;
 pub(crate) mod keys;
+mod looking;
 mod records;
 pub(crate) mod registries;
 mod replays;

@@ -12,6 +12,7 @@ use crate::App;
 use crate::app::message;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, credential, id, query};
+use crate::v1::names;
 use crate::v1::sources::own;
 use crate::wire::{self, Fields};
 
@@ -103,8 +104,11 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
     let account = id::<AccountId>("account", &text)?;
+    if names::is_dry(&params)? {
+        return Ok(names::would_go(account.as_str(), &app.engine.account_would_go(&caller, &account).await?));
+    }
     app.engine.delete_account(&caller, &account).await?;
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
 }

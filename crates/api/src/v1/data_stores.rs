@@ -4,6 +4,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use millrace_engine::{AskedKeys, KeyView};
 use millrace_model::data_store::DataStore;
 use millrace_model::json::shown;
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path};
+use crate::v1::names;
 use crate::wire::Fields;
 
 fn record(store: &DataStore) -> Value {
@@ -49,7 +51,11 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(whic
     Ok(Fields::of(&params).data(record(&store)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(which): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(which): Path, params: Params) -> Result<Response, ApiError> {
+    if names::is_dry(&params)? {
+        let (id, would_go) = app.engine.data_store_would_go(&caller, &which).await?;
+        return Ok(names::would_go(&id, &would_go));
+    }
     let store = app.engine.delete_data_store(&caller, &which).await?;
     Ok(Fields::default().data(json!({ "id": store.id, "deleted": true })))
 }
@@ -57,8 +63,14 @@ pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(whic
 /// Keys in their order; the cursor is the key itself.
 pub(crate) async fn keys(State(app): State<App>, Auth(caller): Auth, Path(which): Path, query: ListQuery) -> Result<Response, ApiError> {
     let after = query.forward()?;
-    let listing = app.engine.data_store_keys(&caller, &which, after, query.page.limit).await?;
-    let items = listing.items.into_iter().map(|key| (key.clone(), json!({ "key": key }))).collect();
+    let prefix = query.params.text("prefix")?.unwrap_or_default();
+    let asked = AskedKeys { after, prefix, limit: query.page.limit, with_values: query.params.flag("values")?.unwrap_or(false) };
+    let listing = app.engine.data_store_keys(&caller, &which, asked).await?;
+    let shown = |view: KeyView| match view.value {
+        Some(value) => (view.key.clone(), json!({ "key": view.key, "value": value })),
+        None => (view.key.clone(), json!({ "key": view.key })),
+    };
+    let items = listing.items.into_iter().map(shown).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod mail;
 pub(crate) mod members;
+pub(crate) mod names;
 pub(crate) mod oauth_clients;
 pub(crate) mod org_runs;
 pub(crate) mod registries;

@@ -3,20 +3,21 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AskedStats, ListedRun, ReplayFrom, RunFilter, RunReplay};
+use millrace_engine::{AskedStats, EngineError, ListedRun, OwnerStats, ReplayFrom, RunFilter, RunReplay, RunStats};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Listing;
 use millrace_model::replay::ReplayVersion;
-use millrace_model::run::{RunKind, RunStatus};
+use millrace_model::run::{LogFilter, LogLevel, LogPlace, OwnerLine, RunKind, RunStatus};
 use millrace_model::run_stats::RunCounts;
 use millrace_model::search::asked;
+use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
 
 use crate::App;
 use crate::contract::table::{RUN_FILTER, RUN_STATES};
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
+use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::wire::{self, Fields};
 
 /// Log lines that are kept for inspection.
@@ -68,13 +69,7 @@ pub(crate) async fn stats(State(app): State<App>, Auth(caller): Auth, query: Lis
     let RunFilter { owner, kind, from, to, .. } = filter(params)?;
     let asked = AskedStats { from, to, bucket_ms: params.number("bucket_ms")? };
     let stats = app.engine.run_stats(&caller, owner.as_deref(), kind.unwrap_or(RunKind::Live), &asked).await?;
-    let shown = |at: Timestamp, c: &RunCounts| json!({ "from_ms": at.ms(), "succeeded": c.succeeded, "failed": c.failed, "cancelled": c.cancelled, "p50_ms": c.p50_ms, "p95_ms": c.p95_ms });
-    Ok(Fields::of(params).data(json!({
-        "from_ms": stats.buckets.from.ms(), "to_ms": stats.buckets.to.ms(), "bucket_ms": stats.buckets.length_ms,
-        "looked_at_from_ms": stats.looked_at_from.map(Timestamp::ms),
-        "total": shown(stats.buckets.from, &stats.total),
-        "buckets": stats.parts.iter().map(|(at, counts)| shown(*at, counts)).collect::<Vec<_>>(),
-    })))
+    Ok(Fields::of(params).data(shown_stats(&stats)))
 }
 
 /// Cancels what waits and fits, or counts it.
@@ -182,19 +177,75 @@ pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run)
     Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
 }
 
-/// The newest log lines of a source or workflow: one page, without cursors.
+/// The newest log lines of a source or workflow that fit, or those before the page that began with a cursor.
 pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let limit = query.params.text("limit")?.map_or(LOGS_SHOWN, |_| query.page.limit);
-    let lines = app.engine.owner_logs(&caller, &emitter::<E>(owner)?, limit).await?;
-    let fields = Fields::of(&query.params);
-    let data: Vec<Value> = lines
-        .iter()
-        .map(|(run, line)| {
-            let mut shown = wire::log_line(line);
-            shown["run_id"] = json!(run);
-            fields.apply(shown)
-        })
-        .collect();
-    let page_info = json!({ "total_count": data.len(), "count": data.len(), "start_cursor": null, "end_cursor": null });
-    Ok(Json(json!({ "page_info": page_info, "data": data })).into_response())
+    let params = &query.params;
+    let limit = params.text("limit")?.map_or(LOGS_SHOWN, |_| query.page.limit);
+    let level = |text: &String| {
+        let known = ["debug", "log", "info", "warn", "error"].contains(&text.as_str()).then(|| LogLevel::parse(text));
+        known
+            .ok_or_else(|| ApiError::field("level", format!("`{text}` is not a level; allowed are debug, log, info, warn and error, with commas between them")))
+    };
+    let levels = params.words("level")?.unwrap_or_default().iter().map(level).collect::<Result<_, _>>()?;
+    let before = query.page.before.as_deref().map(|cursor| log_place(cursor).ok_or_else(|| EngineError::unknown_cursor("before"))).transpose()?;
+    let filter = LogFilter { levels, text: params.text("text")?.filter(|text| !text.is_empty()), step: params.text("step")?, before };
+    let lines = app.engine.owner_logs(&caller, &emitter::<E>(owner)?, &filter, limit).await?;
+    let fields = Fields::of(params);
+    let cursor = |line: Option<&OwnerLine>| line.map(|line| encode_cursor(&format!("{}.{}", line.place.at, line.place.number)));
+    let page_info = json!({ "total_count": lines.len(), "count": lines.len(), "start_cursor": cursor(lines.first()), "end_cursor": cursor(lines.last()) });
+    let shown = |line: &OwnerLine| {
+        let mut shown = wire::log_line(&line.line);
+        shown["run_id"] = json!(line.run_id);
+        fields.apply(shown)
+    };
+    Ok(Json(json!({ "page_info": page_info, "data": lines.iter().map(shown).collect::<Vec<_>>() })).into_response())
+}
+
+/// The place of a line, as a cursor has it.
+fn log_place(cursor: &str) -> Option<LogPlace> {
+    let (at, number) = cursor.split_once('.')?;
+    Some(LogPlace { at: at.parse().ok()?, number: number.parse().ok()? })
+}
+
+/// The window and the bucket that `stats` asks for, milliseconds.
+fn window(params: &Params) -> Result<Option<(i64, i64)>, ApiError> {
+    const MINUTE: i64 = 60_000;
+    const HOUR: i64 = 60 * MINUTE;
+    Ok(match params.text("stats")?.as_deref() {
+        None => None,
+        Some("1h") => Some((HOUR, 5 * MINUTE)),
+        Some("24h") => Some((24 * HOUR, HOUR)),
+        Some("7d") => Some((7 * 24 * HOUR, 6 * HOUR)),
+        Some("30d") => Some((30 * 24 * HOUR, 24 * HOUR)),
+        Some(other) => {
+            let shown: String = other.chars().take(40).collect();
+            return Err(ApiError::field("stats", format!("`{shown}` is not a window; allowed are 1h, 24h, 7d and 30d")));
+        }
+    })
+}
+
+/// Statistics of the workflows or sources of a list, where they are asked for.
+pub(crate) async fn asked_stats(app: &App, caller: &Caller, params: &Params) -> Result<Option<OwnerStats>, ApiError> {
+    match window(params)? {
+        Some((window, bucket)) => Ok(Some(app.engine.owner_stats(caller, window, bucket).await?)),
+        None => Ok(None),
+    }
+}
+
+/// A record with its statistics, where there are any.
+pub(crate) fn with_stats(mut record: Value, stats: Option<&OwnerStats>) -> Value {
+    if let Some(stats) = stats {
+        record["stats"] = shown_stats(&stats.of(record["id"].as_str().unwrap_or("")));
+    }
+    record
+}
+
+fn shown_stats(stats: &RunStats) -> Value {
+    let shown = |at: Timestamp, c: &RunCounts| json!({ "from_ms": at.ms(), "succeeded": c.succeeded, "failed": c.failed, "cancelled": c.cancelled, "p50_ms": c.p50_ms, "p95_ms": c.p95_ms });
+    json!({
+        "from_ms": stats.buckets.from.ms(), "to_ms": stats.buckets.to.ms(), "bucket_ms": stats.buckets.length_ms,
+        "looked_at_from_ms": stats.looked_at_from.map(Timestamp::ms),
+        "total": shown(stats.buckets.from, &stats.total),
+        "buckets": stats.parts.iter().map(|(at, counts)| shown(*at, counts)).collect::<Vec<_>>(),
+    })
 }

@@ -11,6 +11,8 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::v1::components::{code_of, required_code};
+use crate::v1::names;
+use crate::v1::runs::{asked_stats, with_stats};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -56,7 +58,8 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_sources(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |s| wire::source(&s)))
+    let stats = asked_stats(&app, &caller, &query.params).await?;
+    Ok(Fields::of(&query.params).records(listing, |s| with_stats(wire::source(&s), stats.as_ref())))
 }
 
 pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
@@ -70,7 +73,10 @@ pub(crate) async fn own(app: &App, caller: &Caller, org: &str) -> Result<(), Api
     Ok(())
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+    if names::is_dry(&params)? {
+        return Ok(names::would_go(&source, &app.engine.source_would_go(&caller, &id("source", &source)?).await?));
+    }
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
 }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewOrganization, UpdateOrganization};
+use millrace_model::clock::Timestamp;
 use serde_json::json;
 
 use crate::App;
@@ -40,4 +41,18 @@ pub(crate) async fn create_workspace(State(app): State<App>, Auth(caller): Auth,
     let mut shown = wire::organization(&organization);
     shown["api_key"] = json!(key);
     Ok(Fields::default().data(shown))
+}
+
+/// What the person prefers in the organization.
+pub(crate) async fn preferences(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let (preferences, at) = app.engine.preferences(&caller).await?;
+    Ok(Fields::of(&query.params).data(json!({ "preferences": preferences, "updated_at": at.map(Timestamp::secs) })))
+}
+
+pub(crate) async fn set_preferences(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let given = params.object("preferences")?;
+    let given = given.ok_or_else(|| ApiError::field("preferences", "`preferences` is missing: an object, which takes the place of what was there"))?;
+    let shown = json!(given);
+    let at = app.engine.set_preferences(&caller, given).await?;
+    Ok(Fields::of(&params).data(json!({ "preferences": shown, "updated_at": at.secs() })))
 }

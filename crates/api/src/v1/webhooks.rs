@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::App;
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
+use crate::v1::names;
 use crate::wire::{self, Fields};
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -32,8 +33,11 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text):
     Ok(Fields::of(&query.params).data(wire::webhook(&webhook)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
     let webhook = webhook_id(&text)?;
+    if names::is_dry(&params)? {
+        return Ok(names::would_go(webhook.as_str(), &app.engine.webhook_would_go(&caller, &webhook).await?));
+    }
     app.engine.delete_webhook(&caller, &webhook).await?;
     Ok(Fields::default().data(json!({ "id": webhook, "deleted": true })))
 }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
+use crate::v1::names;
+use crate::v1::runs::{asked_stats, with_stats};
 use crate::wire::{self, Fields};
 
 fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
@@ -79,10 +81,14 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workfl
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_workflows(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config)))
+    let stats = asked_stats(&app, &caller, &query.params).await?;
+    Ok(Fields::of(&query.params).records(listing, |w| with_stats(wire::workflow(&w, &app.config), stats.as_ref())))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+    if names::is_dry(&params)? {
+        return Ok(names::would_go(&workflow, &app.engine.workflow_would_go(&caller, &id("workflow", &workflow)?).await?));
+    }
     app.engine.delete_workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::default().data(json!({ "id": workflow, "deleted": true })))
 }

@@ -15,13 +15,19 @@ pub enum DataStoreCommand {
         name: String,
     },
     /// Show a data store and its first keys
-    #[command(after_help = "Example: millrace data-stores show orders")]
+    #[command(after_help = "Examples:\n  millrace data-stores show orders\n  millrace data-stores show orders --prefix 2026- --values")]
     Show {
         /// Id or name
         store: String,
         /// How many keys
         #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
+        /// Only keys that begin so
+        #[arg(long, default_value = "")]
+        prefix: String,
+        /// With their values, large ones cut
+        #[arg(long)]
+        values: bool,
     },
     /// Print what a data store holds under a key
     #[command(after_help = "Example: millrace data-stores get orders last-seen")]

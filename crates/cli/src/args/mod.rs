@@ -23,7 +23,7 @@ pub use data_stores::DataStoreCommand;
 pub use error_groups::ErrorGroupCommand;
 pub use files::FileCommand;
 pub use keys::KeyCommand;
-pub use operations::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
+pub use operations::{AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
 pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
 pub use runs::RunCommand;
@@ -145,13 +145,17 @@ pub enum ClientCommand {
         follow: bool,
     },
     /// Show a source's or workflow's logs
-    #[command(after_help = "Example: millrace logs -f my-source")]
-    Logs {
-        /// Id or name
-        name: String,
-        /// Go on as they come
-        #[arg(short, long)]
-        follow: bool,
+    #[command(after_help = "Examples:\n  millrace logs -f my-source\n  millrace logs orders --level warn,error --text ORD-1182 -n 20")]
+    Logs(LogArgs),
+    /// Find workflows, sources, components, accounts and other records by words of their names, or any by its id
+    #[command(after_help = "Examples:\n  millrace find orders\n  millrace find run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]
+    Find {
+        /// The words, all of them
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// How many at most
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        n: u32,
     },
     /// List sources, components, workflows, or streams (what emits events)
     #[command(visible_alias = "ls", after_help = "Examples:\n  millrace list sources\n  millrace ls wf\n  millrace list streams")]
@@ -189,10 +193,13 @@ pub enum ClientCommand {
         parallel: Parallel,
     },
     /// Delete a source or workflow
-    #[command(after_help = "Example: millrace delete my-source")]
+    #[command(after_help = "Examples:\n  millrace delete my-source --dry-run\n  millrace delete my-source")]
     Delete {
         /// Id or name
         name: String,
+        /// Delete nothing, and show what would go with it
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Run a source or workflow now
     #[command(after_help = "Examples:\n  millrace run my-source\n  millrace run my-source --event @event.json")]
@@ -275,17 +282,16 @@ pub enum ClientCommand {
         Example: millrace organization --error-recipient ops@example.com --error-recipient me@example.com")]
     Organization(OrganizationArgs),
     /// Show who changed what, oldest first
-    #[command(after_help = "Example: millrace audit -n 50")]
-    Audit {
-        /// How many
-        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-        n: u32,
-    },
+    #[command(after_help = "Examples:\n  millrace audit -n 50\n  millrace audit --target dc_Qa8Ium1 --from 2026-01-31")]
+    Audit(AuditArgs),
     /// Show the outbox, newest first, or one message of it
-    #[command(after_help = "Examples:\n  millrace mail -n 20\n  millrace mail mail_Qa8Ium1")]
+    #[command(after_help = "Examples:\n  millrace mail -n 20\n  millrace mail mail_Qa8Ium1\n  millrace mail mail_Qa8Ium1 --send")]
     Mail {
         /// A message's id
         id: Option<String>,
+        /// Send the message again, or at once
+        #[arg(long, requires = "id")]
+        send: bool,
         /// How many
         #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,

@@ -96,3 +96,45 @@ mod tests {
         assert!(kept("-1").is_err() && kept("all").is_err());
     }
 }
+
+/// What of the audit log is shown.
+#[derive(Args, Clone, Debug)]
+pub struct AuditArgs {
+    /// How many
+    #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub n: u32,
+    /// Only what was done for this user, by id
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Only what was done to this, by id
+    #[arg(long, value_name = "ID")]
+    pub target: Option<String>,
+    /// Only what was done at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+    #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+    pub from: Option<i64>,
+    /// Only what was done before
+    #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+    pub to: Option<i64>,
+}
+
+/// Which lines of a log are shown.
+#[derive(Args, Clone, Debug)]
+pub struct LogArgs {
+    /// Id or name
+    pub name: String,
+    /// Go on as they come
+    #[arg(short, long, conflicts_with_all = ["level", "text", "step"])]
+    pub follow: bool,
+    /// Only of these levels, with commas between them: debug, log, info, warn, error
+    #[arg(long, value_name = "LEVEL")]
+    pub level: Option<String>,
+    /// Only with this text in them
+    #[arg(long)]
+    pub text: Option<String>,
+    /// Only written by this step
+    #[arg(long)]
+    pub step: Option<String>,
+    /// How many, the newest
+    #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub n: u32,
+}

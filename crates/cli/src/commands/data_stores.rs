@@ -17,12 +17,13 @@ pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreC
             show.table(&client.whole("/data_stores").await?, &columns)
         }
         DataStoreCommand::Create { name } => show.record(&client.call(Method::POST, "/data_stores", &json!({ "name": name })).await?),
-        DataStoreCommand::Show { store, n } => {
+        DataStoreCommand::Show { store, n, prefix, values } => {
             let mut answer = client.get(&path(&store)).await?;
-            let keys = client.first(&format!("{}/keys", path(&store)), n).await?;
-            let first: Vec<_> = keys["data"].as_array().into_iter().flatten().map(|item| item["key"].clone()).collect();
+            let keys = client.first(&format!("{}/keys?prefix={}&values={values}", path(&store), segment(&prefix)), n).await?;
+            let shown = |item: &serde_json::Value| if values { item.clone() } else { item["key"].clone() };
+            let first: Vec<_> = keys["data"].as_array().into_iter().flatten().map(shown).collect();
             let total = keys["page_info"]["total_count"].as_u64().unwrap_or(0);
-            if total > first.len() as u64 {
+            if prefix.is_empty() && total > first.len() as u64 {
                 printer::note(&format!("the first {} of {total} keys; -n shows more", first.len()));
             }
             if let Some(data) = answer.get_mut("data") {

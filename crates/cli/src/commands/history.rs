@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::args::RunCommand;
+use crate::args::{LogArgs, RunCommand};
 use crate::client::stream::{self, Follow};
 use crate::client::{Client, segment, value};
 use crate::error::CliError;
@@ -51,9 +51,12 @@ pub(crate) fn summary_of(mut event: Value) -> Value {
     json!({ "id": of("id"), "indexed_at_ms": of("ts"), "event": of("e"), "metadata": { "name": of("name") } })
 }
 
-pub(super) async fn logs(client: &Client, show: Show, name: &str, follow: bool) -> Result<(), CliError> {
-    let target = client.resolve(name).await?;
-    let answer = client.get(&format!("{}/logs", target.path())).await?;
+pub(super) async fn logs(client: &Client, show: Show, args: LogArgs) -> Result<(), CliError> {
+    let LogArgs { name, follow, level, text, step, n } = args;
+    let target = client.resolve(&name).await?;
+    let given = [("level", level), ("text", text), ("step", step)];
+    let filter: String = given.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", segment(&value?)))).collect();
+    let answer = client.get(&format!("{}/logs?limit={n}{filter}", target.path())).await?;
     if show.json && !follow {
         return printer::data(&answer["data"].to_string());
     }
@@ -182,13 +185,11 @@ fn error_text(summary: &Value) -> String {
     format!("{head}{place}\n  trace {}\n  event {}", text(&event["original_context"]["trace_id"]), event["original_event"])
 }
 
-pub(super) async fn mail(client: &Client, show: Show, id: Option<&str>, count: u32) -> Result<(), CliError> {
-    let Some(id) = id else {
-        return show.table(&client.first("/mail", count).await?, &[("ID", "id"), ("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject")]);
-    };
-    match client.all("/mail").await?.into_iter().find(|m| m["id"] == id) {
-        Some(mail) => show.record(&json!({ "data": mail })),
-        None => Err(CliError::Usage { message: format!("there is no message `{id}` in the outbox"), hint: "`millrace mail` lists them" }),
+pub(super) async fn mail(client: &Client, show: Show, id: Option<&str>, send: bool, count: u32) -> Result<(), CliError> {
+    match id {
+        None => show.table(&client.first("/mail", count).await?, &[("ID", "id"), ("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject")]),
+        Some(id) if send => show.record(&client.call(Method::POST, &format!("/mail/{}/send", segment(id)), &json!({})).await?),
+        Some(id) => show.record(&client.get(&format!("/mail/{}", segment(id))).await?),
     }
 }
 

@@ -105,7 +105,11 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             apply::apply(client, show, apply::Apply { folder, dry_run, yes, prune, adopt, force }).await
         }
         ClientCommand::Events { name, n, follow } => history::events(client, show, history::Events { name, limit: n, follow }).await,
-        ClientCommand::Logs { name, follow } => history::logs(client, show, &name, follow).await,
+        ClientCommand::Logs(args) => history::logs(client, show, args).await,
+        ClientCommand::Find { words, n } => {
+            let found = client.get(&format!("/search?q={}&limit={n}", segment(&words.join(" ")))).await?;
+            show.table(&found, &[("KIND", "kind"), ("ID", "id"), ("NAME", "name"), ("ABOUT", "about")])
+        }
         ClientCommand::List { what } => list(client, show, what).await,
         ClientCommand::Describe { name } => {
             let target = client.resolve(&name).await?;
@@ -115,9 +119,10 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             let active = (activate || deactivate).then_some(activate);
             components::update(client, show, components::Update { name, code, new_name, active, props, parallel }).await
         }
-        ClientCommand::Delete { name } => {
+        ClientCommand::Delete { name, dry_run } => {
             let target = client.resolve(&name).await?;
-            show.record(&client.delete(&target.path()).await?)
+            let path = if dry_run { format!("{}?dry_run=true", target.path()) } else { target.path() };
+            show.record(&client.delete(&path).await?)
         }
         ClientCommand::Run { name, event } => {
             let target = client.resolve(&name).await?;
@@ -146,8 +151,8 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Export(args) => operations::export(client, args).await,
         ClientCommand::Retention(args) => operations::retention(client, show, args).await,
         ClientCommand::Organization(args) => operations::organization(client, show, args).await,
-        ClientCommand::Audit { n } => operations::audit(client, show, n).await,
-        ClientCommand::Mail { id, n } => history::mail(client, show, id.as_deref(), n).await,
+        ClientCommand::Audit(args) => operations::audit(client, show, args).await,
+        ClientCommand::Mail { id, send, n } => history::mail(client, show, id.as_deref(), send, n).await,
         // Answered before there is a client.
         ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) | ClientCommand::Profile(_) => Ok(()),
     }

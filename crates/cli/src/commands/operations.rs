@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
+use crate::args::{AuditArgs, ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
 use crate::client::stream::next_of;
 use crate::client::{Client, segment, value};
 use crate::error::CliError;
@@ -137,8 +137,12 @@ pub(super) async fn retention(client: &Client, show: Show, args: RetentionArgs) 
 }
 
 /// Who changed what, the newest of it, oldest first as a log is read.
-pub(super) async fn audit(client: &Client, show: Show, count: u32) -> Result<(), CliError> {
-    let mut answer = client.first("/audit", count).await?;
+pub(super) async fn audit(client: &Client, show: Show, args: AuditArgs) -> Result<(), CliError> {
+    let AuditArgs { n, user, target, from, to } = args;
+    let given = [("user_id", user), ("target", target), ("from", from.map(|ms| ms.to_string())), ("to", to.map(|ms| ms.to_string()))];
+    let filter: Vec<String> = given.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", segment(&value?)))).collect();
+    let path = if filter.is_empty() { "/audit".to_owned() } else { format!("/audit?{}", filter.join("&")) };
+    let mut answer = client.first(&path, n).await?;
     if let Some(records) = answer.get_mut("data").and_then(Value::as_array_mut) {
         records.reverse();
         for record in records.iter_mut().filter(|_| !show.json) {

@@ -1,11 +1,13 @@
 //! The history: events, runs, logs, mail.
 
+use std::collections::HashMap;
+
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
-use millrace_model::ids::{EventId, RunId, SourceId, WorkflowId};
+use millrace_model::ids::{EventId, MailId, RunId, SourceId, WorkflowId};
 use millrace_model::page::{Listing, Page, Room};
-use millrace_model::run::{LogLine, RunKind};
-use millrace_model::run_stats::{Buckets, BucketsError, RunCounts};
+use millrace_model::run::{LogFilter, OwnerLine, RunKind};
+use millrace_model::run_stats::{Buckets, BucketsError, EndedRun, RunCounts};
 use millrace_model::tenant::Caller;
 use millrace_store::{ListedRun, Mail, RunFilter, RunState};
 
@@ -39,6 +41,22 @@ pub struct RunStats {
     pub parts: Vec<(Timestamp, RunCounts)>,
     /// When the oldest run was accepted that was looked at, where there were too many; none: all were.
     pub looked_at_from: Option<Timestamp>,
+}
+
+/// Statistics of runs that ended, of each workflow and source.
+#[derive(Clone, Debug)]
+pub struct OwnerStats {
+    buckets: Buckets,
+    runs: HashMap<String, Vec<EndedRun>>,
+    looked_at_from: Option<Timestamp>,
+}
+
+impl OwnerStats {
+    /// Those of one.
+    pub fn of(&self, owner: &str) -> RunStats {
+        let (total, parts) = self.buckets.count(self.runs.get(owner).map_or(&[], Vec::as_slice));
+        RunStats { buckets: self.buckets, total, parts, looked_at_from: self.looked_at_from }
+    }
 }
 
 impl Engine {
@@ -91,9 +109,9 @@ impl Engine {
         Ok(self.0.store.delete_events(&caller.org_id, emitter, name, (start, end)).await?)
     }
 
-    /// The newest log lines of a source or workflow, the oldest of them first.
-    pub async fn owner_logs(&self, caller: &Caller, owner: &str, limit: u32) -> Result<Vec<(RunId, LogLine)>, EngineError> {
-        let lines = self.0.store.owner_logs(&caller.org_id, owner, limit).await?;
+    /// The newest log lines of a source or workflow that fit, the oldest of them first.
+    pub async fn owner_logs(&self, caller: &Caller, owner: &str, filter: &LogFilter, limit: u32) -> Result<Vec<OwnerLine>, EngineError> {
+        let lines = self.0.store.owner_logs(&caller.org_id, owner, filter, limit).await?;
         if lines.is_empty() {
             self.check_owner(caller, owner).await?;
         }
@@ -148,6 +166,33 @@ impl Engine {
         let found = self.0.store.ended_runs(&caller.org_id, owner, kind, (from, to), STATS_RUNS_MAX).await?;
         let (total, parts) = buckets.count(&found.runs);
         Ok(RunStats { buckets, total, parts, looked_at_from: found.looked_at_from })
+    }
+
+    /// The same of each owner in the organization, read once for all.
+    pub async fn owner_stats(&self, caller: &Caller, window_ms: i64, bucket_ms: i64) -> Result<OwnerStats, EngineError> {
+        let to = self.now();
+        let from = to.plus_ms(-window_ms);
+        let buckets = Buckets::of(from, to, Some(bucket_ms)).map_err(|error| EngineError::internal("buckets of a known window", error))?;
+        let found = self.0.store.ended_runs(&caller.org_id, None, RunKind::Live, (from, to), STATS_RUNS_MAX).await?;
+        let mut runs: HashMap<String, Vec<EndedRun>> = HashMap::new();
+        for (owner, run) in found.owners.into_iter().zip(found.runs) {
+            runs.entry(owner).or_default().push(run);
+        }
+        Ok(OwnerStats { buckets, runs, looked_at_from: found.looked_at_from })
+    }
+
+    /// A mail of the outbox.
+    pub async fn mail(&self, caller: &Caller, id: &MailId) -> Result<Mail, EngineError> {
+        self.0.store.mail(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("mail", id))
+    }
+
+    /// Lets a mail be sent again, or at once: its tries begin anew.
+    pub async fn resend_mail(&self, caller: &Caller, id: &MailId) -> Result<Mail, EngineError> {
+        if !self.0.store.resend_mail(&caller.org_id, id, self.now()).await? {
+            return Err(EngineError::not_found("mail", id));
+        }
+        self.0.wake_mailer.notify_one();
+        self.mail(caller, id).await
     }
 
     /// The outbox, newest first.

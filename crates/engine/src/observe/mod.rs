@@ -5,6 +5,7 @@ pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod history;
 pub(crate) mod metrics;
+pub(crate) mod names;
 pub(crate) mod readiness;
 pub(crate) mod search;
 pub(crate) mod streams;

@@ -100,7 +100,12 @@ impl Engine {
             let key = ask.key.clone().unwrap_or_default();
             data_store::check_key(&key).map(|()| key).map_err(|e| AskError::new("RangeError", e.to_string()))
         };
-        let page = || DataStorePage { after: ask.after.clone(), limit: ask.limit.unwrap_or(PAGE_LIMIT_MAX).clamp(1, PAGE_LIMIT_MAX), now: self.now() };
+        let page = || DataStorePage {
+            after: ask.after.clone(),
+            prefix: String::new(),
+            limit: ask.limit.unwrap_or(PAGE_LIMIT_MAX).clamp(1, PAGE_LIMIT_MAX),
+            now: self.now(),
+        };
         let refuse = |error: data_store::DataStoreError| {
             let code = if matches!(error, data_store::DataStoreError::Value { .. }) { "QuotaExceeded" } else { "RangeError" };
             AskError::new(code, error.to_string())

@@ -10,7 +10,7 @@ use millrace_model::prop_type::PropType;
 use millrace_model::props::{PropError, Site};
 use millrace_model::tenant::Caller;
 use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::deploy::sources::check_name;
 use crate::{Engine, EngineError};
@@ -80,6 +80,39 @@ fn plain(value: &Value) -> Option<&str> {
     value.get("__lv").and_then(|labelled| labelled.get("value")).unwrap_or(value).as_str()
 }
 
+/// Which keys of a data store are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct AskedKeys {
+    /// Keys after this one.
+    pub after: Option<String>,
+    /// Keys that begin so.
+    pub prefix: String,
+    /// How many at most.
+    pub limit: u32,
+    /// Whether with their values.
+    pub with_values: bool,
+}
+
+/// A key of a data store as shown.
+#[derive(Clone, Debug)]
+pub struct KeyView {
+    /// The key.
+    pub key: String,
+    /// Its value, where it is asked for and there still.
+    pub value: Option<Value>,
+}
+
+/// A value that a list shows whole, bytes of JSON; and how much of a larger one.
+const SHOWN_BYTES: usize = 1024;
+const PREVIEW_BYTES: usize = 256;
+
+fn beginning(text: &str) -> Value {
+    if text.len() <= SHOWN_BYTES {
+        return millrace_model::json::shown(text);
+    }
+    json!({ "$truncated": true, "$bytes": text.len(), "$preview": text[..text.floor_char_boundary(PREVIEW_BYTES)] })
+}
+
 impl Engine {
     /// Makes a data store.
     pub async fn create_data_store(&self, caller: &Caller, name: &str) -> Result<DataStore, EngineError> {
@@ -128,10 +161,17 @@ impl Engine {
         Ok(self.0.store.list_data_stores(&caller.org_id, page).await?)
     }
 
-    /// A page of a store's keys in their order, after one; and how many there are.
-    pub async fn data_store_keys(&self, caller: &Caller, which: &str, after: Option<String>, limit: u32) -> Result<Listing<String>, EngineError> {
+    /// A page of a store's keys in their order, after one, all that begin so; and how many there are in all. With their values, where those are asked for:
+    /// large ones as their beginning.
+    pub async fn data_store_keys(&self, caller: &Caller, which: &str, asked: AskedKeys) -> Result<Listing<KeyView>, EngineError> {
         let (id, now) = (self.data_store(caller, which).await?.id, self.now());
-        let items = self.0.store.data_store_keys(&id, DataStorePage { after, limit, now }).await?;
+        let page = DataStorePage { after: asked.after, prefix: asked.prefix, limit: asked.limit, now };
+        let mut items = Vec::new();
+        for key in self.0.store.data_store_keys(&id, page).await? {
+            // One by one: a page of large values is never in memory at once.
+            let entry = if asked.with_values { self.0.store.data_store_entry(&id, &key, now).await? } else { None };
+            items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
+        }
         Ok(Listing { items, total_count: self.0.store.data_store_size(&id, now).await? })
     }
 

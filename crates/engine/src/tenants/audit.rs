@@ -1,6 +1,6 @@
 //! Who changed what.
 
-use millrace_model::audit::AuditRecord;
+use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::ids::AuditId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -50,8 +50,8 @@ impl Engine {
         Ok(self.0.store.forget_audit(&record.org_id, &record.id).await?)
     }
 
-    /// The organization's records, newest first.
-    pub async fn list_audit(&self, caller: &Caller, page: &Page) -> Result<Listing<AuditRecord>, EngineError> {
-        Ok(self.0.store.list_audit(&caller.org_id, page).await?)
+    /// The organization's records that fit, newest first.
+    pub async fn list_audit(&self, caller: &Caller, filter: &AuditFilter, page: &Page) -> Result<Listing<AuditRecord>, EngineError> {
+        Ok(self.0.store.list_audit(&caller.org_id, filter, page).await?)
     }
 }

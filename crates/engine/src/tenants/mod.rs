@@ -11,6 +11,7 @@ pub(crate) mod oauth_clients;
 pub(crate) mod oidc;
 pub(crate) mod passwords;
 pub(crate) mod people;
+pub(crate) mod preferences;
 pub(crate) mod secrets;
 pub(crate) mod standing;
 pub(crate) mod wrong_keys;

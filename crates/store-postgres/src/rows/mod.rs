@@ -65,13 +65,13 @@ pub(crate) fn corrupt(column: &str) -> StoreError {
 pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A table that is listed by page, newest first.
-pub(crate) struct Table {
+pub(crate) struct Table<'a> {
     /// Its name.
     pub(crate) name: &'static str,
     /// The columns that its records are read from.
     pub(crate) columns: &'static str,
     /// Which rows; `$1`, the organization, and on are the filter's own.
-    pub(crate) filter: &'static str,
+    pub(crate) filter: &'a str,
 }
 
 /// The cursors of a page, as parameters.
@@ -104,7 +104,7 @@ impl<'a> Cursors<'a> {
 }
 
 /// A page of a table, newest first. `filter`: the parameters of the table's filter.
-pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page: &Page, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Listing<T>> {
+pub(crate) async fn list<T>(c: &Client, table: &Table<'_>, filter: Params<'_>, page: &Page, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Listing<T>> {
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params = filter.to_vec();
     params.push(&limit);

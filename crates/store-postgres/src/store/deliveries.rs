@@ -31,6 +31,14 @@ impl Deliveries for PostgresStore {
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
         statement!(self.db, "mail_result", |c| mail::result(&c, id, &result))
     }
+    async fn mail(&self, org: &OrgId, id: &MailId) -> StoreResult<Option<Mail>> {
+        let sql = format!("SELECT {} FROM mail WHERE id = $1 AND org_id = $2", rows::MAIL);
+        rows::one(&self.db.client().await?, &sql, &[&id.as_str(), &org.as_str()], rows::mail).await
+    }
+    async fn resend_mail(&self, org: &OrgId, id: &MailId, now: Timestamp) -> StoreResult<bool> {
+        let sql = "UPDATE mail SET status = 'queued', attempts = 0, last_error = NULL, next_at = $3 WHERE id = $1 AND org_id = $2";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str(), &now.ms()]).await? > 0)
+    }
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let table = Table { name: "mail", columns: rows::MAIL, filter: "org_id = $1" };
         list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::mail).await

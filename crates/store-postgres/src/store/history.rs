@@ -6,7 +6,7 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, Run, RunKind};
+use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult};
 
 use crate::db::transaction;
@@ -42,8 +42,8 @@ impl History for PostgresStore {
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         history::logs(&self.db.client().await?, id).await
     }
-    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
-        history::owner_logs(&self.db.client().await?, org, owner, limit).await
+    async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>> {
+        history::owner_logs(&self.db.client().await?, org, owner, filter, limit).await
     }
     async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
         history::events(&self.db.client().await?, org, emitter, name, whole, page).await

@@ -42,6 +42,7 @@ mod deliveries;
 mod errors;
 mod files;
 mod history;
+mod names;
 mod nodes;
 mod people;
 mod runs;

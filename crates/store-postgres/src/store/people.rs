@@ -38,6 +38,16 @@ impl People for PostgresStore {
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool> {
         transaction!(self.db, |t| people::remove_member(&t, org, user))
     }
+    async fn preferences(&self, user: &UserId, org: &OrgId) -> StoreResult<Option<(String, Timestamp)>> {
+        let sql = "SELECT value, updated_at FROM user_preferences WHERE user_id = $1 AND org_id = $2";
+        let read = |row: &Row| Ok((row.try_get(0).map_err(database)?, Timestamp(row.try_get(1).map_err(database)?)));
+        one(&self.db.client().await?, sql, &[&user.as_str(), &org.as_str()], read).await
+    }
+    async fn put_preferences(&self, user: &UserId, org: &OrgId, value: &str, at: Timestamp) -> StoreResult<()> {
+        let sql = "INSERT INTO user_preferences (user_id, org_id, value, updated_at) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
+        execute(&self.db.client().await?, sql, &[&user.as_str(), &org.as_str(), &text(value), &at.ms()]).await.map(|_| ())
+    }
     async fn create_session(&self, session: Session, most: u32) -> StoreResult<()> {
         transaction!(self.db, |t| people::create_session(&t, &session, most))
     }

@@ -1,13 +1,14 @@
 //! Organizations and who acts for them.
 
 use async_trait::async_trait;
-use millrace_model::audit::AuditRecord;
+use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::ids::{ApiKeyId, AuditId, OauthClientId, OrgId, UserId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
-use millrace_store::{DataKey, NewTenant, StoreResult, Tenants};
+use millrace_store::{DataKey, Dialect, NewTenant, StoreResult, Tenants, audit_condition};
+use tokio_postgres::types::ToSql;
 
-use crate::db::{database, transaction};
+use crate::db::{database, text, transaction};
 use crate::rows::{Table, list, many, one};
 use crate::{PostgresStore, audit, data_keys, oauth_clients, rows, tenants};
 
@@ -70,9 +71,13 @@ impl Tenants for PostgresStore {
         let sql = "DELETE FROM audit WHERE id = $1 AND org_id = $2";
         rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()]).await.map(|_| ())
     }
-    async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>> {
-        let table = Table { name: "audit", columns: audit::COLUMNS, filter: "org_id = $1" };
-        list(&self.db.client().await?, &table, &[&org.as_str()], page, audit::read).await
+    async fn list_audit(&self, org: &OrgId, filter: &AuditFilter, page: &Page) -> StoreResult<Listing<AuditRecord>> {
+        let (which, values) = audit_condition(Dialect::Postgres, filter);
+        let (org, values) = (org.as_str(), values.iter().map(|value| text(value)).collect::<Vec<_>>());
+        let mut params: Vec<&(dyn ToSql + Sync)> = vec![&org];
+        params.extend(values.iter().map(|value| -> &(dyn ToSql + Sync) { value }));
+        let table = Table { name: "audit", columns: audit::COLUMNS, filter: &which };
+        list(&self.db.client().await?, &table, &params, page, audit::read).await
     }
 
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {

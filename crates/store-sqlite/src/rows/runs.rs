@@ -5,7 +5,7 @@ use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, Erro
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
-use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
+use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_stats::EndedRun;
 use millrace_model::source::Owner;
 use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
@@ -70,6 +70,11 @@ pub(crate) fn ended_run(row: &Row<'_>) -> StoreResult<(String, EndedRun)> {
 pub(crate) fn log_line(row: &Row<'_>) -> StoreResult<(RunId, LogLine)> {
     let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(&get::<String>(row, "level")?), text: get(row, "text")?, step: get(row, "step")? };
     Ok((RunId::from_row(get(row, "run_id")?), line))
+}
+
+pub(crate) fn owner_line(row: &Row<'_>) -> StoreResult<OwnerLine> {
+    let (run_id, line) = log_line(row)?;
+    Ok(OwnerLine { run_id, place: LogPlace { at: line.at.ms(), number: get(row, "place")? }, line })
 }
 
 pub(crate) fn event(row: &Row<'_>) -> StoreResult<Event> {

@@ -6,7 +6,7 @@ use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_store::{Deliveries, Delivery, DeliveryResult, Held, Mail, MailResult, StoreResult, fail_point};
 
-use crate::rows::{list, many};
+use crate::rows::{list, many, one};
 use crate::{SqliteStore, deliveries, mail, rows};
 
 #[async_trait]
@@ -37,6 +37,14 @@ impl Deliveries for SqliteStore {
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
         let id = id.clone();
         write_at!(self, "mail_result", |c| mail::result(c, &id, &result))
+    }
+    async fn mail(&self, org: &OrgId, id: &MailId) -> StoreResult<Option<Mail>> {
+        by_id!(self, "mail", org, id, rows::mail)
+    }
+    async fn resend_mail(&self, org: &OrgId, id: &MailId, now: Timestamp) -> StoreResult<bool> {
+        let (org, id) = (org.to_string(), id.to_string());
+        let sql = "UPDATE mail SET status = 'queued', attempts = 0, last_error = NULL, next_at = ?3 WHERE id = ?1 AND org_id = ?2";
+        self.db.write(move |c| Ok(rows::execute(c, sql, rusqlite::params![id, org, now.ms()])? > 0)).await
     }
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let (org, page) = (org.to_string(), page.clone());

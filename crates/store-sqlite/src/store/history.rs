@@ -6,9 +6,10 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, Run, RunKind};
-use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point};
-use rusqlite::params;
+use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
+use millrace_store::{
+    Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point, log_query,
+};
 
 use crate::rows::{many, one};
 use crate::{SqliteStore, export, history, retention, rows};
@@ -52,19 +53,9 @@ impl History for SqliteStore {
             .read_history(move |c| many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| rows::log_line(row).map(|(_, line)| line)))
             .await
     }
-    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
-        let (org, owner) = (org.to_string(), owner.to_owned());
-        let mut lines = self
-            .db
-            .read_history(move |c| {
-                many(
-                    c,
-                    "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 ORDER BY at DESC, rowid DESC LIMIT ?3",
-                    params![owner, org, limit],
-                    rows::log_line,
-                )
-            })
-            .await?;
+    async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>> {
+        let (sql, values) = log_query(Dialect::Sqlite, org, owner, filter, limit);
+        let mut lines = self.db.read_history(move |c| many(c, &sql, history::to_sql(&values).as_slice(), rows::owner_line)).await?;
         lines.reverse();
         Ok(lines)
     }

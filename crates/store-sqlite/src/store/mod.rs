@@ -43,6 +43,7 @@ mod deliveries;
 mod errors;
 mod files;
 mod history;
+mod names;
 mod nodes;
 mod people;
 mod runs;

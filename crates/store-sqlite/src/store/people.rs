@@ -8,7 +8,7 @@ use millrace_model::tenant::{Caller, Organization};
 use millrace_store::{Identity, People, StoreResult, UsedLink, fail_point};
 
 use crate::db::database;
-use crate::rows::{execute, many, number, one};
+use crate::rows::{execute, get, many, number, one};
 use crate::{SqliteStore, people};
 
 #[async_trait]
@@ -43,6 +43,18 @@ impl People for SqliteStore {
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool> {
         let (org, user) = (org.clone(), user.clone());
         self.db.write(move |c| people::remove_member(c, &org, &user)).await
+    }
+    async fn preferences(&self, user: &UserId, org: &OrgId) -> StoreResult<Option<(String, Timestamp)>> {
+        let (user, org) = (user.to_string(), org.to_string());
+        let sql = "SELECT value, updated_at FROM user_preferences WHERE user_id = ?1 AND org_id = ?2";
+        let read = |row: &rusqlite::Row<'_>| Ok((get(row, "value")?, Timestamp(get(row, "updated_at")?)));
+        self.db.read(move |c| one(c, sql, [user, org], read)).await
+    }
+    async fn put_preferences(&self, user: &UserId, org: &OrgId, value: &str, at: Timestamp) -> StoreResult<()> {
+        let (user, org, value) = (user.to_string(), org.to_string(), value.to_owned());
+        let sql = "INSERT INTO user_preferences (user_id, org_id, value, updated_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
+        self.db.write(move |c| execute(c, sql, rusqlite::params![user, org, value, at.ms()]).map(|_| ())).await
     }
     async fn create_session(&self, session: Session, most: u32) -> StoreResult<()> {
         self.db.write(move |c| people::create_session(c, &session, most)).await

@@ -1,11 +1,11 @@
 //! Organizations and who acts for them.
 
 use async_trait::async_trait;
-use millrace_model::audit::AuditRecord;
+use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::ids::{ApiKeyId, AuditId, OauthClientId, OrgId, UserId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
-use millrace_store::{DataKey, NewTenant, StoreResult, Tenants, fail_point};
+use millrace_store::{DataKey, Dialect, NewTenant, StoreResult, Tenants, audit_condition, fail_point};
 
 use crate::rows::{list, many, one};
 use crate::{SqliteStore, audit, data_keys, oauth_clients, rows, tenants};
@@ -72,9 +72,13 @@ impl Tenants for SqliteStore {
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| audit::forget(c, &org, &id)).await
     }
-    async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>> {
-        let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "audit", "org_id = ?1", &[&org], &page, audit::read)).await
+    async fn list_audit(&self, org: &OrgId, filter: &AuditFilter, page: &Page) -> StoreResult<Listing<AuditRecord>> {
+        let (org, page, (which, values)) = (org.to_string(), page.clone(), audit_condition(Dialect::Sqlite, filter));
+        let read = move |c: &rusqlite::Connection| {
+            let keys: Vec<&str> = [&org].into_iter().chain(&values).map(String::as_str).collect();
+            list(c, "audit", &which, &keys, &page, audit::read)
+        };
+        self.db.read(read).await
     }
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {
         self.db.write(move |c| oauth_clients::create(c, &client)).await

@@ -37,7 +37,7 @@ async fn value(org: &Org, id: &DataStoreId, key: &str, ms: i64) -> Option<String
 }
 
 async fn keys(org: &Org, id: &DataStoreId, ms: i64) -> Vec<String> {
-    org.store.data_store_keys(id, DataStorePage { after: None, limit: 1000, now: at(ms) }).await.expect("lists")
+    org.store.data_store_keys(id, DataStorePage { after: None, prefix: String::new(), limit: 1000, now: at(ms) }).await.expect("lists")
 }
 
 /// Keys and bytes as counted.
@@ -121,7 +121,7 @@ pub async fn any_key_is_kept(database: &dyn Database) {
     sorted.sort();
     assert_eq!(keys(&org, &id, 0).await, sorted);
     for n in 0..all.len() {
-        let page = DataStorePage { after: Some(sorted[n].clone()), limit: 2, now: at(0) };
+        let page = DataStorePage { after: Some(sorted[n].clone()), prefix: String::new(), limit: 2, now: at(0) };
         assert_eq!(org.store.data_store_keys(&id, page).await.expect("lists"), sorted[n + 1..all.len().min(n + 3)]);
     }
 }
@@ -190,7 +190,7 @@ pub async fn entries_come_in_pages(database: &dyn Database) {
         set(&org, &id, &format!("k{n}"), &"1".repeat(n + 1)).await;
     }
     let entries = async |after: Option<&str>, limit, bytes_max| {
-        let page = DataStorePage { after: after.map(str::to_owned), limit, now: at(0) };
+        let page = DataStorePage { after: after.map(str::to_owned), prefix: String::new(), limit, now: at(0) };
         let entries = org.store.data_store_entries(&id, page, bytes_max).await.expect("lists");
         entries.into_iter().map(|e| format!("{}={}", e.key, e.value)).collect::<Vec<_>>()
     };

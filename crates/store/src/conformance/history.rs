@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millrace_model::event::{Event, PAYLOAD_PREVIEW_BYTES};
 use millrace_model::ids::{EventId, RunId};
 use millrace_model::page::{Page, Room};
-use millrace_model::run::{RunKind, RunStatus};
+use millrace_model::run::{LogFilter, LogLevel, LogLine, RunKind, RunStatus};
 use millrace_model::source::Owner;
 
 use super::Database;
@@ -112,6 +112,34 @@ pub async fn runs_that_ended_are_read_for_statistics(database: &dyn Database) {
     assert!(tests.runs.is_empty());
 }
 
+pub async fn logs_are_read_backwards_by_level_text_and_step(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::Source(org.add_source("a").await.id);
+    let run = org.start(&owner, 0).await;
+    let lines =
+        [("one", LogLevel::Log, None), ("Two ORDERS", LogLevel::Warn, Some("s")), ("two", LogLevel::Error, Some("s")), ("two'%", LogLevel::Log, Some("t"))];
+    let logs = lines.map(|(text, level, step)| LogLine { at: at(1), level, text: text.into(), step: step.map(str::to_owned) }).to_vec();
+    let log_owner = Some((org.id.clone(), owner.as_str().to_owned(), run.clone()));
+    let effects = Effects { logs, log_owner, ..Effects::default() };
+    org.store.settle(Settlement { effects, ..settlement(&run, 1, 5) }).await.expect("settles");
+    let read = async |filter: LogFilter, limit| org.store.owner_logs(&org.id, owner.as_str(), &filter, limit).await.expect("reads");
+    let texts = async |filter: LogFilter| read(filter, 10).await.into_iter().map(|found| found.line.text).collect::<Vec<_>>();
+    let by = LogFilter::default;
+    assert_eq!(texts(LogFilter { levels: vec![LogLevel::Warn, LogLevel::Error], ..by() }).await, ["Two ORDERS", "two"]);
+    assert_eq!(texts(LogFilter { text: Some("TWO".into()), ..by() }).await, ["Two ORDERS", "two", "two'%"]);
+    assert_eq!(texts(LogFilter { text: Some("'%".into()), ..by() }).await, ["two'%"]);
+    assert_eq!(texts(LogFilter { step: Some("s".into()), text: Some("orders".into()), ..by() }).await, ["Two ORDERS"]);
+    // All of one moment: a page goes on where the one before began.
+    let (mut pages, mut before) = (Vec::new(), None);
+    loop {
+        let page = read(LogFilter { before, ..by() }, 3).await;
+        let Some(first) = page.first() else { break };
+        before = Some(first.place);
+        pages.push(page.into_iter().map(|found| found.line.text).collect::<Vec<_>>());
+    }
+    assert_eq!(pages, [vec!["Two ORDERS", "two", "two'%"], vec!["one"]]);
+}
+
 pub async fn logs_come_in_order(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
@@ -122,9 +150,10 @@ pub async fn logs_come_in_order(database: &dyn Database) {
     let lines = org.store.run_logs(&first).await.expect("reads");
     assert_eq!(lines, [log(0, "a"), log(0, "b"), log(0, "c")]);
     let lines_of = first.clone();
-    let newest = org.store.owner_logs(&org.id, owner.as_str(), 3).await.expect("reads");
+    let newest = org.store.owner_logs(&org.id, owner.as_str(), &LogFilter::default(), 3).await.expect("reads");
+    let newest: Vec<_> = newest.into_iter().map(|found| (found.run_id, found.line)).collect();
     assert_eq!(newest, [(first, log(0, "c")), (second.clone(), log(5, "d")), (second, log(5, "e"))]);
-    assert!(org.store.owner_logs(&other.id, owner.as_str(), 3).await.expect("reads").is_empty());
+    assert!(org.store.owner_logs(&other.id, owner.as_str(), &LogFilter::default(), 3).await.expect("reads").is_empty());
     assert!(org.store.run_logs(&org.run(&owner, 0).id).await.expect("reads").is_empty());
     // What is to be read is known before: the logs count with their run, which is its organization's only.
     let bytes = async |org_id, id| org.store.run_bytes(org_id, id).await.expect("reads");
@@ -283,7 +312,7 @@ pub async fn pruning_goes_in_steps(database: &dyn Database) {
         steps.push(org.prune(at(100), 2).await);
     }
     assert_eq!(steps, [4, 3, 1, 0]);
-    assert!(org.store.owner_logs(&org.id, owner.as_str(), 10).await.expect("reads").is_empty());
+    assert!(org.store.owner_logs(&org.id, owner.as_str(), &LogFilter::default(), 10).await.expect("reads").is_empty());
 }
 
 pub async fn a_deferred_event_waits_until_it_is_due_and_is_delivered_once(database: &dyn Database) {

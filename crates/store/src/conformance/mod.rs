@@ -21,6 +21,7 @@ pub mod limits;
 pub mod listing;
 pub mod mail;
 pub mod many;
+pub mod names;
 pub mod oauth_clients;
 pub mod pauses;
 pub mod people;
@@ -289,6 +290,7 @@ macro_rules! suite {
             }
             audit {
                 records_are_listed_for_their_organization,
+                records_are_chosen_by_user_target_and_time,
                 a_record_is_kept_before_the_change_and_completed_after_it,
             }
             oauth_clients {
@@ -301,6 +303,11 @@ macro_rules! suite {
                 tries_of_deliveries_are_moved_with_the_clock,
                 a_notice_of_a_clock_that_was_wrong_holds_up_none,
             }
+            names {
+                records_are_read_by_kind_the_last_changed_first,
+                what_names_an_id_in_its_props_is_found,
+                preferences_are_kept_for_a_person_and_organization,
+            }
             run_lists {
                 runs_of_all_owners_are_listed_by_what_is_asked,
                 runs_that_fit_are_read_oldest_first_and_counted,
@@ -311,6 +318,7 @@ macro_rules! suite {
                 runs_are_listed_by_owner_and_filter, states_of_runs_are_the_newest_from_a_time_on,
                 runs_that_ended_are_read_for_statistics,
                 logs_come_in_order,
+                logs_are_read_backwards_by_level_text_and_step,
                 events_are_the_newest_hundred_of_a_stream,
                 pages_are_read_where_they_have_room,
                 events_are_paged_by_their_ids,

@@ -1,6 +1,8 @@
 //! How much history stays.
 
+use millrace_model::audit::AuditFilter;
 use millrace_model::retention::Retention;
+use millrace_model::run::LogFilter;
 use millrace_model::source::Owner;
 
 use super::Database;
@@ -41,7 +43,7 @@ pub async fn the_newest_runs_and_events_stay(database: &dyn Database) {
     assert_eq!(prune(&org, &owner, None, Some(2), 2).await, 0);
     assert_eq!(runs(&org, &owner).await, [4, 3]);
     assert_eq!(org.events(owner.as_str()).await.into_iter().map(|e| e.id).collect::<Vec<_>>(), [event_id(3, 0), event_id(4, 0)]);
-    assert_eq!(org.store.owner_logs(&org.id, owner.as_str(), 10).await.expect("reads").len(), 2);
+    assert_eq!(org.store.owner_logs(&org.id, owner.as_str(), &LogFilter::default(), 10).await.expect("reads").len(), 2);
     assert_eq!(runs(&org, &another).await.len(), 5);
 }
 
@@ -83,8 +85,8 @@ pub async fn logs_without_a_run_go_by_age(database: &dyn Database) {
     org.store.settle_effects(effects).await.expect("settles");
     assert_eq!(prune(&org, &owner, None, Some(1), 100).await, 0);
     assert_eq!(prune(&org, &owner, Some(9), None, 100).await, 1);
-    let left = org.store.owner_logs(&org.id, owner.as_str(), 10).await.expect("reads");
-    assert_eq!(left.into_iter().map(|(_, line)| line.text).collect::<Vec<_>>(), ["of a run", "new"]);
+    let left = org.store.owner_logs(&org.id, owner.as_str(), &LogFilter::default(), 10).await.expect("reads");
+    assert_eq!(left.into_iter().map(|found| found.line.text).collect::<Vec<_>>(), ["of a run", "new"]);
 }
 
 pub async fn owners_are_found_one_after_the_other(database: &dyn Database) {
@@ -132,7 +134,7 @@ pub async fn mail_and_records_go_by_age_and_tokens_by_their_end(database: &dyn D
     // Of mail also what has been due for as long and nobody took.
     assert_eq!(org.prune(at(50), 100).await, 4);
     assert_eq!(org.mails().await.into_iter().map(|m| m.id).collect::<Vec<_>>(), [queued.id, tried.id]);
-    assert_eq!(org.store.list_audit(&org.id, &page(10)).await.expect("lists").items.len(), 1);
+    assert_eq!(org.store.list_audit(&org.id, &AuditFilter::default(), &page(10)).await.expect("lists").items.len(), 1);
     assert_eq!(org.prune(at(51), 100).await, 4);
     assert!(org.mails().await.is_empty());
 }

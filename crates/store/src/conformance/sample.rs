@@ -171,6 +171,14 @@ impl Org {
         source
     }
 
+    /// A source with these values of its props.
+    pub(super) async fn add_source_with(&self, slug: &str, props: serde_json::Value) -> Source {
+        let configured_props = props.as_object().cloned().unwrap_or_default();
+        let source = Source { configured_props, ..self.source(&self.add_component(None, 0).await, slug, 0) };
+        self.store.create_source(source.clone(), Interfaces::default()).await.expect("a source");
+        source
+    }
+
     pub(super) fn workflow(&self, slug: &str, ms: i64) -> Workflow {
         Workflow {
             id: WorkflowId::generate(&IDS),

@@ -1,7 +1,7 @@
 //! Settling: everything a run leaves, once, or nothing.
 
 use millrace_model::ids::{RunId, SourceId};
-use millrace_model::run::RunStatus;
+use millrace_model::run::{LogFilter, RunStatus};
 use millrace_model::source::Owner;
 use millrace_model::webhook::WebhookDelivery;
 
@@ -151,7 +151,8 @@ pub async fn hooks_leave_effects_without_a_run(database: &dyn Database) {
     org.store.settle_effects(effects.clone()).await.expect("settles");
     assert_eq!(org.events(source.as_str()).await, effects.events);
     assert_eq!(org.store.source_state(&source).await.expect("reads").version, 1);
-    let logs = org.store.owner_logs(&org.id, source.as_str(), 10).await.expect("reads");
+    let logs = org.store.owner_logs(&org.id, source.as_str(), &LogFilter::default(), 10).await.expect("reads");
+    let logs: Vec<_> = logs.into_iter().map(|found| (found.run_id, found.line)).collect();
     assert_eq!(logs, effects.logs.into_iter().map(|line| (hook.clone(), line)).collect::<Vec<_>>());
     assert_eq!((org.store.unfinished_runs().await.expect("counts"), org.mails().await.len()), (2, 1));
     assert!(org.store.run(&org.id, &hook).await.expect("reads").is_none());

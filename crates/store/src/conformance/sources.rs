@@ -2,7 +2,7 @@
 
 use millrace_model::component::PropDef;
 use millrace_model::ids::{IdSource, SourceId};
-use millrace_model::run::RunStatus;
+use millrace_model::run::{LogFilter, RunStatus};
 use millrace_model::source::{AppHook, Owner, Source};
 
 use super::Database;
@@ -130,7 +130,7 @@ pub async fn deleting_leaves_nothing_but_history(database: &dyn Database) {
     assert_eq!(org.stored(&running).await.status, RunStatus::Running);
     assert_eq!(org.stored(&of_another).await.status, RunStatus::Queued);
     assert_eq!(org.events(id.as_str()).await.len(), 1);
-    assert_eq!(org.store.owner_logs(&org.id, id.as_str(), 10).await.expect("reads").len(), 1);
+    assert_eq!(org.store.owner_logs(&org.id, id.as_str(), &LogFilter::default(), 10).await.expect("reads").len(), 1);
     assert!(matches!(org.store.delete_source(&org.id, &id).await, Err(StoreError::NotFound)));
 }
 

@@ -142,6 +142,21 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("updated_at", "string"),
         ],
     ),
+    (
+        "Named",
+        "A record by its name. `id` is what names it in the API: of a component its key, of a registry its name. `about`: an app, an address, a message, a status",
+        NAMED,
+    ),
+    (
+        "WouldGo",
+        "What would go with a record, or miss it: `uses` name or hear it, or are heard by it; `waiting_runs` are counted up to 1,000",
+        &[("uses", "[#Named]"), ("domains", "[string]"), ("waiting_runs", "integer")],
+    ),
+    (
+        "Preferences",
+        "What a person prefers in an organization; `updated_at` is null where nothing was written",
+        &[("preferences", "object"), ("updated_at", "integer|null")],
+    ),
     ("ConnectLink", "Where an account is connected", &[("connect_url", "string"), ("expires_at", "integer")]),
     (
         "Component",
@@ -259,6 +274,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("interfaces", "[object]"),
             ("name", "string"),
             ("name_slug", "string"),
+            ("stats?", "#RunStats"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
         ],
@@ -342,6 +358,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("made_from", "object|null"),
             ("revision", "integer"),
             ("draft", "#Draft"),
+            ("stats?", "#RunStats"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
         ],
@@ -492,7 +509,11 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         "A data store",
         &[("id", "string"), ("name", "string"), ("keys", "integer"), ("bytes", "integer"), ("created_at", "integer"), ("updated_at", "integer")],
     ),
-    ("DataStoreKey", "A key of a data store", &[("key", "string")]),
+    (
+        "DataStoreKey",
+        "A key of a data store; with `values`, its value, one of more than 1 KB as `{\"$truncated\": true, \"$bytes\", \"$preview\"}`",
+        &[("key", "string"), ("value?", "any")],
+    ),
     ("DataStoreRecord", "A key of a data store with its value", &[("key", "string"), ("value", "any"), ("expires_at_ms?", "integer|null")]),
     ("FileStore", "A file store", &[("name", "string"), ("files", "integer"), ("bytes", "integer")]),
     ("StoredFile", "A file of a store", &[("path", "string"), ("size", "integer"), ("updated_at", "integer")]),
@@ -544,7 +565,11 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("created_at_ms", "integer"),
         ],
     ),
-    ("Deleted", "What was deleted", &[("id", "string"), ("deleted", "boolean")]),
+    (
+        "Deleted",
+        "What was deleted; with `dry_run`, `deleted` is false, and `would_go` says what would go with it",
+        &[("id", "string"), ("deleted", "boolean"), ("would_go?", "#WouldGo")],
+    ),
     ("Removed", "How many were deleted", &[("deleted", "integer")]),
     (
         "PageInfo",
@@ -557,6 +582,13 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
 
 /// `millrace_model::error_event::ErrorState`.
 const ERROR_STATE: &str = "=open,resolved,ignored,regressed";
+
+pub(super) const NAMED: Fields = &[
+    ("kind", "=workflow,source,component,account,data_store,webhook,registry,domain,error_group,member,run,replay,deployment"),
+    ("id", "string"),
+    ("name", "string"),
+    ("about", "string|null"),
+];
 
 pub(super) const KEY: Fields = &[
     ("id", "string"),

@@ -3,8 +3,8 @@
 use millrace_model::ids::SourceId;
 
 use super::{
-    DEPLOY, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, code_params, flag, listed_runs, logged, number, object, removal, runs_sse,
-    summaries, text,
+    DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, STATS, code_params, flag, listed_runs, logged, number, object,
+    removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{components, configure, events, registries, run_stream, runs, sources, sse};
@@ -82,22 +82,22 @@ pub(super) fn of_sources() -> Vec<Route> {
         ),
     ];
     vec![
-        get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
-        get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
-        get("/orgs/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
+        get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[STATS, ORG]).page("Source"),
+        get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).takes(&[STATS]).page("Source"),
+        get("/orgs/{org}/sources", READ, "Sources, newest first", sources::list_of).takes(&[STATS]).page("Source"),
         post("/sources", DEPLOY, "Deploy a source", sources::create)
             .takes(&code_params())
             .takes(&parts)
             .takes(&[flag("active", "Whether it runs from now on; true unless said otherwise"), ORG])
             .one("Source"),
-        get("/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
+        get("/sources", READ, "Sources, newest first", sources::list).takes(&[STATS, ORG]).page("Source"),
         get("/sources/{id}", READ, "A source", sources::show).one("Source"),
         put("/sources/{id}", DEPLOY, "Change a source", sources::update)
             .takes(&code_params())
             .takes(&parts)
             .takes(&[flag("active", "Whether it runs"), ORG])
             .one("Source"),
-        delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove),
+        delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove).takes(&[DRY_RUN]),
         summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),
         summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),
         removal(delete("/sources/{id}/events", DEPLOY, "Remove events", events::delete::<SourceId>)),

@@ -1,6 +1,6 @@
 //! Subscriptions, webhooks, domains and data stores.
 
-use super::{DEPLOY, EVENT_NAME, INVOKE, ORG, READ, number, text};
+use super::{DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, ORG, READ, flag, number, text};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{data_stores, domains, files, subscriptions, webhooks};
 
@@ -45,7 +45,7 @@ pub(super) fn of_webhooks() -> Vec<Route> {
         get("/webhooks", READ, "Webhooks, newest first", webhooks::list).takes(&[ORG]).page("Webhook"),
         get("/users/me/webhooks", READ, "Webhooks, newest first", webhooks::list).takes(&[ORG]).page("Webhook"),
         get("/webhooks/{id}", READ, "A webhook", webhooks::show).one("Webhook"),
-        delete("/webhooks/{id}", DEPLOY, "Delete a webhook with its subscriptions; what was on its way is not sent", webhooks::remove),
+        delete("/webhooks/{id}", DEPLOY, "Delete a webhook with its subscriptions; what was on its way is not sent", webhooks::remove).takes(&[DRY_RUN]),
         get("/webhooks/{id}/deliveries", READ, "What was or is to be sent, newest first; failed ones are dead letters", webhooks::deliveries)
             .takes(&[text("status", "`queued`, `delivered` or `failed`")])
             .page("WebhookDelivery"),
@@ -72,8 +72,10 @@ pub(super) fn of_data_stores() -> Vec<Route> {
         post("/data_stores", DEPLOY, "Make a data store", data_stores::create).takes(&[name, ORG]).one("DataStore"),
         get("/data_stores/{id}", READ, "A data store, by id or name", data_stores::show).gives(Gives::One("DataStore")),
         put("/data_stores/{id}", DEPLOY, "Give a data store another name", data_stores::update).takes(&[name]).one("DataStore"),
-        delete("/data_stores/{id}", DEPLOY, "Delete a data store with all it holds", data_stores::remove),
-        get("/data_stores/{id}/keys", READ, "Its keys in their order; the cursor is the key itself", data_stores::keys).forward("DataStoreKey"),
+        delete("/data_stores/{id}", DEPLOY, "Delete a data store with all it holds", data_stores::remove).takes(&[DRY_RUN]),
+        get("/data_stores/{id}/keys", READ, "Its keys in their order; the cursor is the key itself", data_stores::keys)
+            .takes(&[text("prefix", "Only keys that begin so; the number of all stays that of the store"), flag("values", "With their values, large ones cut")])
+            .forward("DataStoreKey"),
         delete("/data_stores/{id}/keys", DEPLOY, "Remove all it holds", data_stores::clear).gives(Gives::One("DataStore")),
         get("/data_stores/{id}/record", READ, "The value of a key", data_stores::get).takes(&[key]).one("DataStoreRecord"),
         put("/data_stores/{id}/record", DEPLOY, "Write the value of a key", data_stores::set)

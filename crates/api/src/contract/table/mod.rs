@@ -103,6 +103,15 @@ fn code_params() -> [Param; 7] {
     ]
 }
 
+/// On requests to delete.
+const DRY_RUN: Param = flag("dry_run", "Delete nothing, and say what would go with it");
+
+/// On lists of workflows and sources.
+const STATS: Param = text(
+    "stats",
+    "`1h`, `24h`, `7d` or `30d`: each record has `stats`, the live runs that ended, as `GET /stats/runs` gives them, in 12, 24, 28 or 30 buckets",
+);
+
 fn summaries(route: Route) -> Route {
     route.takes(&[text("expand", "`event`: with the whole event, where it is over 1 KB")]).page("EventSummary")
 }
@@ -112,10 +121,17 @@ fn removal(route: Route) -> Route {
     route.takes(&bounds).gives(Gives::One("Removed")).status(202)
 }
 
-const LOGS: &str = "The newest log lines, the oldest of them first; one page";
+const LOGS: &str = "The newest log lines, the oldest of them first; `before` gives the page before";
 
 fn logged(route: Route) -> Route {
-    route.takes(&[number("limit", "How many, 1 to 100; 100 where it is not given")]).takes(FIELDS).gives(Gives::Page("LogLine"))
+    let filter = [
+        Param::new("level", Kind::Words, "Only of one or several of `debug`, `log`, `info`, `warn` and `error`, with commas between them"),
+        text("text", "Only with this text, whatever the case of its letters from a to z; of the newest 100,000 lines, as with the others"),
+        text("step", "Only written by this step"),
+        text("before", "Lines before this cursor: the `start_cursor` of the page after"),
+        number("limit", "How many, 1 to 100; 100 where it is not given"),
+    ];
+    route.takes(&filter).takes(FIELDS).gives(Gives::Page("LogLine"))
 }
 
 const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one changes, `step` as each step begins and ends, with its `run_id`";

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::{SourceId, WorkflowId};
 
-use super::{ANY, DEPLOY, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
+use super::{ANY, DEPLOY, DRY_RUN, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
 use crate::audit;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{accounts, api_keys, apps, history, members, oauth_clients, session, users};
@@ -15,6 +15,11 @@ pub(super) fn people() -> Vec<Route> {
     vec![
         get("/users/me", ANY, "The user and organization that the key acts for", users::me).one("User"),
         get("/users/me/workspaces", ANY, "The user's organizations", users::workspaces).page("Organization"),
+        get("/users/me/preferences", ANY, "What the person prefers in the organization: any object, of the client's choice", users::preferences)
+            .one("Preferences"),
+        put("/users/me/preferences", ANY, "Write what the person prefers, in the place of what was there", users::set_preferences)
+            .takes(&[object("preferences", "An object of at most 64 KiB as JSON: saved views, columns, what is folded").required()])
+            .one("Preferences"),
         post("/workspaces", FULL, "Make another organization with an owner and a key of its own, shown this once", users::create_workspace)
             .takes(&[text("name", "Its name").required(), text("email", "The owner's address; error notices go there").required()])
             .gives(Gives::One("NewOrganization")),
@@ -193,7 +198,7 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
                 text("external_user_id", "The external user of `/v1/connect` whose it is from now on; null: nobody's"),
             ])
             .one("Account"),
-        delete("/accounts/{id}", FULL, "Forget an account", accounts::remove),
+        delete("/accounts/{id}", FULL, "Forget an account", accounts::remove).takes(&[DRY_RUN]),
         get("/workspaces/{org}/accounts", READ, "Connected accounts", accounts::list_of)
             .takes(&[text("query", "An app's slug"), text("external_user_id", "Only those that carry this external user"), credentials])
             .page("Account"),
@@ -248,6 +253,14 @@ pub(super) fn of_history() -> Vec<Route> {
                 ORG,
             ])
             .gives(Gives::Lines("ExportLine")),
-        get("/audit", FULL, "Who changed what, newest first", audit::list).takes(&[ORG]).page("AuditRecord"),
+        get("/audit", FULL, "Who changed what, newest first", audit::list)
+            .takes(&[
+                text("user_id", "Only what was done for this user"),
+                text("target", "Only what was done to this: an id, or what else stands in the path"),
+                number("from", "Done at or after, epoch milliseconds"),
+                number("to", "Done before, epoch milliseconds"),
+                ORG,
+            ])
+            .page("AuditRecord"),
     ]
 }

@@ -3,11 +3,11 @@
 use millrace_model::ids::{SourceId, WorkflowId};
 
 use super::{
-    DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, flag, listed_runs, logged, number, object, objects, removal,
-    runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged, number, object,
+    objects, removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{error_groups, events, mail, replays, run_stream, runs, sse, stream, workflows};
+use crate::v1::{error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows};
 
 /// What a deployment says of itself.
 const MESSAGE: Param = Param::new("message", Kind::Text, "What the deployment that this makes says of itself, at most 500 characters");
@@ -45,7 +45,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .takes(&parts)
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
             .one("Workflow"),
-        get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[ORG]).page("Workflow"),
+        get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[STATS, ORG]).page("Workflow"),
         get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
         put(
             "/workflows/{id}",
@@ -57,7 +57,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .takes(&[flag("active", "Whether it runs"), MESSAGE, MADE_FROM, ORG])
         .if_match()
         .one("Workflow"),
-        delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove),
+        delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove).takes(&[DRY_RUN]),
         post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy)
             .takes(&[MESSAGE])
             .if_match()
@@ -156,6 +156,20 @@ pub(super) fn of_runs() -> Vec<Route> {
             .gives(Gives::One("CancelledRuns")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+        get("/mail/{id}", READ, "A mail of the outbox", mail::show).one("Mail"),
+        post("/mail/{id}/send", DEPLOY, "Send a mail again, or one that waits for its next try at once", mail::send).gives(Gives::One("Mail")),
+        get("/search", READ, "Records by words of their names, the best first; an id that is given whole finds its record", names::search)
+            .takes(&[
+                text("q", "The words, all of them, or an id; at most 200 characters. Absent: nothing is found"),
+                Param::new(
+                    "kinds",
+                    Kind::Words,
+                    "Only these kinds, with commas between them; `run`, `replay` and `deployment` are found by their ids only",
+                ),
+                number("limit", "How many at most, 1 to 100; 20 where it is not given"),
+                ORG,
+            ])
+            .gives(Gives::List("Named")),
     ]
 }
 

@@ -1,0 +1,32 @@
+//! Records by their names.
+
+use async_trait::async_trait;
+use millrace_model::ids::OrgId;
+use millrace_model::names::{Named, NamedKind};
+use millrace_store::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, StoreResult, names_sql};
+use tokio_postgres::Row;
+
+use crate::PostgresStore;
+use crate::db::{database, text};
+use crate::rows::many;
+
+#[async_trait]
+impl Names for PostgresStore {
+    async fn names(&self, org: &OrgId, kind: NamedKind, limit: u32) -> StoreResult<Vec<Named>> {
+        let Some(sql) = names_sql(kind) else { return Ok(Vec::new()) };
+        many(&self.db.client().await?, sql, &[&org.as_str(), &i64::from(limit)], |row| named(kind, row)).await
+    }
+    async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>> {
+        let client = self.db.client().await?;
+        let mut found = Vec::new();
+        for (kind, sql) in [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)] {
+            found.extend(many(&client, sql, &[&org.as_str(), &text(id), &i64::from(limit)], |row| named(kind, row)).await?);
+        }
+        Ok(found)
+    }
+}
+
+fn named(kind: NamedKind, row: &Row) -> StoreResult<Named> {
+    let text = |column| row.try_get::<_, String>(column).map_err(database);
+    Ok(Named { kind, id: text("id")?, name: text("name")?, about: text("about")? })
+}

@@ -1,0 +1,34 @@
+//! Records by their names.
+
+use async_trait::async_trait;
+use millrace_model::ids::OrgId;
+use millrace_model::names::{Named, NamedKind};
+use millrace_store::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, StoreResult, names_sql};
+use rusqlite::{Row, params};
+
+use crate::SqliteStore;
+use crate::rows::{get, many};
+
+#[async_trait]
+impl Names for SqliteStore {
+    async fn names(&self, org: &OrgId, kind: NamedKind, limit: u32) -> StoreResult<Vec<Named>> {
+        let Some(sql) = names_sql(kind) else { return Ok(Vec::new()) };
+        let org = org.to_string();
+        self.db.read(move |c| many(c, sql, params![org, limit], |row| named(kind, row))).await
+    }
+    async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>> {
+        let (org, id) = (org.to_string(), id.to_owned());
+        let read = move |c: &rusqlite::Connection| {
+            let mut found = Vec::new();
+            for (kind, sql) in [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)] {
+                found.extend(many(c, sql, params![org, id, limit], |row| named(kind, row))?);
+            }
+            Ok(found)
+        };
+        self.db.read(read).await
+    }
+}
+
+fn named(kind: NamedKind, row: &Row<'_>) -> StoreResult<Named> {
+    Ok(Named { kind, id: get(row, "id")?, name: get(row, "name")?, about: get(row, "about")? })
+}
