@@ -135,6 +135,11 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
   await page.goto("/");
   await expect(page.getByRole("list", { name: "Ran lately" })).toContainText("Shipping labels");
   await picture(page, "home");
+  await page.getByRole("link", { name: "Map", exact: true }).click();
+  await page.getByRole("region", { name: "Workflows" }).getByRole("button", { name: "Shipping labels" }).click();
+  await expect(page.getByRole("complementary", { name: "Shipping labels" })).toContainText("New orders events");
+  await expectAccessible(page);
+  await picture(page, "map");
 });
 
 test("a failed run of a source is replayed, and the error stays read", async ({ page, server }) => {

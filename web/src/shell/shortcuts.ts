@@ -14,6 +14,7 @@ export const shortcuts = {
   sources: { keys: "g s", where: "Anywhere", says: "Go to Sources" },
   accounts: { keys: "g a", where: "Anywhere", says: "Go to Accounts" },
   data: { keys: "g d", where: "Anywhere", says: "Go to Data" },
+  toast: { keys: "f6", where: "Anywhere", says: "Go to the newest message" },
   theme: { keys: "t", where: "Anywhere", says: "Light, dark or as the system" },
   side: { keys: "[", where: "Anywhere", says: "Fold the side bar" },
   filter: { keys: "/", where: "Lists", says: "Search or filter" },

@@ -83,7 +83,11 @@ function ownsKey(target: HTMLElement, pressed: string): boolean {
     return target.closest(WIDGETS) !== null;
   }
   // A dialog or an open menu is over the page: its keys are not the page's.
-  return target.closest("[role=dialog],[role=menu],[role=listbox]") !== null && pressed !== "?";
+  return (
+    // A message is a dialog to readers, and lies over nothing.
+    target.closest("[role=dialog]:not(.toast),[role=menu],[role=listbox]") !== null &&
+    pressed !== "?"
+  );
 }
 
 if (typeof document !== "undefined") document.addEventListener("keydown", onKey);

@@ -5,6 +5,9 @@ import type { ReactNode } from "react";
 import { Button, IconButton } from "./button";
 import { Glyph, type Shape } from "./status";
 
+/** One that offers an act stays until a person without a mouse has come to it by F6. */
+const ACT_MS = 12_000;
+
 type Data = { shape?: Shape | undefined };
 
 const manager = Toast.createToastManager<Data>();
@@ -22,7 +25,9 @@ export function say({ title, about, shape, act }: Said): string {
     title,
     ...(about === undefined ? {} : { description: about }),
     data: { shape },
-    ...(act === undefined ? {} : { actionProps: { children: act.label, onClick: act.onClick } }),
+    ...(act === undefined
+      ? {}
+      : { timeout: ACT_MS, actionProps: { children: act.label, onClick: act.onClick } }),
   });
 }
 

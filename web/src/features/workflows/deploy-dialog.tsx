@@ -1,6 +1,6 @@
 /** Before a deploy: what changes against the live version. */
 
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Rocket, Trash2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
@@ -16,10 +16,10 @@ import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
-import { deploymentQuery } from "./queries";
+import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import { useBuilder } from "./use-builder";
-import { useFailing } from "./use-failing";
+import { failingSince } from "./use-failing";
 
 function typedTrigger(trigger: TriggerDraft): Record<string, unknown> {
   switch (trigger.kind) {
@@ -78,16 +78,26 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const found = live === undefined ? [] : differences(next, live);
   const { deploy } = builder;
   const replay = useReplay();
-  const failing = useFailing();
-  // Of the steps that this deploy changes: what failed there may go on with the mended code.
-  const mended = failing.find(({ step }) => found.some((each) => each.startsWith(`${step}: `)));
+  const queries = useQueryClient();
+  /** Of the steps that this deploy changes: what failed there may go on with the mended code. */
+  const mendedBy = async () => {
+    if (live === undefined) return undefined;
+    // Read anew: runs may have failed a moment ago. That none can be finished is no fault of the deploy.
+    const groups = await queries
+      .fetchQuery({ ...groupsOfQuery(base.id), staleTime: 0 })
+      .catch(() => []);
+    return failingSince(groups, live).find(({ step }) =>
+      found.some((each) => each.startsWith(`${step}: `)),
+    );
+  };
   const submit = () => {
     if (deploy.isPending) return;
     deploy.mutate(
       { message },
       {
-        onSuccess: ({ deployment }) => {
+        onSuccess: async ({ deployment }) => {
           onClose();
+          const mended = await mendedBy();
           say({
             title: `Version ${deployment.version} is live`,
             about: base.name,

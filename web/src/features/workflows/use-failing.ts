@@ -1,7 +1,7 @@
 /** Groups of errors that the live version still adds to. */
 
 import { useQuery } from "@tanstack/react-query";
-import type { ErrorGroup } from "~/api/schema";
+import type { Deployment, ErrorGroup } from "~/api/schema";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { useBuilder } from "./use-builder";
 
@@ -16,6 +16,12 @@ export function useFailing(): readonly ErrorGroup[] {
     ...deploymentQuery(base.id, base.deployment_id ?? ""),
     enabled: base.deployment_id !== null,
   });
-  if (live === undefined) return [];
+  return live === undefined ? [] : failingSince(groups, live);
+}
+
+export function failingSince(
+  groups: readonly ErrorGroup[],
+  live: Pick<Deployment, "created_at">,
+): readonly ErrorGroup[] {
   return groups.filter(({ last_seen_ms }) => last_seen_ms >= live.created_at * 1_000);
 }

@@ -1,0 +1,92 @@
+// The second half of the evening by the keyboard alone: a workflow on a source, a broken step, the error, the mend, fix and finish, roll back.
+import { enter, press, reach } from "../fixtures/keys.ts";
+import { expect, test } from "../fixtures/test.ts";
+import { step } from "../fixtures/workflows.ts";
+import type { Locator, Page } from "@playwright/test";
+
+const orders = `export default { name: "Orders by hand", version: "0.1.0", props: { http: "$.interface.http" }, run({ body }) {
+  this.$emit(body, { id: body.id, summary: "Order " + body.id }); } };`;
+const label = (street: string) => step(`const order = steps.trigger.event; return { id: order.id, street: ${street} };`);
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+/** Puts code in the place of what the editor has; Escape, then Tab leaves it. */
+async function code(page: Page, editor: Locator, text: string): Promise<void> {
+  await reach(page, editor);
+  await press(page, "ControlOrMeta+a", "Delete");
+  await page.keyboard.insertText(text);
+}
+
+test("a workflow is built, broken, mended, finished and rolled back by the keyboard alone", async ({ page, server }) => {
+  test.setTimeout(300_000);
+  await page.addInitScript(() => window.addEventListener("pointerdown", () => document.body.remove(), true));
+  type Source = { id: string; configured_props: { http: { endpoint_url: string } } };
+  const { configured_props } = await server.call<Source>("POST", "/sources", { name: "Orders by hand", component_code: orders });
+  const post = (body: object) =>
+    fetch(configured_props.http.endpoint_url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  await post({ id: 1, address: { street: "Mill lane" } });
+
+  // A workflow on the source, made at its page.
+  await page.goto("/sources");
+  await expect(page.getByRole("link", { name: "Orders by hand" })).toBeVisible();
+  await enter(page, page.getByRole("link", { name: "Orders by hand" }));
+  await enter(page, page.getByRole("link", { name: "New workflow on it" }));
+  await reach(page, page.getByLabel("Name"));
+  await press(page, "ControlOrMeta+a");
+  await page.keyboard.type("Labels by hand");
+  await enter(page, button(page, "Make workflow"));
+  const editor = page.getByRole("textbox", { name: "Code of code" });
+  await code(page, editor, label("order.address.street"));
+  await press(page, "ControlOrMeta+Enter");
+  const exports = page.getByRole("tree", { name: "Exports of code" });
+  await expect(exports).toContainText("Mill lane");
+  await press(page, "ControlOrMeta+Shift+d");
+  await expect(page.getByRole("dialog", { name: "Deploy" })).toBeVisible();
+  await press(page, "ControlOrMeta+Enter");
+  await expect(page.getByText("v1 live")).toBeVisible();
+  const id = new URL(page.url()).pathname.split("/")[2] ?? "";
+
+  // Two orders without an address: the error, its run, and its event in the editor.
+  for (const order of [2, 3]) await post({ id: order });
+  const runs = (status: string) => server.call<{ kind: string }[]>("GET", `/workflows/${id}/runs?status=${status}&include=kind`);
+  await expect.poll(async () => (await runs("failed")).length).toBe(2);
+  await press(page, "Escape", "Tab", "g", "e");
+  await expect(page.getByRole("heading", { name: "Errors", exact: true })).toBeVisible();
+  await press(page, "/");
+  await page.keyboard.type("street");
+  await press(page, "Escape");
+  await enter(page, page.getByRole("link", { name: "Open the newest run" }));
+  await expect(page.getByRole("tabpanel", { name: "Error" })).toContainText("Cannot read properties of undefined");
+  await press(page, "e");
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("id: 3");
+
+  // The mend, its test, the deploy with a message, and what failed is finished.
+  await code(page, editor, label("order.address?.street ?? 'to be asked for'"));
+  await press(page, "ControlOrMeta+Enter");
+  await expect(exports).toContainText("to be asked for");
+  await press(page, "ControlOrMeta+Shift+d");
+  await expect(page.getByRole("figure", { name: "Changes of code" })).toContainText("to be asked for");
+  await reach(page, page.getByLabel("Message"));
+  await page.keyboard.type("Orders without an address");
+  await press(page, "ControlOrMeta+Enter");
+  await expect(page.getByText("v2 live")).toBeVisible();
+  const finish = page.getByRole("button", { name: "Finish 2 failed runs…" });
+  await expect(finish).toBeVisible();
+  await press(page, "F6");
+  await enter(page, finish);
+  const dialog = page.getByRole("dialog", { name: "Replay 2 runs" });
+  await enter(page, dialog.getByRole("button", { name: /^Replay/ }));
+  await expect(page).toHaveURL(/\/replays\/rpl_/);
+  await expect.poll(async () => (await runs("succeeded")).filter(({ kind }) => kind !== "test").length).toBe(2);
+
+  // And back to the first version.
+  await press(page, "g", "w");
+  await expect(page.getByRole("heading", { name: "Workflows", exact: true })).toBeVisible();
+  await enter(page, page.getByRole("link", { name: "Labels by hand" }));
+  await enter(page, page.getByRole("link", { name: "Versions" }));
+  await enter(page, button(page, "Go back to v1…"));
+  await expect(page.getByRole("dialog", { name: "Go back to v1?" })).toBeVisible();
+  await press(page, "ControlOrMeta+Enter");
+  await expect(page.getByText("v3 live")).toBeVisible();
+  await expect(page.getByRole("table", { name: "Versions" })).toContainText("Orders without an address");
+});
