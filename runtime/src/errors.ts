@@ -13,7 +13,8 @@ function cut(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, max)}\n[cut: ${text.length - max} more characters]`;
 }
 
-function text(value: unknown): string {
+/** A value as text, where it has one. */
+export function text(value: unknown): string {
   try {
     return typeof value === "string" ? value : String(value);
   } catch {
@@ -110,7 +111,8 @@ function withLimit(message: string, stack: unknown): string {
 }
 
 function nameOf(error: object): string {
-  return text(read(error, "name") ?? "Error");
+  const name = read(error, "name");
+  return typeof name === "string" ? name : "Error";
 }
 
 /** The class of an error: a name of its own, or that of its class where it has none. */

@@ -15,6 +15,7 @@ import { mirrorInto } from "./mirror.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
 import { runSource } from "./source.ts";
 import { leadTmp, OWN_TMP } from "./tmp.ts";
+import { isA } from "./thrown.ts";
 import type { Bag, CallFrame } from "./types.ts";
 import { Wire } from "./wire.ts";
 import { type Ending, exportsText, recordReturned, runAction, runWorkflow, StepFailure } from "./workflow.ts";
@@ -93,7 +94,7 @@ function shownText(result: unknown): string {
 const EXPORTS_MAX = 4 << 20;
 
 function failure(call: CallContext, error: unknown, namespace?: string): string {
-  const known = error instanceof StepFailure;
+  const known = isA(error, StepFailure);
   const step = known ? error.namespace : namespace;
   const exports = step !== undefined && step === call.namespace ? (call.exported?.() ?? "{}") : "{}";
   const tail = `${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}${exports === "{}" || exports.length > EXPORTS_MAX ? "" : `,"exports":${exports}`}`;
@@ -188,7 +189,7 @@ function stray(error: unknown, of: Scope | undefined): void {
   if (!of) return logHost(error);
   const { call, namespace } = of;
   // The step looks whether exit was called when it ends.
-  if (error instanceof FlowExit) return;
+  if (isA(error, FlowExit)) return;
   if (!call.done) return call.fail(error, namespace);
   const { stack } = wireError(error);
   call.log("error", `after the end of the run, in what it did not await${namespace === undefined ? "" : ` in the step \`${namespace}\``}: ${stack}`);

@@ -1,5 +1,6 @@
 // HTTP answers: of a source (`this.http.respond`) and of a workflow (`$.respond`).
 import { Readable } from "node:stream";
+import { types } from "node:util";
 
 import type { CallContext } from "./context.ts";
 import { jsonText, kindOf } from "./errors.ts";
@@ -31,11 +32,33 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   else if (typeof body === "string") frame(body, "utf8");
   else if (ArrayBuffer.isView(body)) frame(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"), "base64");
   else if (body instanceof ArrayBuffer) frame(Buffer.from(body).toString("base64"), "base64");
-  else {
+  else if (types.isSharedArrayBuffer(body)) frame(Buffer.from(body).toString("base64"), "base64");
+  else if (WEB_BODIES.has(tagOf(body))) {
+    if (immediate === true) throw new TypeError(`respond: a ${tagOf(body)} cannot be sent with \`immediate: true\``);
+    const sent = webBody(body, list).then((bytes) => frame(bytes.toString("base64"), "base64"));
+    call.track(sent);
+    return sent;
+  } else {
     if (!list.some(([name]) => name === "content-type")) list.push(["content-type", "application/json; charset=utf-8"]);
     frame(jsonText(body, "the body of the response") ?? "", "utf8");
   }
   return Promise.resolve();
+}
+
+/** Bodies of the Fetch standard, by their tags: to name their classes would load them in each process. */
+const WEB_BODIES = new Set(["Blob", "File", "FormData", "URLSearchParams", "Response", "Request"]);
+
+function tagOf(value: unknown): string {
+  return value !== null && typeof value === "object" ? Object.prototype.toString.call(value).slice(8, -1) : "";
+}
+
+/** Such a body as bytes; its media type goes with it, where the author names none. */
+async function webBody(body: unknown, list: [string, string][]): Promise<Buffer> {
+  const carrier = ["Response", "Request"].includes(tagOf(body)) ? (body as Response) : new Response(body as Blob);
+  const bytes = Buffer.from(await carrier.arrayBuffer());
+  const type = carrier.headers.get("content-type");
+  if (type !== null && !list.some(([name]) => name === "content-type")) list.push(["content-type", type]);
+  return bytes;
 }
 
 // Both are checked again by the server (model/http.rs): here the author's line is on the stack.
@@ -51,7 +74,10 @@ export function checkHeaders(where: string, list: [string, string][]): void {
 export function headerList(headers: unknown): [string, string][] {
   if (headers === null || typeof headers !== "object") return [];
   const list: [string, string][] = [];
-  for (const [name, value] of Object.entries(headers)) {
+  // Of the Fetch standard, a map, or a list of pairs.
+  const isOfPairs = Symbol.iterator in headers && [...(headers as Iterable<unknown>)].every((pair) => Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string");
+  const pairs = isOfPairs ? [...(headers as Iterable<[string, unknown]>)] : Object.entries(headers);
+  for (const [name, value] of pairs) {
     if (value === undefined || value === null) continue;
     for (const one of Array.isArray(value) ? value : [value]) list.push([name.toLowerCase(), String(one)]);
   }

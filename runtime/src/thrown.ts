@@ -58,12 +58,34 @@ export function isErrorLike(value: unknown): value is object {
   }
 }
 
-function isError(value: object): boolean {
+/** `instanceof` of a value that may be a hostile proxy. */
+export function isA<T>(value: unknown, kind: abstract new (...given: never[]) => T): value is T {
   try {
-    return types.isNativeError(value) || value instanceof Error;
+    return value instanceof kind;
   } catch {
     return false;
   }
+}
+
+/** What an object that stands for a primitive value holds. */
+function primitiveOf(value: unknown): unknown {
+  if (types.isStringObject(value)) return String.prototype.valueOf.call(value);
+  if (types.isNumberObject(value)) return Number.prototype.valueOf.call(value);
+  if (types.isBooleanObject(value)) return Boolean.prototype.valueOf.call(value);
+  if (types.isBigIntObject(value)) return BigInt.prototype.valueOf.call(value);
+  return types.isSymbolObject(value) ? Symbol.prototype.valueOf.call(value) : value;
+}
+
+const isError = (value: object): boolean => types.isNativeError(value) || isA(value, Error);
+
+/** A function or class by its name, as Node prints it. */
+function functionName(value: object): string {
+  const name = read(value, "name");
+  const shown = typeof name === "string" ? name : "";
+  const isClass = !types.isProxy(value) && /^class\b/.test(Function.prototype.toString.call(value));
+  if (!isClass) return shown === "" ? "[Function (anonymous)]" : `[Function: ${shown}]`;
+  const base = read(Object.getPrototypeOf(value), "name");
+  return `[class ${shown === "" ? "(anonymous)" : shown}${typeof base === "string" && base !== "" ? ` extends ${base}` : ""}]`;
 }
 
 const masked = (text: string): string =>
@@ -87,6 +109,10 @@ function isPlain(value: object): boolean {
 /** What an HTTP client was asked, under whatever name it stands. */
 const isRequest = (value: object): boolean => "headers" in value && ("method" in value || "url" in value || "baseURL" in value);
 
+/** What a map and a set hold, of whatever realm they are. */
+const sizeOfMap = Object.getOwnPropertyDescriptor(Map.prototype, "size")!.get as (this: Map<unknown, unknown>) => number;
+const sizeOfSet = Object.getOwnPropertyDescriptor(Set.prototype, "size")!.get as (this: Set<unknown>) => number;
+
 /** Makes views of one thrown value and of all that hangs on it. */
 class Views {
   readonly #stackOf: (error: object) => string;
@@ -100,16 +126,15 @@ class Views {
 
   of(value: unknown, errors: number, data: number): unknown {
     if (typeof value === "string") return shortened(value);
-    if (typeof value === "function") return new Raw("[Function]");
+    if (typeof value === "function") return new Raw(functionName(value));
     if (value === null || typeof value !== "object") return value;
     if (this.#path.includes(value)) return CIRCULAR;
     if (this.#left-- <= 0) return DEEPER;
-    if (types.isProxy(value)) return new Raw("[Proxy]");
     this.#path.push(value);
     try {
       return isError(value) ? this.#error(value, errors + 1) : this.#object(value, errors, data);
     } catch {
-      return new Raw("[a value that cannot be shown]");
+      return new Raw(types.isProxy(value) ? "[Proxy]" : "[a value that cannot be shown]");
     } finally {
       this.#path.pop();
     }
@@ -128,16 +153,26 @@ class Views {
     put("stack", stack ?? this.#stackOf(error), false);
     const own = ["stack", "message", "name", "cause", "errors"];
     this.#fields(error, depth, 0, (name, value) => void (own.includes(name) || put(name, value, true)));
-    // Clients of older make leave the status with the response, which is not shown.
-    const status = read(error, "status") ?? read(error, "statusCode");
-    const answered = read(read(error, "response"), "status") ?? read(read(error, "response"), "statusCode");
-    if (status === undefined && typeof answered === "number") put("status", answered, true);
+    this.#status(error, (name, value) => put(name, value, true));
     const cause = read(error, "cause");
     // Some classes have a method of that name.
     if (cause !== undefined && typeof cause !== "function") put("cause", this.of(cause, depth, 0), false);
     const errors = read(error, "errors");
     if (errors !== undefined && typeof errors !== "function") put("errors", this.of(errors, depth, 0), !Array.isArray(errors));
+    // Both errors of a SuppressedError are fields that are not listed, where it is the engine's own.
+    for (const name of ["error", "suppressed"]) {
+      const listed = Object.getOwnPropertyDescriptor(error, name)?.enumerable;
+      if (listed === false) put(name, this.of(read(error, name), depth, 0), true);
+    }
     return shown;
+  }
+
+  /** Clients of older make leave the status with the response, which is not shown. */
+  #status(value: object, put: (name: string, view: unknown) => void): void {
+    const status = read(value, "status") ?? read(value, "statusCode");
+    const response = read(value, "response") ?? read(value, "res");
+    const answered = read(response, "status") ?? read(response, "statusCode");
+    if (status === undefined && typeof answered === "number") put("status", answered);
   }
 
   #fields(value: object, errors: number, data: number, put: (name: string, view: unknown) => void): void {
@@ -155,6 +190,25 @@ class Views {
     if (names.length > ENTRIES_MAX) put("…", new Raw(`${names.length - ENTRIES_MAX} more`));
   }
 
+  #entries(value: object, errors: number, data: number): unknown {
+    const isMap = types.isMap(value);
+    const kind = isMap ? "Map" : "Set";
+    const size = isMap ? sizeOfMap.call(value) : sizeOfSet.call(value as Set<unknown>);
+    if (data > DATA_DEEP_MAX) return new Raw(`${kind}(${size})`);
+    const shown: unknown[] = [];
+    if (isMap) {
+      for (const [key, field] of firstOf(Map.prototype.entries.call(value))) {
+        const isSecret = typeof key === "string" && SECRET.test(key) && field !== null && (typeof field === "string" || typeof field === "object");
+        if (typeof key === "string" && TRAFFIC.has(key.toLowerCase())) continue;
+        shown.push(`${inspect(this.of(key, errors, data + 1), ONE_LINE)} => ${inspect(isSecret ? HIDDEN : this.of(field, errors, data + 1), ONE_LINE)}`);
+      }
+    } else {
+      for (const item of firstOf(Set.prototype.values.call(value))) shown.push(inspect(this.of(item, errors, data + 1), ONE_LINE));
+    }
+    if (size > ENTRIES_MAX) shown.push(`… ${size - ENTRIES_MAX} more items`);
+    return new Raw(shown.length === 0 ? `${kind}(${size}) {}` : `${kind}(${size}) { ${shown.join(", ")} }`);
+  }
+
   #object(value: object, errors: number, data: number): unknown {
     if (Array.isArray(value)) {
       if (data > DATA_DEEP_MAX) return new Raw("[Array]");
@@ -165,8 +219,12 @@ class Views {
     if (types.isRegExp(value)) return new Raw(masked(String(value)));
     if (value instanceof URL) return new Raw(masked(value.href));
     if (ArrayBuffer.isView(value)) return new Raw(`<${className(value)} of ${value.byteLength} bytes>`);
-    if (value instanceof Map) return new Raw(`Map(${value.size})`);
-    if (value instanceof Set) return new Raw(`Set(${value.size})`);
+    if (types.isBoxedPrimitive(value)) {
+      const inner = primitiveOf(value);
+      return new Raw(`[${className(value)}: ${inspect(typeof inner === "string" ? shortened(inner) : inner)}]`);
+    }
+    if (types.isMap(value) || types.isSet(value)) return this.#entries(value, errors, data);
+    if (isA(value, Request)) return new Raw(`Request { method: ${inspect(value.method)}, url: ${inspect(masked(value.url))} }`);
     if (value instanceof Response) return new Raw(`Response { status: ${value.status}, statusText: ${inspect(value.statusText)}, url: ${inspect(masked(value.url))} }`);
     if (this.#path.length > 1 && isRequest(value)) return HIDDEN;
     const plain = isPlain(value);
@@ -177,8 +235,19 @@ class Views {
       return new Raw(typeof message === "string" ? `[${className(value)}: ${shortened(message)}]` : `[${className(value)}]`);
     }
     const shown: Bag = {};
-    this.#fields(value, errors, data, (name, view) => Object.defineProperty(shown, name, { value: view, enumerable: true, configurable: true, writable: true }));
+    const put = (name: string, view: unknown) => void Object.defineProperty(shown, name, { value: view, enumerable: true, configurable: true, writable: true });
+    this.#fields(value, errors, data, put);
+    this.#status(value, put);
     return plain ? shown : new Raw(`${className(value)} ${inspect(shown, ONE_LINE)}`);
+  }
+}
+
+/** The first of what a map or set holds, and how much of it there is. */
+function* firstOf<T>(all: Iterable<T>): Generator<T> {
+  let left = ENTRIES_MAX;
+  for (const one of all) {
+    if (left-- === 0) return;
+    yield one;
   }
 }
 
@@ -186,7 +255,7 @@ const ONE_LINE = { depth: null, compact: true, breakLength: Infinity } as const;
 
 /** What code threw that is no error, in one line. */
 export function shownValue(value: unknown): string {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return value === "" ? "''" : value;
   try {
     return inspect(new Views(String).of(value, 0, 0), ONE_LINE);
   } catch {
@@ -209,7 +278,7 @@ export function shownBehind(error: object, stackOf: (error: object) => string): 
 
 /** Says nothing by itself: what lay behind it is to be named. A TypeError with a cause is how `fetch` says that it failed. */
 function isVague(error: object, name: string, message: string): boolean {
-  return message === "" || message === "Error" || message === name || name === "AggregateError" || name === "TypeError";
+  return message === "" || message === "Error" || message === name || ["AggregateError", "SuppressedError", "TypeError"].includes(name);
 }
 
 /** The message of an error and, where it says nothing by itself, of what lay behind it. */
@@ -220,7 +289,8 @@ export function messageOf(error: object, depth = 0): string {
   if (depth > ERRORS_DEEP_MAX || !isVague(error, typeof name === "string" ? name : "", message)) return message;
   const errors = read(error, "errors");
   const cause = read(error, "cause");
-  const behind = [...(Array.isArray(errors) ? (errors as unknown[]) : []), ...(cause === undefined || typeof cause === "function" ? [] : [cause])];
+  const suppressed = name === "SuppressedError" ? [read(error, "error"), read(error, "suppressed")] : [];
+  const behind = [...(Array.isArray(errors) ? (errors as unknown[]) : []), ...suppressed, ...(cause === undefined || cause === "" || typeof cause === "function" ? [] : [cause])];
   const said = new Set<string>();
   for (const one of behind.slice(0, NAMED_MAX)) {
     const text = isErrorLike(one) ? messageOf(one, depth + 1) : shownValue(one);

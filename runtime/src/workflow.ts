@@ -2,7 +2,7 @@
 import { calls, type CallContext } from "./context.ts";
 import { fileDir } from "./dir.ts";
 import { dollar, type Dollar } from "./dollar.ts";
-import { FlowExit, jsonText } from "./errors.ts";
+import { FlowExit, jsonText, text } from "./errors.ts";
 import { evaluate } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { HandedOn } from "./handed.ts";
@@ -13,6 +13,7 @@ import type { ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
+import { isA, read } from "./thrown.ts";
 import type { Bag, CallFrame, StepSpec } from "./types.ts";
 
 /** An error that knows its step. */
@@ -139,7 +140,7 @@ export function exportsText(exports: Map<string, string>): string {
 
 /** The platform module's `$end` throws an error that carries its message. */
 function endReason(error: unknown): string | undefined {
-  if (error instanceof FlowExit) return error.reason;
-  const end = (error as { __pd_end?: { message?: unknown } } | null | undefined)?.__pd_end;
-  return end ? String(end.message ?? "") : undefined;
+  if (isA(error, FlowExit)) return error.reason;
+  const end = read(error, "__pd_end");
+  return end ? text(read(end, "message") ?? "") : undefined;
 }

@@ -73,21 +73,68 @@ test("a thrown value of any shape is shown as Node prints it", async () => {
     [`throw undefined;`, "undefined"],
     [`throw 12n;`, "12n"],
     [`throw Symbol("s");`, "Symbol(s)"],
-    [`throw function named() {};`, "[Function]"],
+    [`throw function named() {};`, "[Function: named]"],
+    [`throw () => {};`, "[Function (anonymous)]"],
+    [`throw class Gone {};`, "[class Gone]"],
+    [`class Base {} throw class Gone extends Base {};`, "[class Gone extends Base]"],
+    [`throw "";`, "''"],
+    [`throw new String("boxed");`, "[String: 'boxed']"],
+    [`throw Object(5n);`, "[BigInt: 5n]"],
+    [`throw Object(Symbol("s"));`, "[Symbol: Symbol(s)]"],
+    [`throw new Map([["a", { b: 1 }], ["token", "s3cret"]]);`, "Map(2) { 'a' => { b: 1 }, 'token' => [hidden] }"],
+    [`throw new Set([1, "x", new Error("in a set")]);`, "Set(3) { 1, 'x', [Error: in a set] }"],
+    [`throw vm.runInNewContext("new Map([[1, 2]])");`, "Map(1) { 1 => 2 }"],
+    [`throw vm.runInNewContext("({ a: { b: [1] } })");`, "{ a: { b: [ 1 ] } }"],
+    [`throw new Proxy({ status: 404 }, {});`, "{ status: 404 }"],
+    [`throw { response: { status: 404, data: "s3cret", headers: {} }, config: { auth: "s3cret" } };`, "{ status: 404 }"],
+    [`throw new Request("http://h/a?token=s3cret", { method: "PUT", headers: { authorization: "s3cret" } });`, "Request { method: 'PUT', url: 'http://h/a?token=[hidden]' }"],
     [`class Refusal { constructor() { this.code = 7; } } throw new Refusal();`, "Refusal { code: 7 }"],
     [`throw Object.create(null, { a: { value: 1, enumerable: true } });`, "{ a: 1 }"],
     [`throw new Response("x", { status: 418, headers: { "set-cookie": "s3cret" } });`, "Response { status: 418, statusText: '', url: '' }"],
     [`const o = { n: 1 }; o.self = o; throw o;`, "{ n: 1, self: [Circular] }"],
     [`throw new Date(0);`, "1970-01-01T00:00:00.000Z"],
     [`throw { get bad() { throw new Error("hostile"); } };`, "{ bad: [Getter] }"],
-    [`throw new Proxy({}, { get() { throw new Error("hostile"); }, has() { throw new Error("hostile"); } });`, "[Proxy]"],
+    [`throw new Proxy({}, { get() { throw new Error("hostile"); }, has() { throw new Error("hostile"); } });`, "{}"],
     [`throw { message: { detail: "odd" } };`, "{ detail: 'odd' }"],
   ];
-  const errors = await errorsOf(cases.map(([text]) => text));
+  const errors = await errorsOf(cases.map(([text]) => text), `import vm from "node:vm";`);
   for (const [i, [text, shown]] of cases.entries()) {
     assert.equal(errors[i].message, shown, text);
     assert.ok(errors[i].stack.includes(shown), text);
   }
+});
+
+test("errors of other realms, frozen, behind proxies and with hostile fields are told as far as they let", async () => {
+  const hostile = "{ get() { throw 1; }, has() { throw 2; }, getPrototypeOf() { throw 3; }, ownKeys() { throw 4; }, getOwnPropertyDescriptor() { throw 5; } }";
+  const [realm, frozen, proxied, aggregate, closed, beneath, getter, unnamed, dom, suppressed, circle, answered] = await errorsOf([
+    `vm.runInNewContext("throw Object.assign(new RangeError('of a realm', { cause: new Error('its cause') }), { code: 'E_VM' })");`,
+    `throw Object.freeze(new Error("frozen", { cause: Object.freeze(new Error("ice")) }));`,
+    `throw new Proxy(Object.assign(new Error("proxied"), { code: "E_PROXY" }), {});`,
+    `vm.runInNewContext("throw new AggregateError([new AggregateError([new Error('inmost')])])");`,
+    `throw new Proxy(new Error("closed"), ${hostile});`,
+    `throw Object.setPrototypeOf({ a: 1 }, new Proxy({}, ${hostile}));`,
+    `throw Object.defineProperties(new Error("seen"), { code: { enumerable: true, get() { throw 1; } }, cause: { get() { throw 2; } } });`,
+    `throw Object.assign(new Error("m"), { name: 7, stack: Symbol("s") });`,
+    `throw new DOMException("clone", { name: "DataCloneError", cause: new Error("because") });`,
+    `throw Object.defineProperties(Object.assign(new Error("An error was suppressed during disposal."), { name: "SuppressedError" }), { error: { value: new Error("in close") }, suppressed: { value: new Error("in work") } });`,
+    `const list = new AggregateError([], ""); list.errors.push(list, new Error("beside")); list.cause = list; throw list;`,
+    `throw new Error("failed", { cause: { res: { statusCode: 429, body: ["s3", "cret"].join("") } } });`,
+  ], `import vm from "node:vm";`);
+  assert.equal(realm.code, "RangeError");
+  assert.match(realm.stack, /RangeError: of a realm\n[^]*code: 'E_VM'[^]*\[cause\]: Error: its cause/);
+  assert.match(frozen.stack, /Error: frozen\n[^]*\[cause\]: Error: ice/);
+  assert.match(proxied.stack, /^Error: proxied\n\s+at [^]*code: 'E_PROXY'/);
+  assert.equal(aggregate.message, "inmost");
+  assert.equal(closed.message, "[Proxy]");
+  assert.match(beneath.message, /\[a value that cannot be shown\]|a: 1/);
+  assert.match(getter.stack, /^Error: seen\n[^]*code: \[Getter\]/);
+  assert.deepEqual([unnamed.code, unnamed.stack], ["Error", "Error: m"]);
+  assert.match(dom.stack, /^DataCloneError: clone\n[^]*\[cause\]: Error: because/);
+  assert.equal(suppressed.message, "An error was suppressed during disposal.: in close; in work");
+  assert.match(suppressed.stack, /error: Error: in close[^]*suppressed: Error: in work/);
+  assert.equal(circle.message, "beside");
+  assert.match(answered.stack, /\[cause\]: \{ status: 429 \}/);
+  for (const error of [realm, answered]) assert.doesNotMatch(JSON.stringify(error), /s3cret/);
 });
 
 test("requests, responses and secrets of HTTP clients stay out at any depth, the status stays", async () => {

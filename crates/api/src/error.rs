@@ -15,6 +15,7 @@ use millrace_model::http::{BodyFault, TooManyHeaders};
 use serde_json::{Value, json};
 
 use crate::contract::codes;
+use crate::extract::short;
 
 tokio::task_local! {
     static REQUEST_ID: RequestId;
@@ -86,6 +87,17 @@ impl ApiError {
         };
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_field", format!("`{shown}` is not a field of {of}; {list}"))
             .with(json!({ "field": shown, "allowed": allowed }))
+    }
+
+    /// A field of a record that an update cannot set, with another value than it has.
+    pub(crate) fn read_only_field(name: &str, given: &Value, now: &Value, allowed: &[&str]) -> Self {
+        let message = format!(
+            "`{name}` is {}, but it cannot be set: it is {}; leave it out, or write it back as it is; what can be set is {}",
+            short(given),
+            short(now),
+            allowed.join(", ")
+        );
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "read_only_field", message).with(json!({ "field": name, "value": now, "allowed": allowed }))
     }
 
     /// A request that names several hosts.

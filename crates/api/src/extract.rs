@@ -458,6 +458,10 @@ impl FromRequestParts<App> for ListQuery {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let params = Params(query(parts.uri.query()));
+        // Of a route without a key nobody else looks.
+        if let Some(known) = parts.extensions.get::<Arc<Known>>() {
+            known.check(&params.0)?;
+        }
         let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
         let limit = match params.text("limit")? {
             None => Page::LIMIT_DEFAULT,

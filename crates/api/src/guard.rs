@@ -31,9 +31,9 @@ const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
 /// The same of one that is stored as it comes: the part that is being stored, and the one that is being filled.
 const STORED_BYTES_MAX: usize = 2 * PART_BYTES;
 
-/// How much is read of a body that was refused, or that nobody asked for: a client that writes all before it reads would find the connection
-/// broken in the place of its answer.
-const DISCARDED_BYTES_MAX: u64 = 64 << 20;
+/// How much at least is read of a body that was refused, or that nobody asked for: a client that writes all before it reads would find the connection
+/// broken in the place of its answer. As much as a body may have that is taken costs no more.
+const DISCARDED_BYTES_MIN: u64 = 64 << 20;
 
 /// One body's part of the memory, until its request is answered: until then what came is in memory, in one form or another. And what it was refused for.
 pub(crate) struct Part {
@@ -96,7 +96,8 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
 pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Response) -> Response {
     let Some(part) = part else { return response };
     if let Some(rest) = part.rest.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        tokio::spawn(discard(rest, app.config.body_timeout));
+        let max = (app.engine.upload_max_bytes() as u64).saturating_add(app.config.http_body_max_bytes as u64).max(DISCARDED_BYTES_MIN);
+        tokio::spawn(discard(rest, max, app.config.body_timeout));
     }
     let refused = match (part.is_late.load(Ordering::Relaxed), part.is_too_much.load(Ordering::Relaxed)) {
         (true, _) => ApiError::body_too_slow(app.config.body_timeout),
@@ -208,12 +209,9 @@ pub(crate) fn counted(memory: &Arc<Memory>, whose: Whose, changes: bool, respons
 }
 
 /// Reads what is left of a body while its client gets the answer. It takes no memory, and no longer than a client may say nothing.
-async fn discard(rest: Body, within: Duration) {
-    if rest.size_hint().lower() > DISCARDED_BYTES_MAX {
-        return;
-    }
+async fn discard(rest: Body, max: u64, within: Duration) {
     let read = async {
-        let mut room = DISCARDED_BYTES_MAX;
+        let mut room = max;
         let mut chunks = rest.into_data_stream();
         while let Some(Ok(chunk)) = chunks.next().await {
             match room.checked_sub(chunk.len() as u64) {
@@ -376,7 +374,7 @@ mod tests {
             }
         });
         let began = Instant::now();
-        discard(Body::from_stream(stream), Duration::from_secs(30)).await;
+        discard(Body::from_stream(stream), 64 << 20, Duration::from_secs(30)).await;
         (asked.load(Ordering::Relaxed), began.elapsed().as_secs())
     }
 

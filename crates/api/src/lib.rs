@@ -14,6 +14,7 @@ mod pause_addresses;
 mod room;
 mod v1;
 mod wire;
+mod written_back;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::own_files::problem_of_part;
+use oxc_span::SourceType;
 use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
-use crate::language::is_typescript;
+use crate::language::{is_typescript, kind_of, with_jsx_where_needed};
 use crate::pages::{Pages, raw_address};
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
@@ -89,9 +90,10 @@ impl Author {
         &self.entry_code
     }
 
-    /// Whether a file whose ending does not say so is TypeScript.
-    pub(crate) fn is_typescript(&self, path: &str, code: &str) -> bool {
-        !(self.is_javascript && path == self.entry) && is_typescript(code)
+    /// The language of a file: by its ending at `address`, which is its path or the last of it, and what its text is.
+    pub(crate) fn kind_of(&self, path: &str, address: &str, code: &str) -> SourceType {
+        // What was said to be JavaScript is not read as something else.
+        if self.is_javascript && path == self.entry { with_jsx_where_needed(SourceType::mjs(), code) } else { kind_of(address, code) }
     }
 
     /// Whether the author's own `tsconfig.json` asks for TypeScript's older decorators.

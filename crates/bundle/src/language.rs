@@ -11,7 +11,7 @@ use oxc_span::{SourceType, Span};
 
 use crate::BundleError;
 
-/// Node's versions before this one refuse modifiers within regular expressions.
+/// Node's versions before this one refuse modifiers within regular expressions, and two groups of one name in alternatives.
 const MODIFIERS_SINCE: u64 = 23;
 
 /// Whether a text that nobody named is TypeScript: it is no JavaScript, and as TypeScript it is right, or wrong further on.
@@ -22,13 +22,25 @@ pub(crate) fn is_typescript(code: &str) -> bool {
     typescript.is_some_and(|typescript| typescript > module.max(script))
 }
 
-/// The kind of an author's file: by the ending of its path, and TypeScript where the text is no JavaScript.
+/// The kind of an author's file: by the ending of its path, TypeScript where the text is no JavaScript, and with JSX where it is nothing without.
 pub(crate) fn kind_of(path: &str, code: &str) -> SourceType {
     match SourceType::from_path(path) {
-        Ok(kind) if kind.is_typescript() => kind,
-        _ if is_typescript(code) => SourceType::ts(),
-        Ok(kind) => kind,
-        Err(_) => SourceType::mjs(),
+        Ok(kind) if kind.is_typescript() => with_jsx_where_needed(kind, code),
+        _ if is_typescript(code) => with_jsx_where_needed(SourceType::ts(), code),
+        Ok(kind) => with_jsx_where_needed(kind, code),
+        Err(_) => with_jsx_where_needed(SourceType::mjs(), code),
+    }
+}
+
+/// The same kind, or the one with JSX where the text is wrong without it, and right, or wrong further on, with it.
+pub(crate) fn with_jsx_where_needed(kind: SourceType, code: &str) -> SourceType {
+    if kind.is_jsx() || !(code.contains("</") || code.contains("/>")) {
+        return kind;
+    }
+    let jsx = kind.with_jsx(true);
+    match first_error(code, kind) {
+        Some(plain) if first_error(code, jsx).is_none_or(|with| with > plain) => jsx,
+        _ => kind,
     }
 }
 
@@ -132,6 +144,13 @@ impl<'a> Visit<'a> for Finder {
         if (1..MODIFIERS_SINCE).contains(&major) && has_modifiers(&expression.regex.pattern.text) {
             self.refuse(expression.span, || format!("modifiers within a regular expression, such as `(?i:…)`, need Node {MODIFIERS_SINCE} and cannot be lowered; Node {major} runs components here"));
         }
+        if let Some(name) = repeated_group(&expression.regex.pattern.text).filter(|_| (1..MODIFIERS_SINCE).contains(&major)) {
+            self.refuse(expression.span, || {
+                format!(
+                    "two groups of a regular expression have the name `{name}`, which needs Node {MODIFIERS_SINCE}, there in alternatives only, and cannot be lowered; Node {major} runs components here: give each a name of its own"
+                )
+            });
+        }
     }
 }
 
@@ -143,6 +162,31 @@ fn has_modifiers(pattern: &str) -> bool {
         let flags = rest.bytes().take_while(|b| b"ims-".contains(b)).count();
         escapes % 2 == 0 && flags > 0 && rest[flags..].starts_with(':')
     })
+}
+
+/// The name that two groups of a pattern have: `(?<y>…)`, not `(?<=…)`, and not within a class.
+fn repeated_group(pattern: &str) -> Option<&str> {
+    let (mut seen, mut depth) = (Vec::new(), 0_usize);
+    let bytes = pattern.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            // Classes of the flag `v` are nested.
+            b'[' => depth += 1,
+            b']' => depth = depth.saturating_sub(1),
+            b'(' if depth == 0 && pattern[at..].starts_with("(?<") && !matches!(bytes.get(at + 3), Some(b'=' | b'!')) => {
+                let name = pattern[at + 3..].split('>').next().unwrap_or_default();
+                if seen.contains(&name) {
+                    return Some(name);
+                }
+                seen.push(name);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -173,6 +217,24 @@ mod tests {
     }
 
     #[test]
+    fn text_has_jsx_where_it_is_nothing_without() {
+        let kind = |path: &str, code: &str| {
+            let kind = kind_of(path, code);
+            (kind.is_typescript(), kind.is_jsx())
+        };
+        for code in ["export default { run() { return <b>{this.x}</b>; } };", "const x = <></>;", "const A = () => <img src='a' />;"] {
+            assert_eq!((kind("component.mjs", code), kind("a.js", code), kind("a.jsx", code)), ((false, true), (false, true), (false, true)), "{code}");
+        }
+        for code in ["export default { run(n: number) { return <b>{n}</b>; } };", "interface A { b: string }\nconst x = (a: A) => <a href='x' />;"] {
+            assert_eq!((kind("component.mjs", code), kind("a.ts", code), kind("a.tsx", code)), ((true, true), (true, true), (true, true)), "{code}");
+        }
+        for code in ["const x = 'a</b>';", "const y = a < b / c; // />", "export default `</p>`;"] {
+            assert_eq!(kind("component.mjs", code), (false, false), "{code}");
+        }
+        assert_eq!(kind("a.ts", "const x = <string>y; const z: string = '</b>';"), (true, false));
+    }
+
+    #[test]
     fn what_cannot_be_lowered_names_its_line() {
         let needs = |code: &str| needs_lowering("a.ts", code, 20, false);
         for (code, expected) in [
@@ -187,6 +249,7 @@ mod tests {
             ("class A {\n  @f x = 1;\n}", "a.ts:2:3:"),
             ("class A {\n  accessor x = 1;\n}", "a.ts:2:3:"),
             ("\nexport default /a(?i:b)/;", "a.ts:2:16:"),
+            ("\nconst d =\n  /(?<y>\\d{4})-(?<m>\\d\\d)|(?<y>\\d\\d)/;", "a.ts:3:3:"),
             ("class A { m(@p a) {} }", "a.ts:1:13:"),
             ("class A { @l #m() {} }", "a.ts:1:11:"),
         ] {
@@ -195,5 +258,7 @@ mod tests {
         }
         assert!(needs_lowering("a.ts", "class A { @f x = 1; }", 20, true).expect("TypeScript's older decorators"));
         assert!(!needs_lowering("a.ts", "export default /a(?i:b)/;", 24, false).expect("Node has it"));
+        assert!(!needs_lowering("a.ts", "export default /(?<y>a)|(?<y>b)/;", 24, false).expect("Node has it"));
+        assert!(!needs("export default [/(?<a>x)(?<b>y)(?<=z)(?<!z)(?<=z)/, /(?<a>x)[(?<a>]\\(?<a>/];").expect("no name is there twice"));
     }
 }

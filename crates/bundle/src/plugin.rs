@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use millrace_model::component::Beside;
+use oxc_span::SourceType;
 use parking_lot::Mutex;
 use rolldown::plugin::{
     HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookTransformArgs, HookTransformOutput,
@@ -228,6 +229,15 @@ impl MillracePlugin {
     }
 }
 
+fn module_type(kind: SourceType) -> ModuleType {
+    match (kind.is_typescript(), kind.is_jsx()) {
+        (true, true) => ModuleType::Tsx,
+        (true, false) => ModuleType::Ts,
+        (false, true) => ModuleType::Jsx,
+        (false, false) => ModuleType::Js,
+    }
+}
+
 impl Plugin for MillracePlugin {
     fn name(&self) -> Cow<'static, str> {
         "millrace".into()
@@ -249,13 +259,7 @@ impl Plugin for MillracePlugin {
         let Some(path) = args.id.strip_prefix(&self.author_prefix) else { return Ok(None) };
         let Some(code) = self.author.text(path) else { return Ok(None) };
         let address = path.split(['?', '#']).next().unwrap_or(path);
-        let kind = match address.rsplit('.').next() {
-            Some("ts" | "mts" | "cts") => ModuleType::Ts,
-            Some("tsx") => ModuleType::Tsx,
-            Some("json") => ModuleType::Json,
-            _ if self.author.is_typescript(path, &code) => ModuleType::Ts,
-            _ => ModuleType::Js,
-        };
+        let kind = if address.ends_with(".json") { ModuleType::Json } else { module_type(self.author.kind_of(path, address, &code)) };
         // As a comment, for the bundle has lines before it.
         let code = if code.starts_with("#!") && kind != ModuleType::Json { code.replacen("#!", "//", 1) } else { code };
         let code = match own::placed(path, &code).filter(|_| kind != ModuleType::Json && self.author.is_given()) {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use millrace_model::component::Responds;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    AssignmentTargetPropertyIdentifier, BindingPattern, BindingProperty, ComputedMemberExpression, Expression, ObjectPattern, PropertyKey,
-    StaticMemberExpression, StringLiteral, TemplateElement, VariableDeclarator,
+    Argument, AssignmentTargetPropertyIdentifier, BindingPattern, BindingProperty, CallExpression, ComputedMemberExpression, Expression, ForInStatement,
+    ImportDeclaration, NewExpression, ObjectPattern, PropertyKey, SpreadElement, StaticMemberExpression, StringLiteral, TemplateElement, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -20,11 +20,18 @@ const DOLLAR: &str = "$";
 
 /// Whether a component answers: `texts` are its author's files, by path, `bundle` is that code with all the packages that it reaches.
 pub(crate) fn responds<'a>(texts: impl Iterator<Item = (&'a String, &'a String)>, bundle: &str) -> Responds {
-    let mut texts = texts.filter(|(path, _)| !path.ends_with(".json"));
-    if texts.any(|(path, text)| text.contains(RESPOND) && visited(path, text, Author::default()).found) {
-        return Responds::Surely;
+    let mut may = false;
+    for (path, text) in texts.filter(|(path, _)| !path.ends_with(".json")) {
+        // Code that is made of texts, or takes all members of `$`, need not name it.
+        if [RESPOND, "eval", "Function", "vm", "Object", "Reflect", "..."].iter().any(|word| text.contains(word)) || text.contains(" in ") {
+            let seen = visited(path, text, Author::default());
+            if seen.found {
+                return Responds::Surely;
+            }
+            may |= seen.may;
+        }
     }
-    if visited("bundle.mjs", bundle, Anybody::default()).found { Responds::Perhaps } else { Responds::Never }
+    if may || visited("bundle.mjs", bundle, Anybody::default()).found { Responds::Perhaps } else { Responds::Never }
 }
 
 fn visited<V: for<'a> Visit<'a>>(path: &str, text: &str, mut visitor: V) -> V {
@@ -41,6 +48,8 @@ struct Author {
     /// Other names of `$`.
     names: HashSet<String>,
     found: bool,
+    /// Whether code does what may reach it without a word: it is made at run time, or goes through all members of `$`.
+    may: bool,
 }
 
 impl Author {
@@ -69,6 +78,33 @@ impl<'a> Visit<'a> for Author {
             self.bind(&property.value);
         }
         walk::walk_binding_property(self, property);
+    }
+
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        self.may |= makes_code(&call.callee);
+        let of_all =
+            matches!(call.callee.get_inner_expression(), Expression::StaticMemberExpression(member) if is_one_of(&member.object, &["Object", "Reflect"]));
+        self.may |= of_all && call.arguments.iter().filter_map(Argument::as_expression).any(|given| self.is_dollar(given));
+        walk::walk_call_expression(self, call);
+    }
+
+    fn visit_new_expression(&mut self, made: &NewExpression<'a>) {
+        self.may |= makes_code(&made.callee);
+        walk::walk_new_expression(self, made);
+    }
+
+    fn visit_spread_element(&mut self, spread: &SpreadElement<'a>) {
+        self.may |= self.is_dollar(&spread.argument);
+        walk::walk_spread_element(self, spread);
+    }
+
+    fn visit_for_in_statement(&mut self, each: &ForInStatement<'a>) {
+        self.may |= self.is_dollar(&each.right);
+        walk::walk_for_in_statement(self, each);
+    }
+
+    fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
+        self.may |= ["vm", "node:vm"].contains(&import.source.value.as_str());
     }
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
@@ -124,6 +160,21 @@ impl<'a> Visit<'a> for Anybody {
     fn visit_template_element(&mut self, text: &TemplateElement<'a>) {
         self.found |= text.value.raw == RESPOND;
     }
+}
+
+/// Whether calling it makes code of a text.
+fn makes_code(callee: &Expression<'_>) -> bool {
+    let made = ["eval", "Function", "AsyncFunction", "GeneratorFunction"];
+    match callee.get_inner_expression() {
+        // Indirect: `(0, eval)(…)`, `globalThis.eval(…)`.
+        Expression::SequenceExpression(parts) => parts.expressions.last().is_some_and(|last| is_one_of(last, &made)),
+        Expression::StaticMemberExpression(member) => made.contains(&member.property.name.as_str()),
+        callee => is_one_of(callee, &made),
+    }
+}
+
+fn is_one_of(value: &Expression<'_>, names: &[&str]) -> bool {
+    matches!(value.get_inner_expression(), Expression::Identifier(name) if names.contains(&name.name.as_str()))
 }
 
 fn takes_respond(object: &ObjectPattern<'_>) -> bool {
@@ -185,6 +236,15 @@ mod tests {
             "export default { run({ $ }) { for (const name of Object.keys($)) $[name]; } }",
             "export default { run({ $ }) { $['res' + 'pond']({}); } }",
             "let respond; export const take = (ctx) => { ({ respond } = ctx); }",
+            "export default { run({ $ }) { eval('$.res' + 'pond({})'); } }",
+            "export default { run({ $ }) { (0, eval)(this.code)($); } }",
+            "export default { run({ $ }) { new Function('$', this.code)($); } }",
+            "const AsyncFunction = (async () => {}).constructor; export default { run({ $ }) { return new AsyncFunction('$', this.code)($); } }",
+            "import vm from 'node:vm'; export default { run({ $ }) { vm.runInNewContext(this.code, { $ }); } }",
+            "export default { run({ $ }) { for (const name in $) this[name]($); } }",
+            "export default { run({ $ }) { Object.entries($).forEach(this.each); } }",
+            "export default { run({ $ }) { const all = { ...$ }; this.each(all); } }",
+            "export default { run({ $ }) { Reflect.ownKeys($).map(this.each); } }",
         ] {
             assert_eq!(of(code), Responds::Perhaps, "{code}");
         }
@@ -199,6 +259,7 @@ mod tests {
             "// $.respond() is not called\nexport const text = 'call $.respond()';",
             "export const respond = 1; export function f(respond) { return respond; } export default { respond: 2, respondTo() {} };",
             "export default { run({ $ }) { $.export('a', 1); $['flow'].exit(); $[0]; } }",
+            "export default { run({ $, steps }) { const all = { ...steps }; Object.keys(all); for (const name in steps) this.each(name, $); } }",
         ] {
             assert_eq!(of(code), Responds::Never, "{code}");
         }

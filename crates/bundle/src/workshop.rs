@@ -10,7 +10,7 @@ use millrace_model::component::Beside;
 use millrace_model::egress::Shared;
 use rolldown::plugin::__inner::SharedPluginable;
 use rolldown::{BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform, ResolveOptions, SourceMapType, TsConfig};
-use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, Output, OutputChunk};
+use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, Output, OutputChunk, TreeshakeOptions};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
@@ -149,11 +149,17 @@ impl Job {
         Arc::new(MillracePlugin::new(author.clone(), self.packages.clone(), before, self.platform_modules))
     }
 
-    async fn generate(&self, plugin: &Arc<MillracePlugin>, lowered: Option<BundlerTransformOptions>) -> Result<Arc<OutputChunk>, BundleError> {
+    /// Code that is made of a text may use whatever its file imports: nothing is left out of such a bundle. Nor is it where the bundler breaks down over
+    /// what it leaves out.
+    async fn generate(&self, plugin: &Arc<MillracePlugin>, lowered: Option<BundlerTransformOptions>, whole: bool) -> Result<Arc<OutputChunk>, BundleError> {
         let shared: SharedPluginable = plugin.clone();
-        let options = options(self.packages.root().to_path_buf(), lowered);
+        let options = options(self.packages.root().to_path_buf(), lowered.clone(), whole);
         let mut bundler = BundlerBuilder::default().with_options(options).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
-        let output = bundler.generate().await.map_err(|e| plugin.error(e.into_vec()))?;
+        let output = match Owned(tokio::spawn(async move { bundler.generate().await })).await {
+            Ok(output) => output.map_err(|e| plugin.error(e.into_vec()))?,
+            Err(error) if error.is_panic() && !whole => return Box::pin(self.generate(plugin, lowered, true)).await,
+            Err(error) => return Err(BundleError::Internal { what: "the bundler broke down", source: Box::new(error) }),
+        };
         let mut chunks = output.assets.iter().filter_map(|asset| match asset {
             Output::Chunk(chunk) => Some(chunk.clone()),
             Output::Asset(_) => None,
@@ -209,13 +215,14 @@ impl Job {
         let lowered = lowered(&author, &self.node_version)?;
         let lock = request.lock.unwrap_or_default();
         let mut plugin = self.plugin(&author, lock);
-        let mut made = self.generate(&plugin, lowered.clone()).await;
+        let whole = author.given().iter().any(|(_, text)| text.contains("eval("));
+        let mut made = self.generate(&plugin, lowered.clone(), whole).await;
         let mut beside = self.beside(&author, &plugin).await?;
         if beside.is_some() {
             let before = plugin;
             plugin = self.plugin(&author, before.lock());
             plugin.follow(&before, beside.clone());
-            made = match (self.generate(&plugin, lowered).await, made) {
+            made = match (self.generate(&plugin, lowered, whole).await, made) {
                 (Err(_), Err(first)) => Err(first),
                 (made, _) => made,
             };
@@ -270,7 +277,7 @@ fn lowered(author: &Author, node_version: &str) -> Result<Option<BundlerTransfor
     Ok(needs.then(|| BundlerTransformOptions { target: Some(Either::Left(target)), decorator: Some(decorator), ..BundlerTransformOptions::default() }))
 }
 
-fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> BundlerOptions {
+fn options(root: PathBuf, transform: Option<BundlerTransformOptions>, whole: bool) -> BundlerOptions {
     let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
     BundlerOptions {
         input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
@@ -279,6 +286,7 @@ fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> Bundler
         format: Some(OutputFormat::Esm),
         sourcemap: Some(SourceMapType::Hidden),
         transform,
+        treeshake: if whole { TreeshakeOptions::Boolean(false) } else { TreeshakeOptions::default() },
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         // A package's tsconfig.json is about how it was made.
         tsconfig: Some(TsConfig::Auto(false)),

@@ -61,7 +61,7 @@ pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use run::actions::ActionRun;
-pub use run::data_stores::{AskedKeys, KeyView};
+pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
 pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};

@@ -2,6 +2,7 @@
 
 mod apps;
 pub(crate) mod events;
+mod fields;
 pub(crate) mod files;
 mod forms;
 pub(crate) mod keys;

@@ -235,3 +235,69 @@ async fn r3_repeated_header_lines_are_as_node_has_them() {
         assert_eq!(answer(server.raw(Method::GET, &url).header("x-name", value)).await.json["headers"]["x-name"], Value::from("café"));
     }
 }
+
+#[tokio::test]
+async fn r3_a_body_is_in_the_charset_of_its_mark_its_type_or_its_declaration() {
+    let server = Server::start().await;
+    let url = mirror(&server).await;
+    let send = async |kind: &str, body: &[u8]| answer(server.raw(Method::POST, &url).header("content-type", kind).body(body.to_vec())).await.json;
+    let little = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    let latin = |text: &str| text.chars().map(|c| u8::try_from(u32::from(c)).expect("Latin-1")).collect::<Vec<u8>>();
+    let (json_text, xml) = ("{\"a\":\"é\"}", "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a>é</a>");
+    for (kind, body, read) in [
+        ("application/json", little(&format!("\u{feff}{json_text}")), json!({ "a": "é" })),
+        ("application/json", big(&format!("\u{feff}{json_text}")), json!({ "a": "é" })),
+        ("application/json", little(json_text), json!({ "a": "é" })),
+        ("application/json", big(json_text), json!({ "a": "é" })),
+        ("application/json; charset=utf-16", little(json_text), json!({ "a": "é" })),
+        ("application/json; charset=UTF-16BE", big(json_text), json!({ "a": "é" })),
+        ("application/json; charset=latin-1", latin(json_text), json!({ "a": "é" })),
+        ("text/plain", little("\u{feff}é"), json!("é")),
+        ("text/plain; charset='utf8'", "é".into(), json!("é")),
+        ("text/csv; charset=Cp1252", latin("a;é"), json!("a;é")),
+        ("application/xml", latin(xml), json!(xml)),
+        ("text/xml", latin(xml), json!(xml)),
+        ("application/soap+xml", latin(xml), json!(xml)),
+        ("text/xml; charset=utf-8", xml.into(), json!(xml)),
+        ("application/xml", little("<?xml version='1.0' encoding='UTF-16'?><a>é</a>"), json!("<?xml version='1.0' encoding='UTF-16'?><a>é</a>")),
+    ] {
+        let seen = send(kind, &body).await;
+        // What code gets raw is the same text: it is not base64 where the body is read.
+        assert_eq!((&seen["body"], seen.get("bodyEncoding")), (&read, None), "{kind} {body:?}");
+        assert!(seen["bodyRaw"].as_str().is_some_and(|raw| raw.contains('é')), "{kind}: {seen}");
+    }
+    // A charset of single bytes makes no text of a picture.
+    let png = no_texts()[0].1.clone();
+    let seen = send("image/png; charset=ISO-8859-1", &png).await;
+    assert_eq!((&seen["bodyRaw"], &seen["bodyEncoding"], seen.get("body")), (&json!(STANDARD.encode(&png)), &json!("base64"), None));
+    // Parts of a form likewise; the form's own charset is for those that name none.
+    let part = |head: &str, body: &[u8]| [b"--b\r\ncontent-disposition: form-data; ".as_slice(), head.as_bytes(), b"\r\n\r\n", body, b"\r\n"].concat();
+    let form = [
+        part("name=\"a\"", &latin("é")),
+        part("name=\"x\"\r\nContent-Type: Text/XML", &latin(xml)),
+        part("name=\"j\"\r\ncontent-type: application/json", &little(&format!("\u{feff}{json_text}"))),
+        part("name=\"u\"\r\ncontent-type: text/plain; charset=utf-8", "é".as_bytes()),
+        b"--b--\r\n".to_vec(),
+    ];
+    let seen = send("multipart/form-data; charset=ISO-8859-1; boundary=b", &form.concat()).await;
+    assert_eq!(seen["body"], json!({ "a": "é", "x": xml, "j": json_text, "u": "é" }), "{seen}");
+}
+
+/// Whatever its last byte is: what was cut anywhere is refused, and never taken for the whole.
+#[tokio::test]
+async fn r3_an_encoded_body_that_was_cut_anywhere_is_refused() {
+    let server = Server::start().await;
+    let url = mirror(&server).await;
+    for coding in CODINGS {
+        let name = coding.trim_start_matches("raw ");
+        let whole = encoded(coding, b"{\"a\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}").await;
+        for length in 1..whole.len() {
+            let told = answer(server.raw(Method::POST, &url).header("content-encoding", name).body(whole[..length].to_vec())).await;
+            assert_eq!(told.refusal(), (422, "malformed_encoding"), "{coding}: {length} of {}", whole.len());
+        }
+        // Named twice, in one line or two, and applied once.
+        let told = answer(server.raw(Method::POST, &url).header("content-encoding", format!("{name}, {name}")).body(whole.clone())).await;
+        assert_eq!(told.refusal(), (422, "malformed_encoding"), "{coding}: {}", told.text);
+    }
+}

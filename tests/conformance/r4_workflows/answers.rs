@@ -38,6 +38,12 @@ async fn r3_8_an_answer_is_sent_in_whatever_way_respond_is_reached() {
         "take({ ...$ });",
         "await $[steps.trigger.event.body.name]({ status: 202 });",
         "for (const name of Object.keys($)) if (/^resp/.test(name)) await $[name]({ status: 202 });",
+        "await Reflect.apply($.respond, undefined, [{ status: 202 }]);",
+        "await Reflect.get($, ['res', 'pond'].join(''))({ status: 202 });",
+        "await eval(['$.res', 'pond({ status: 202 })'].join(''));",
+        "await new Function('$', 'return $.' + steps.trigger.event.body.name + '({ status: 202 })')($);",
+        "for (const [name, member] of Object.entries($)) if (/^resp/.test(name)) await member({ status: 202 });",
+        "const all = { ...$ }; for (const name in all) if (/^resp/.test(name)) await all[name]({ status: 202 });",
     ] {
         let code = format!("import {{ reply, take, late }} from './helper.mjs'; {}", step(body));
         let steps = json!([{ "namespace": "a", "code": code, "code_files": { "helper.mjs": helper } }]);
@@ -74,7 +80,7 @@ async fn r3_8_where_the_code_may_answer_and_does_not_the_default_answer_comes_at
 async fn r3_8_an_answer_that_comes_too_late_says_so_in_the_log() {
     let server = Server::start().await;
     // Nothing in the code shows that it answers.
-    let hidden = one(&server, &step("await Object.values($).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });")).await;
+    let hidden = one(&server, &step("await Object.values([$][0]).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });")).await;
     assert!(call(&server, &hidden).await.text.contains("Success"));
     let said = log(&server, &hidden, 1).await;
     assert!(said.contains("`$.respond` came too late") && said.contains("custom_response"), "{said}");
@@ -113,12 +119,55 @@ async fn r3_8_what_an_author_said_of_the_answer_stays_when_steps_change() {
             server.put(&format!("/workflows/{}", id(&workflow)), &body).await.data()
         };
         assert_eq!(call(&server, &workflow).await.status, 201);
-        let hidden = step("await Object.values($).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });");
+        let hidden = step("await Object.values([$][0]).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });");
         let changed = set(json!([{ "namespace": "a", "code": hidden }])).await;
         assert_eq!((&changed["triggers"][0]["custom_response"], call(&server, &workflow).await.status), (&json!(true), 202), "{given}");
         set(json!([{ "namespace": "a", "code": step("return 1;") }])).await;
         assert_eq!(call(&server, &workflow).await.status, 400, "{given}");
         set(json!([{ "namespace": "a", "code": step("const { respond } = $; await respond({ status: 203 });") }])).await;
         assert_eq!(call(&server, &workflow).await.status, 203, "{given}");
+    }
+}
+
+#[tokio::test]
+async fn r3_8_an_answer_has_a_body_of_any_kind_and_headers_in_any_form() {
+    let server = Server::start().await;
+    let plain = "text/plain; charset=utf-8";
+    for (respond, kind, text) in [
+        ("body: new Uint16Array([0x6968])", plain, "hi"),
+        ("body: new DataView(new TextEncoder().encode('view').buffer)", plain, "view"),
+        ("body: new Blob(['blob'], { type: 'text/css' })", "text/css", "blob"),
+        ("body: new URLSearchParams({ a: 'é', b: '1 2' })", "application/x-www-form-urlencoded;charset=UTF-8", "a=%C3%A9&b=1+2"),
+        ("body: new Response('inner', { headers: { 'content-type': 'text/csv' } })", "text/csv", "inner"),
+        ("body: new Response('web').body", plain, "web"),
+        ("body: (async function* () { yield 'a'; yield Buffer.from('b'); })()", plain, "ab"),
+        ("body: new Date(0)", "application/json; charset=utf-8", "\"1970-01-01T00:00:00.000Z\""),
+        ("body: 0", "application/json; charset=utf-8", "0"),
+        ("body: false", "application/json; charset=utf-8", "false"),
+        ("body: null", plain, ""),
+        ("body: 'h', headers: new Headers({ 'Content-Type': 'text/x-headers' })", "text/x-headers", "h"),
+        ("body: 'm', headers: new Map([['content-type', 'text/x-map']])", "text/x-map", "m"),
+        ("body: 'l', headers: [['Content-Type', 'text/x-list']]", "text/x-list", "l"),
+        ("body: new Blob(['own']), headers: { 'content-type': 'text/x-own' }", "text/x-own", "own"),
+    ] {
+        let workflow = one(&server, &step(&format!("await $.respond({{ status: 200, {respond} }});"))).await;
+        let answer = server.raw(Method::POST, &endpoint(&workflow)).json(&json!({})).send().await.expect("an answer");
+        assert_eq!(answer.headers().get("content-type").map(|kind| kind.to_str().expect("text").to_owned()).as_deref(), Some(kind), "{respond}");
+        assert_eq!(answer.text().await.expect("a body"), text, "{respond}");
+    }
+    let form = one(&server, &step("const form = new FormData(); form.append('a', 'b'); await $.respond({ body: form });")).await;
+    let answer = server.raw(Method::POST, &endpoint(&form)).json(&json!({})).send().await.expect("an answer");
+    assert!(answer.headers()["content-type"].to_str().expect("text").starts_with("multipart/form-data; boundary="));
+    assert!(answer.text().await.expect("a body").contains("name=\"a\"\r\n\r\nb\r\n"));
+    // What cannot be sent says so on the author's line.
+    for body in ["10n", "Symbol('s')", "() => 1"] {
+        let refused = one(&server, &step(&format!("await $.respond({{ status: 200, body: {body} }});"))).await;
+        assert_eq!(call(&server, &refused).await.status, 400, "{body}");
+        assert!(
+            server.get(&format!("/workflows/{}/runs", id(&refused))).await.json["data"][0]["error"]["message"]
+                .as_str()
+                .is_some_and(|said| said.contains("not JSON-serializable")),
+            "{body}"
+        );
     }
 }

@@ -86,3 +86,63 @@ async fn s8_first_lines_for_shells_and_byte_order_marks_are_read_over() {
         json!(5)
     );
 }
+
+#[tokio::test]
+async fn s8_inline_code_has_jsx_where_it_is_nothing_without() {
+    let server = Server::start().await;
+    let own = "/** @jsxRuntime classic */\n/** @jsx h */\nconst h = (name, given, ...inner) => ({ name, inner });\n";
+    let code = format!("{own}export default {{ name: 'j', version: '1', run() {{ return <p>{{1 + 1}}</p>; }} }};");
+    let typed = format!(
+        "{}export default {{ name: 'j', version: '1', run(): unknown {{ const n: number = 2; return <p>{{n as number}}</p>; }} }};",
+        own.replace("name, given", "name: string, given: unknown")
+    );
+    let expected = json!({ "name": "p", "inner": [2] });
+    for body in [
+        json!({ "component_code": code }),
+        json!({ "component_code": code, "language": "javascript" }),
+        json!({ "component_code": code, "component_entry": "a.js" }),
+        json!({ "component_code": code, "component_entry": "a.jsx" }),
+        json!({ "component_code": typed }),
+        json!({ "component_code": typed, "language": "typescript" }),
+        json!({ "component_code": typed, "component_entry": "a.tsx" }),
+    ] {
+        let made = server.post("/sources", &body).await;
+        assert_eq!(made.status, 200, "{body}: {}", made.text);
+        let run = server.post(&format!("/sources/{}/run", id(&made.json["data"])), &json!({})).await.data();
+        assert_eq!(run["return_value"], expected, "{body}");
+    }
+    // A step too, and what is wrong says its line in it.
+    let step = format!("{own}export default defineComponent({{ run() {{ return <b>x</b>; }} }});");
+    server.workflow("jsx", json!([{ "type": "http" }]), &[("a", &step)]).await;
+    let broken = format!("{own}export default {{\n  run() {{ return <p>x</q>; }}\n}};");
+    let refused = server.post("/sources", &json!({ "component_code": broken })).await;
+    assert_eq!((refused.refusal(), refused.text.contains("component.mjs:5:")), ((422, "syntax_error"), true), "{}", refused.text);
+}
+
+/// Syntax that the Node in use refuses is refused when it is deployed, where it stands.
+#[tokio::test]
+async fn s8_what_cannot_be_lowered_says_where_it_stands() {
+    let server = Server::start().await;
+    let wrap = |line: &str| format!("// one\n// two\n{line}\nexport default {{ name: 'w', version: '1', run() {{}} }};");
+    for (line, column) in [
+        ("const d = /(?<y>\\d{4})-|(?<y>\\d\\d)/u;", 11),
+        ("const d = /a(?i:b)/;", 11),
+        ("class A { accessor x = 1; }", 11),
+        ("class A { @f x = 1; }", 11),
+        ("class A { @f #m() {} }", 11),
+        ("class A { constructor(@f x) {} }", 23),
+        ("class A { @f accessor x = 1; }", 11),
+        ("const A = class { @f static x = 1; };", 19),
+        ("let x = ;", 9),
+        ("const { a, } = 1; const a = 2;", 0),
+        ("await = 1;", 0),
+    ] {
+        for typed in [false, true] {
+            let line = if typed { format!("{line} let t: string;") } else { line.to_owned() };
+            let refused = server.post("/sources", &json!({ "component_code": wrap(&line) })).await;
+            assert_eq!(refused.refusal(), (422, "syntax_error"), "{line}: {}", refused.text);
+            let place = if column == 0 { ":3:".to_owned() } else { format!(":3:{column}") };
+            assert!(refused.text.contains(&place), "{line} {place}: {}", refused.text);
+        }
+    }
+}

@@ -73,6 +73,7 @@ pub(crate) const CODES: &[&str] = &[
     "provider_refused",
     "queue_full",
     "quota_exceeded",
+    "read_only_field",
     "registry_exists",
     "registry_unreachable",
     "replay_has_ended",

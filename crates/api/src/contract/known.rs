@@ -50,11 +50,13 @@ pub(crate) struct Known {
     route: String,
     path: &'static str,
     names: Vec<&'static str>,
+    /// Names of the record that the route updates: what was read is written back whole.
+    record: Vec<String>,
 }
 
 impl Known {
-    pub(crate) fn new(method: &str, path: &'static str, needs: Needs, params: &[Param]) -> Self {
-        Self { needs, route: format!("{} /v1{path}", method.to_uppercase()), path, names: params.iter().map(|param| param.name).collect() }
+    pub(crate) fn new(method: &str, path: &'static str, needs: Needs, params: &[Param], record: Vec<String>) -> Self {
+        Self { needs, route: format!("{} /v1{path}", method.to_uppercase()), path, names: params.iter().map(|param| param.name).collect(), record }
     }
 
     /// Whether the handler itself looks at the field.
@@ -62,9 +64,20 @@ impl Known {
         self.names.contains(&name)
     }
 
+    /// Names of the fields that the handler reads.
+    pub(crate) fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    /// Whether the record shows the field and an update cannot set it.
+    pub(crate) fn shows_only(&self, name: &str) -> bool {
+        !self.declares(name) && name != ORG && self.record.iter().any(|own| own == name)
+    }
+
     fn takes(&self, name: &str) -> bool {
         let alias = ALIASES.iter().find(|(_, alias)| *alias == name).map_or(name, |(of, _)| of);
         self.declares(name)
+            || self.shows_only(name)
             || ANY_FIELD.contains(&self.path)
             || self.declares(alias)
             || (alias == ORG && self.needs != Needs::Nothing)

@@ -8,8 +8,10 @@ use axum::extract::{DefaultBodyLimit, Extension};
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use millrace_model::tenant::Scope;
+use serde_json::{Map, Value};
 
 use crate::contract::known::Known;
+use crate::contract::schemas;
 use crate::{App, KEYLESS_BODY_BYTES_MAX};
 
 /// What a caller's key must be good for.
@@ -93,6 +95,8 @@ pub(crate) struct Route {
     pub(crate) status: u16,
     /// Another success: its status, and the schema of its data.
     pub(crate) or: Option<(u16, &'static str)>,
+    /// Whether it updates the record that it gives, which may be written back whole.
+    pub(crate) updates: bool,
     answer: MethodRouter<App>,
 }
 
@@ -138,6 +142,18 @@ impl Route {
         Self { gives, ..self }
     }
 
+    /// It updates the record that it gives: the record's other fields may stand in the request as they were read.
+    pub(crate) fn updates(self) -> Self {
+        Self { updates: true, ..self }
+    }
+
+    /// Names of the record that it updates.
+    fn record(&self, schemas: &Map<String, Value>) -> Vec<String> {
+        let (Gives::One(schema) | Gives::Bare(schema)) = self.gives else { return Vec::new() };
+        let fields = schemas.get(schema).filter(|_| self.updates).and_then(|schema| schema["properties"].as_object());
+        fields.into_iter().flat_map(Map::keys).cloned().collect()
+    }
+
     pub(crate) fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }
@@ -176,6 +192,7 @@ fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), p
         gives: Gives::One("Deleted"),
         status: 200,
         or: None,
+        updates: false,
         answer,
     }
 }
@@ -198,9 +215,10 @@ pub(crate) fn delete<H: Handler<T, App>, T: 'static>(path: &'static str, needs: 
 
 /// The router of a table.
 pub(crate) fn router(table: Vec<Route>) -> Router<App> {
+    let schemas = schemas::all();
     table.into_iter().fold(Router::new(), |router, route| {
         // The caller is let in where it is extracted: by then the route is known, and what it needs and takes stands beside the request.
-        let known = Arc::new(Known::new(route.method, route.path, route.needs, &route.params));
+        let known = Arc::new(Known::new(route.method, route.path, route.needs, &route.params, route.record(&schemas)));
         router.route(route.path, route.answer.route_layer(Extension(known)))
     })
 }

@@ -29,7 +29,7 @@ pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
     }
     // A form without a boundary is text like any other.
     let boundary = multer::parse_boundary(kind).ok()?;
-    Some(FilesIn::Form { boundary, text_max: app.config.http_body_max_bytes })
+    Some(FilesIn::Form { boundary, media_type: kind.to_owned(), text_max: app.config.http_body_max_bytes })
 }
 
 /// Takes the files of a request; the rest of it is as without.

@@ -15,6 +15,7 @@ use crate::extract::{Auth, ListQuery, Params, Path, credential, id, query};
 use crate::v1::names;
 use crate::v1::sources::own;
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
@@ -94,13 +95,15 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text):
     Ok(Fields::of(&query.params).data(wire::account(&view)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+    let account = id::<AccountId>("account", &text)?;
+    back.check(&params, async { Ok(wire::account(&app.engine.account(&caller, &account, false).await?)) }).await?;
     let external_user_id = match params.0.get("external_user_id") {
         Some(Value::Null) => Some(None),
         _ => params.external_user()?.map(Some),
     };
     let update = UpdateAccount { name: params.text("name")?, credentials: params.object("credentials")?, external_user_id };
-    let view = app.engine.update_account(&caller, &id::<AccountId>("account", &text)?, update).await?;
+    let view = app.engine.update_account(&caller, &account, update).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 

@@ -14,6 +14,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
@@ -38,9 +39,11 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text):
     Ok(Fields::of(&query.params).data(wire::api_key(&key)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+    let key = id::<ApiKeyId>("API key", &text)?;
+    back.check(&params, async { Ok(wire::api_key(&app.engine.api_key(&caller, &key).await?)) }).await?;
     let update = UpdateApiKey { name: params.text("name")?, expires_at: end(&params)? };
-    let key = app.engine.update_api_key(&caller, &id::<ApiKeyId>("API key", &text)?, update).await?;
+    let key = app.engine.update_api_key(&caller, &key, update).await?;
     Ok(Fields::of(&params).data(wire::api_key(&key)))
 }
 

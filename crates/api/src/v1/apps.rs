@@ -13,6 +13,7 @@ use crate::contract::known::only;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     listed(&app, &caller, query, wire::app).await
@@ -55,8 +56,9 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     put(&app, &caller, &params, slug, bare).await
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
+    back.check(&params, async { Ok(wire::app(&found)) }).await?;
     put(&app, &caller, &params, found.name_slug, found.definition).await
 }
 
@@ -101,8 +103,8 @@ async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, bef
         description: params.text("description")?.or(before.description),
         img_src: params.text("img_src")?.or(before.img_src),
         oauth: params.parsed("oauth")?.or_else(|| before.oauth.map(|client| OauthClient { client_secret: String::new(), ..client })),
-        // Fields that the operator names are all there are.
-        open: before.open && fields.is_none(),
+        // Fields that the operator names are all there are, unless they are those that there were.
+        open: before.open && fields.as_ref().is_none_or(|fields| *fields == before.custom_fields),
         custom_fields: fields.unwrap_or(before.custom_fields),
         categories: params.parsed("categories")?.unwrap_or(before.categories),
     };

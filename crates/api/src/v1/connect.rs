@@ -16,6 +16,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id, short};
 use crate::v1::{accounts, apps, configure, connect_records};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 /// That the path names the project of the caller's organization.
 pub(crate) async fn own_project(app: &App, caller: &Caller, project: &str) -> Result<(), ApiError> {
@@ -205,9 +206,21 @@ pub(crate) async fn update_trigger(
     State(app): State<App>,
     Auth(caller): Auth,
     Paths([project, source]): Paths<2>,
-    params: Params,
+    back: WrittenBack,
+    mut params: Params,
 ) -> Result<Response, ApiError> {
+    // Of a record that is written back, null is what it shows, and names nobody: it is held against the record below.
+    let shown = params.0.get("external_user_id").is_some_and(Value::is_null) && params.0.contains_key("id");
+    if shown {
+        params.0.remove("external_user_id");
+    }
     let caller = acting(&app, caller, &project, &params).await?;
+    let source = id("source", &source)?;
+    let record = async { trigger_record(&app, &caller, &app.engine.source(&caller, &source).await?).await };
+    back.check(&params, record).await?;
+    if shown && let Some(user) = app.engine.source(&caller, &source).await?.source.external_user_id {
+        return Err(ApiError::read_only_field("external_user_id", &Value::Null, &json!(user), &[]));
+    }
     let update = UpdateSource {
         code: None,
         name: params.text("name")?,
@@ -217,7 +230,7 @@ pub(crate) async fn update_trigger(
         made_from: None,
         settings: SettingsOfSource::default(),
     };
-    let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
+    let view = app.engine.update_source(&caller, &source, update).await?;
     Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
 }
 
@@ -250,9 +263,16 @@ pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([
 }
 
 /// Its events are posted to those that are named from now on, and to no others.
-pub(crate) async fn set_webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn set_webhooks(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    back.check(&params, async { webhooks_record(&app, &caller, &view.source.id, &[]).await }).await?;
     let wanted = params.words("webhook_urls")?.ok_or_else(|| ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses"))?;
     let made = app.engine.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
     shown_webhooks(&app, &caller, &view.source.id, &made).await
@@ -260,6 +280,10 @@ pub(crate) async fn set_webhooks(State(app): State<App>, Auth(caller): Auth, Pat
 
 /// With the secrets of those that were made just now.
 async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(WebhookId, String)]) -> Result<Response, ApiError> {
+    Ok(Json(webhooks_record(app, caller, source, made).await?).into_response())
+}
+
+async fn webhooks_record(app: &App, caller: &Caller, source: &SourceId, made: &[(WebhookId, String)]) -> Result<Value, ApiError> {
     let mut shown = Vec::new();
     for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
         let webhook = app.engine.webhook(caller, &id("webhook", &listener)?).await?;
@@ -270,7 +294,7 @@ async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(
         shown.push(one);
     }
     let urls: Vec<&Value> = shown.iter().map(|webhook| &webhook["url"]).collect();
-    Ok(Json(json!({ "webhook_urls": urls, "webhooks": shown })).into_response())
+    Ok(json!({ "webhook_urls": urls, "webhooks": shown }))
 }
 
 /// The newest `n` events, newest first.

@@ -4,7 +4,8 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{AskedKeys, KeyView};
+use millrace_engine::{AskedKeys, EntryEnd, KeyView};
+use millrace_model::clock::Timestamp;
 use millrace_model::data_store::DataStore;
 use millrace_model::json::shown;
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path};
 use crate::v1::names;
 use crate::wire::Fields;
+use crate::written_back::WrittenBack;
 
 fn record(store: &DataStore) -> Value {
     json!({
@@ -46,7 +48,8 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(which)
     Ok(Fields::default().data(record(&app.engine.data_store(&caller, &which).await?)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(which): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(which): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+    back.check(&params, async { Ok(record(&app.engine.data_store(&caller, &which).await?)) }).await?;
     let store = app.engine.rename_data_store(&caller, &which, &name(&params)?).await?;
     Ok(Fields::of(&params).data(record(&store)))
 }
@@ -88,7 +91,12 @@ pub(crate) async fn get(State(app): State<App>, Auth(caller): Auth, Path(which):
 pub(crate) async fn set(State(app): State<App>, Auth(caller): Auth, Path(which): Path, params: Params) -> Result<Response, ApiError> {
     let key = key(&params)?;
     let value = params.0.get("value").ok_or_else(|| ApiError::field("value", "`value` is missing; it may be any JSON"))?;
-    app.engine.set_data_store_entry(&caller, &which, &key, value, params.parsed("ttl")?).await?;
+    let ends = match (params.parsed("ttl")?, params.number::<i64>("expires_at_ms")?) {
+        (Some(_), Some(_)) => return Err(ApiError::field("ttl", "`ttl` and `expires_at_ms` both say when the key ends; give one of them")),
+        (Some(ttl), None) => Some(EntryEnd::After(ttl)),
+        (None, at) => at.map(|ms| EntryEnd::At(Timestamp(ms))),
+    };
+    app.engine.set_data_store_entry(&caller, &which, &key, value, ends).await?;
     Ok(Fields::default().data(json!({ "key": key, "value": value })))
 }
 

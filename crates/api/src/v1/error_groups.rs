@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::v1::runs::time;
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 /// Groups of the errors of a workflow or source.
 pub(crate) async fn list_of<E: Emitter>(State(app): State<App>, auth: Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
@@ -38,10 +39,12 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(group)
 }
 
 /// Changes the state or the note; null takes the note away.
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(group): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(group): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+    let group = group_id(&group)?;
+    back.check(&params, async { Ok(whole(&app.engine.error_group_view(&caller, &group).await?)) }).await?;
     let given = params.text("state")?.map(|text| state(&text)).transpose()?;
     let note = if params.0.contains_key("note") { Some(params.text("note")?) } else { None };
-    let view = app.engine.change_error_group(&caller, &group_id(&group)?, given, note).await?;
+    let view = app.engine.change_error_group(&caller, &group, given, note).await?;
     Ok(Fields::of(&params).data(whole(&view)))
 }
 

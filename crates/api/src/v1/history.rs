@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 use crate::{App, Cut};
 
 /// Bytes that are sent together: short lines are gathered, and long ones sent in parts, so that how much was taken of one is known.
@@ -29,9 +30,17 @@ pub(crate) async fn retention<E: Emitter>(State(app): State<App>, Auth(caller): 
 }
 
 /// What is given replaces what was set; what is absent stays, null is as the server says.
-pub(crate) async fn set_retention<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn set_retention<E: Emitter>(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(owner): Path,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
-    let before = app.engine.retention(&caller, &owner).await?.set;
+    let before = app.engine.retention(&caller, &owner).await?;
+    back.check(&params, async { Ok(shown(&owner, &before)) }).await?;
+    let before = before.set;
     let given = |field: &str, before: Option<u32>| if params.0.contains_key(field) { params.number(field) } else { Ok(before) };
     let retention = Retention { keep_days: given("keep_days", before.keep_days)?, keep_count: given("keep_count", before.keep_count)? };
     let view = app.engine.set_retention(&caller, &owner, retention).await?;

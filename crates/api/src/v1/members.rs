@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use millrace_engine::EngineError;
 use millrace_model::ids::{LinkId, UserId};
 use millrace_model::people::{Link, Member, Role};
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
 use crate::wire::Fields;
+use crate::written_back::WrittenBack;
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     let members = app.engine.members(&caller).await?;
@@ -17,8 +19,15 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
-    let member = app.engine.set_role(&caller, &id::<UserId>("member", &text)?, role(&params)?).await?;
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+    let user = id::<UserId>("member", &text)?;
+    let record = async {
+        let members = app.engine.members(&caller).await?;
+        let member = members.iter().find(|member| member.user.id == user).ok_or_else(|| EngineError::not_found("member", &text))?;
+        Ok(shown(member))
+    };
+    back.check(&params, record).await?;
+    let member = app.engine.set_role(&caller, &user, role(&params)?).await?;
     Ok(Fields::of(&params).data(shown(&member)))
 }
 

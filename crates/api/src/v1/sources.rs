@@ -14,6 +14,7 @@ use crate::v1::components::{code_of, required_code};
 use crate::v1::names;
 use crate::v1::runs::{asked_stats, with_stats};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
@@ -31,8 +32,10 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
+    let source = id("source", &source)?;
+    back.check(&params, async { Ok(wire::source(&app.engine.source(&caller, &source).await?)) }).await?;
     let update = UpdateSource {
         code: code_of(&params)?,
         name: params.text("name")?,
@@ -42,7 +45,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
         made_from: params.parsed("made_from")?,
         settings: settings(&params)?,
     };
-    let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
+    let view = app.engine.update_source(&caller, &source, update).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
 

@@ -10,6 +10,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 pub(crate) async fn me(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     let me = app.engine.me(&caller).await?;
@@ -28,9 +29,17 @@ pub(crate) async fn workspace(State(app): State<App>, Auth(caller): Auth, Path(o
     Ok(Fields::of(&query.params).data(wire::organization(&organization)))
 }
 
-pub(crate) async fn update_workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update_workspace(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(org): Path,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let org = id("workspace", &org)?;
+    back.check(&params, async { Ok(wire::organization(&app.engine.organization(&caller, &org).await?)) }).await?;
     let update = UpdateOrganization { name: params.text("name")?, error_recipients: params.words("error_recipients")? };
-    let organization = app.engine.update_organization(&caller, &id("workspace", &org)?, update).await?;
+    let organization = app.engine.update_organization(&caller, &org, update).await?;
     Ok(Fields::of(&params).data(wire::organization(&organization)))
 }
 

@@ -12,6 +12,7 @@ use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
 use crate::v1::names;
 use crate::v1::runs::{asked_stats, with_stats};
 use crate::wire::{self, Fields};
+use crate::written_back::WrittenBack;
 
 fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
     match params.0.get("settings") {
@@ -51,9 +52,12 @@ pub(crate) async fn update(
     Auth(caller): Auth,
     Path(workflow): Path,
     IfMatch(over): IfMatch,
+    back: WrittenBack,
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
+    let workflow = id("workflow", &workflow)?;
+    back.check(&params, async { Ok(wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config)) }).await?;
     let update = UpdateWorkflow {
         active: params.flag("active")?,
         name: params.text("name")?,
@@ -63,7 +67,6 @@ pub(crate) async fn update(
         made_from: params.parsed("made_from")?,
         over,
     };
-    let workflow = id("workflow", &workflow)?;
     let auto_deploy = update.settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false);
     let mut view = app.engine.update_workflow(&caller, &workflow, update).await?;
     if auto_deploy {
@@ -110,10 +113,10 @@ pub(crate) async fn discard(
     Auth(caller): Auth,
     Path(workflow): Path,
     IfMatch(over): IfMatch,
-    query: ListQuery,
+    params: Params,
 ) -> Result<Response, ApiError> {
     let view = app.engine.discard_draft(&caller, &id("workflow", &workflow)?, over).await?;
-    Ok(shown(&app, &Fields::of(&query.params), &view))
+    Ok(shown(&app, &Fields::of(&params), &view))
 }
 
 pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {

@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::Encoding;
 use millrace_model::http::EndpointRequest;
 use millrace_model::json;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use crate::accept::charsets::{charset_of, form, text_of};
+use crate::accept::charsets::{charset_for, charset_of, essence_of, form, is_of_text, text_of};
 
 /// Who gets the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
         "client_ip": request.client_ip,
     });
     if receiver == Receiver::Source || !read.is_whole {
-        match text_of(charset_of(&content_type).unwrap_or(UTF_8), &request.body) {
+        match text_of(charset_for(&content_type, None, &request.body), &request.body) {
             (text, true) => event["bodyRaw"] = Value::from(text.as_ref()),
             (_, false) => {
                 event["bodyRaw"] = Value::from(STANDARD.encode(&request.body));
@@ -104,13 +104,12 @@ fn read_body(content_type: &str, body: &[u8]) -> Read {
     if body.is_empty() {
         return Read { body: None, is_whole: true };
     }
-    let charset = charset_of(content_type);
-    let essence = content_type.split(';').next().unwrap_or("").trim();
+    let (charset, essence) = (charset_of(content_type), essence_of(content_type));
     if essence == "application/x-www-form-urlencoded" && charset.is_none_or(Encoding::is_ascii_compatible) {
         let (fields, is_whole) = form(body, charset);
         return Read { body: Some(fields), is_whole };
     }
-    let (text, is_whole) = text_of(charset.unwrap_or(UTF_8), body);
+    let (text, is_whole) = text_of(charset_for(content_type, None, body), body);
     let body = match essence {
         "application/x-www-form-urlencoded" => Some(pairs(text.as_bytes())),
         "application/json" => Some(json_or_text(&text)),
@@ -119,11 +118,6 @@ fn read_body(content_type: &str, body: &[u8]) -> Read {
         _ => None,
     };
     Read { body, is_whole }
-}
-
-/// Media types of text, which may hold a few bytes that are none.
-fn is_of_text(essence: &str) -> bool {
-    essence.starts_with("text/") || essence.ends_with("+xml") || matches!(essence, "application/xml" | "application/javascript" | "application/x-ndjson")
 }
 
 fn json_or_text(text: &str) -> Value {
@@ -222,6 +216,9 @@ mod tests {
         }
         let event = event_of("application/json", b"{\"a\":\"\xff\"}", Receiver::Workflow);
         assert_eq!((&event["body"], &event["bodyEncoding"]), (&json!({ "a": "\u{fffd}" }), &json!("base64")));
+        // A charset of single bytes makes no text of them.
+        let event = event_of("image/png; charset=iso-8859-1", png, Receiver::Source);
+        assert_eq!((&event["bodyRaw"], &event["bodyEncoding"], event.get("body")), (&json!(STANDARD.encode(png)), &json!("base64"), None));
         // A charset in which the bytes are none.
         assert_eq!(event_of("text/plain; charset=euc-jp", b"\x8e", Receiver::Source)["bodyEncoding"], "base64");
     }

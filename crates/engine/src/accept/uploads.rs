@@ -1,7 +1,7 @@
 //! Files in requests to endpoints (reference 3): kept for half an hour, at an address that only who was given it knows.
 
 use bytes::{Bytes, BytesMut};
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::Encoding;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use millrace_model::clock::Timestamp;
 use millrace_model::file::StoredFile;
@@ -12,7 +12,7 @@ use multer::{Constraints, SizeLimit};
 use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value, json};
 
-use crate::accept::charsets::{CHARSET_FIELD, charset_of, whole_text};
+use crate::accept::charsets::{CHARSET_FIELD, charset_for, charset_of, of_label, whole_text};
 use crate::accept::form_reader::{FormReader, HeadTooLong};
 use crate::accept::http_event::add_pair;
 use crate::accept::kept_files::FILE_BYTES_MIN;
@@ -40,6 +40,8 @@ pub enum FilesIn {
     Form {
         /// What separates its parts.
         boundary: String,
+        /// The media type of all of it, which may name the charset of its texts.
+        media_type: String,
         /// How many bytes its other fields, and the names and types of all, may have together.
         text_max: usize,
     },
@@ -77,12 +79,20 @@ impl Engine {
                 let url = self.keep(&endpoint.org_id, ("body", &media_type), pieces, &mut left).await?;
                 Ok(json!({ "raw_body_url": url }))
             }
-            FilesIn::Form { boundary, text_max } => self.take_form(&endpoint.org_id, (boundary, body), text_max, &mut left).await,
+            FilesIn::Form { boundary, media_type, text_max } => {
+                self.take_form(&endpoint.org_id, (boundary, body), (charset_of(&media_type), text_max), &mut left).await
+            }
         }
     }
 
     /// Keeps the files of a form. Its texts are decoded once all of it is here: the field that names their charset may come last.
-    async fn take_form(&self, org: &OrgId, (boundary, body): (String, Pieces), text_max: usize, left: &mut Left) -> Result<Value, EngineError> {
+    async fn take_form(
+        &self,
+        org: &OrgId,
+        (boundary, body): (String, Pieces),
+        (charset, text_max): (Option<&'static Encoding>, usize),
+        left: &mut Left,
+    ) -> Result<Value, EngineError> {
         let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
         let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(max));
         let mut form = FormReader::new(body, boundary, constraints);
@@ -120,7 +130,7 @@ impl Engine {
             fields.push((name, value));
         }
         let named = fields.iter().find_map(|(name, value)| match value {
-            FieldValue::Text(bytes, _) if name == CHARSET_FIELD => Encoding::for_label(bytes),
+            FieldValue::Text(bytes, _) if name == CHARSET_FIELD => of_label(bytes.trim_ascii()),
             _ => None,
         });
         let mut read = Map::new();
@@ -128,8 +138,8 @@ impl Engine {
             let value = match value {
                 FieldValue::File(record) => record,
                 FieldValue::Text(bytes, media_type) => {
-                    let own = media_type.as_deref().and_then(charset_of);
-                    match whole_text(own.or(named).unwrap_or(UTF_8), &bytes) {
+                    let own = media_type.as_deref().unwrap_or("").to_ascii_lowercase();
+                    match whole_text(charset_for(&own, named.or(charset), &bytes), &bytes) {
                         Some(text) => Value::from(text),
                         // A part that is no text is a file that its sender gave no name.
                         None => {

@@ -1,6 +1,7 @@
 //! Data stores: values that the workflows and sources of an organization share (facts 4.7). Made through the API; code
 //! reaches those that its own configured props name.
 
+use millrace_model::clock::Timestamp;
 use millrace_model::component::PropDef;
 use millrace_model::data_store::{self, DataStore, DataStoreError, KEYS_MAX, STORE_BYTES_MAX, STORES_MAX};
 use millrace_model::file;
@@ -14,6 +15,15 @@ use serde_json::{Map, Value, json};
 
 use crate::deploy::sources::check_name;
 use crate::{Engine, EngineError};
+
+/// When a key of a data store ends.
+#[derive(Clone, Copy, Debug)]
+pub enum EntryEnd {
+    /// So many seconds from now.
+    After(f64),
+    /// At this time.
+    At(Timestamp),
+}
 
 /// The stores that a call may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -182,7 +192,7 @@ impl Engine {
     }
 
     /// Writes a value; `ttl`: seconds until it ends, none: never.
-    pub async fn set_data_store_entry(&self, caller: &Caller, which: &str, key: &str, value: &Value, ttl: Option<f64>) -> Result<(), EngineError> {
+    pub async fn set_data_store_entry(&self, caller: &Caller, which: &str, key: &str, value: &Value, ends: Option<EntryEnd>) -> Result<(), EngineError> {
         let store = self.data_store(caller, which).await?;
         let field = |error: &DataStoreError| {
             let field = match error {
@@ -192,7 +202,22 @@ impl Engine {
             };
             EngineError::invalid(field, error.to_string())
         };
-        let write = self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
+        let ttl = match ends {
+            Some(EntryEnd::After(ttl)) => Some(ttl),
+            _ => None,
+        };
+        let mut write = self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
+        if let Some(EntryEnd::At(at)) = ends {
+            // In the bounds of a `ttl`.
+            let left = (at.ms() - write.now.ms()) as f64 / 1000.0;
+            data_store::expires_at(left, write.now).map_err(|_| {
+                EngineError::invalid(
+                    "expires_at_ms",
+                    format!("`expires_at_ms` is {}, allowed is a time to come, at most {} seconds from now", at.ms(), data_store::TTL_SECONDS_MAX),
+                )
+            })?;
+            write.expires_at = Some(at);
+        }
         match self.0.store.data_store_set(write).await {
             Err(StoreError::Full) => Err(EngineError::Conflict { code: "quota_exceeded", message: full(&store) }),
             done => Ok(done?),

@@ -96,6 +96,7 @@ pub(super) fn of_sources() -> Vec<Route> {
             .takes(&code_params())
             .takes(&parts)
             .takes(&[flag("active", "Whether it runs"), ORG])
+            .updates()
             .one("Source"),
         delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove).takes(&[DRY_RUN]),
         summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),

@@ -59,6 +59,7 @@ pub(super) fn of_connect() -> Vec<Route> {
                 dynamic,
                 user,
             ])
+            .updates()
             .gives(Gives::One("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers/{id}/pipelines", READ, "The workflows that run on it", connect::workflows)
             .takes(&[user])
@@ -76,6 +77,7 @@ pub(super) fn of_connect() -> Vec<Route> {
             connect::set_webhooks,
         )
         .takes(&[Param::new("webhook_urls", Kind::Words, "Addresses; of a webhook that is made, the signing key is shown this once").required(), user])
+        .updates()
         .gives(Gives::Bare("TriggerWebhooks")),
         delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger).takes(&[user]),
         get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)

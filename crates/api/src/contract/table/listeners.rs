@@ -71,7 +71,7 @@ pub(super) fn of_data_stores() -> Vec<Route> {
         get("/data_stores", READ, "Data stores, newest first", data_stores::list).takes(&[ORG]).page("DataStore"),
         post("/data_stores", DEPLOY, "Make a data store", data_stores::create).takes(&[name, ORG]).one("DataStore"),
         get("/data_stores/{id}", READ, "A data store, by id or name", data_stores::show).gives(Gives::One("DataStore")),
-        put("/data_stores/{id}", DEPLOY, "Give a data store another name", data_stores::update).takes(&[name]).one("DataStore"),
+        put("/data_stores/{id}", DEPLOY, "Give a data store another name", data_stores::update).takes(&[name]).updates().one("DataStore"),
         delete("/data_stores/{id}", DEPLOY, "Delete a data store with all it holds", data_stores::remove).takes(&[DRY_RUN]),
         get("/data_stores/{id}/keys", READ, "Its keys in their order; the cursor is the key itself", data_stores::keys)
             .takes(&[text("prefix", "Only keys that begin so; the number of all stays that of the store"), flag("values", "With their values, large ones cut")])
@@ -80,6 +80,8 @@ pub(super) fn of_data_stores() -> Vec<Route> {
         get("/data_stores/{id}/record", READ, "The value of a key", data_stores::get).takes(&[key]).one("DataStoreRecord"),
         put("/data_stores/{id}/record", DEPLOY, "Write the value of a key", data_stores::set)
             .takes(&[key, Param::new("value", Kind::Any, "The value").required(), number("ttl", "Seconds after which it ends; absent: never")])
+            .takes(&[number("expires_at_ms", "Or when it ends, epoch milliseconds, as the record shows it; null: never")])
+            .updates()
             .gives(Gives::One("DataStoreRecord")),
         delete("/data_stores/{id}/record", DEPLOY, "Remove a key", data_stores::delete).takes(&[key]).gives(Gives::One("DeletedKey")),
     ]

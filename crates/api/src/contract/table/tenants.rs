@@ -19,14 +19,15 @@ pub(super) fn people() -> Vec<Route> {
             .one("Preferences"),
         put("/users/me/preferences", ANY, "Write what the person prefers, in the place of what was there", users::set_preferences)
             .takes(&[object("preferences", "An object of at most 64 KiB as JSON: saved views, columns, what is folded").required()])
+            .updates()
             .one("Preferences"),
         post("/workspaces", FULL, "Make another organization with an owner and a key of its own, shown this once", users::create_workspace)
             .takes(&[text("name", "Its name").required(), text("email", "The owner's address; error notices go there").required()])
             .gives(Gives::One("NewOrganization")),
         get("/workspaces/{org}", READ, "An organization", users::workspace).one("Organization"),
         get("/orgs/{org}", READ, "An organization", users::workspace).one("Organization"),
-        put("/workspaces/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).one("Organization"),
-        put("/orgs/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).one("Organization"),
+        put("/workspaces/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).updates().one("Organization"),
+        put("/orgs/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).updates().one("Organization"),
     ]
 }
 
@@ -94,7 +95,7 @@ pub(super) fn members() -> Vec<Route> {
     let role = text("role", "`owner` (`full`), `member` (`deploy`) or `viewer` (`read`)").required();
     vec![
         get("/members", READ, "Who belongs to the organization, the first to join first", members::list).page("Member"),
-        put("/members/{id}", FULL, "Give a member another role; one owner stays who can sign in", members::update).takes(&[role]).one("Member"),
+        put("/members/{id}", FULL, "Give a member another role; one owner stays who can sign in", members::update).takes(&[role]).updates().one("Member"),
         delete("/members/{id}", FULL, "End a membership, with the member's sessions, keys and OAuth clients here", members::remove),
         post("/invitations", FULL, "Invite somebody by a link, shown this once; it works once, within a week", members::invite)
             .takes(&[text("email", "Whom").required(), role])
@@ -118,7 +119,7 @@ pub(super) fn keys() -> Vec<Route> {
             .gives(Gives::One("NewApiKey")),
         get("/api_keys", FULL, "The organization's keys, newest first; never the keys themselves", api_keys::list).page("ApiKey"),
         get("/api_keys/{id}", FULL, "A key's record", api_keys::show).one("ApiKey"),
-        put("/api_keys/{id}", FULL, "Give a key another name or end", api_keys::update).takes(&[text("name", "A new name"), end]).one("ApiKey"),
+        put("/api_keys/{id}", FULL, "Give a key another name or end", api_keys::update).takes(&[text("name", "A new name"), end]).updates().one("ApiKey"),
         delete("/api_keys/{id}", FULL, "Revoke a key, at once; not the key of the request itself", api_keys::revoke),
         post("/api_keys/{id}/rotate", FULL, "Put a new key in its place, shown this once", api_keys::rotate)
             .takes(&[number("grace_seconds", "How long the key before is still taken; 0 where it is not given, at most 30 days")])
@@ -161,6 +162,7 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
         get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
             .takes(&fields)
+            .updates()
             .one("App"),
         post("/apps/{id}/events", INVOKE, "Hand over an event of an app to the sources that listen for it with `$.interface.apphook`", apps::event)
             .takes(&[
@@ -197,6 +199,7 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
                 object("credentials", "New values; the others stay"),
                 text("external_user_id", "The external user of `/v1/connect` whose it is from now on; null: nobody's"),
             ])
+            .updates()
             .one("Account"),
         delete("/accounts/{id}", FULL, "Forget an account", accounts::remove).takes(&[DRY_RUN]),
         get("/workspaces/{org}/accounts", READ, "Connected accounts", accounts::list_of)
@@ -242,9 +245,9 @@ pub(super) fn of_history() -> Vec<Route> {
     let set = "Set how much history of it is kept; what is absent stays as it is";
     vec![
         get("/workflows/{id}/retention", READ, about, history::retention::<WorkflowId>).one("Retention"),
-        put("/workflows/{id}/retention", DEPLOY, set, history::set_retention::<WorkflowId>).takes(&kept).one("Retention"),
+        put("/workflows/{id}/retention", DEPLOY, set, history::set_retention::<WorkflowId>).takes(&kept).updates().one("Retention"),
         get("/sources/{id}/retention", READ, about, history::retention::<SourceId>).one("Retention"),
-        put("/sources/{id}/retention", DEPLOY, set, history::set_retention::<SourceId>).takes(&kept).one("Retention"),
+        put("/sources/{id}/retention", DEPLOY, set, history::set_retention::<SourceId>).takes(&kept).updates().one("Retention"),
         get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", history::export)
             .takes(&[
                 text("owner_id", "Only of this workflow or source"),

@@ -56,6 +56,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .takes(&parts)
         .takes(&[flag("active", "Whether it runs"), MESSAGE, MADE_FROM, ORG])
         .if_match()
+        .updates()
         .one("Workflow"),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove).takes(&[DRY_RUN]),
         post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy)
@@ -213,6 +214,7 @@ pub(super) fn of_errors() -> Vec<Route> {
             text("state", "`open`, `resolved` or `ignored`; absent: as it is"),
             text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is"),
         ])
+        .updates()
         .one("ErrorGroupRecord"),
         post("/replays", INVOKE, "Replay many runs: a job that outlives the server", replays::create)
             .takes(&selection)

@@ -1,0 +1,84 @@
+//! Extractor for the read-only fields of a record that an update carries: a client that reads a record, changes one field and writes all of it back
+//! is served, and a client that means to change a read-only field is told so.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde_json::Value;
+
+use crate::App;
+use crate::contract::known::Known;
+use crate::error::ApiError;
+use crate::extract::Params;
+
+/// Fields that each update moves by itself, or that were shown once: a record read before the last update is written back too.
+const MOVED: &[&str] = &["updated_at", "revision", "draft", "state_changed_at_ms", "history", "webhook_signing_key", "warnings"];
+
+/// The route's own names, against which an update is held.
+pub(crate) struct WrittenBack(Option<Arc<Known>>);
+
+impl FromRequestParts<App> for WrittenBack {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self(parts.extensions.get::<Arc<Known>>().cloned()))
+    }
+}
+
+impl WrittenBack {
+    /// Refuses a read-only field whose value is another than `record` shows. The record is only read where such a field is given.
+    pub(crate) async fn check(&self, params: &Params, record: impl Future<Output = Result<Value, ApiError>>) -> Result<(), ApiError> {
+        let Some(known) = &self.0 else { return Ok(()) };
+        let given: Vec<_> = params.0.iter().filter(|(name, _)| known.shows_only(name) && !MOVED.contains(&name.as_str())).collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let record = record.await?;
+        match given.into_iter().find(|(name, value)| !is_same(record.get(*name).unwrap_or(&Value::Null), value)) {
+            Some((name, value)) => Err(ApiError::read_only_field(name, value, &record[name], known.names())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a value is the one that was shown: numbers by their worth, and what stands in a query as its text.
+fn is_same(shown: &Value, given: &Value) -> bool {
+    match (shown, given) {
+        (Value::Number(a), Value::Number(b)) => a == b || (a.as_f64() == b.as_f64()),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| is_same(a, b))),
+        (Value::Number(_) | Value::Bool(_), Value::String(text)) => serde_json::from_str::<Value>(text).is_ok_and(|given| given == *shown),
+        (Value::Null, Value::String(text)) => text.is_empty(),
+        _ => shown == given,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::is_same;
+
+    #[test]
+    fn a_value_is_the_same_however_its_client_writes_numbers_and_whatever_the_order_of_keys() {
+        for (shown, given) in [
+            (json!(1), json!(1.0)),
+            (json!({ "a": [1, null], "b": "x" }), json!({ "b": "x", "a": [1.0, null] })),
+            (json!(5), json!("5")),
+            (json!(true), json!("true")),
+            (json!(null), json!("")),
+        ] {
+            assert!(is_same(&shown, &given), "{shown} {given}");
+        }
+        for (shown, given) in [
+            (json!(1), json!(2)),
+            (json!("1"), json!(1)),
+            (json!({ "a": 1 }), json!({ "a": 1, "b": null })),
+            (json!([1]), json!([])),
+            (json!(false), json!(null)),
+        ] {
+            assert!(!is_same(&shown, &given), "{shown} {given}");
+        }
+    }
+}
