@@ -127,7 +127,7 @@ impl Workbench {
                 _ => json!({ "kind": "source", "module": "component", "hook": call.hook, "event": call.event, "props": fixture.props, "db": db }),
             };
             let sink = Arc::new(Collect::default());
-            let outcome = self.runner.call(isolate.clone(), Call { body: to_raw_value(&body)?, timeout: RUN_TIMEOUT }, sink.clone()).await;
+            let outcome = self.runner.call(isolate.clone(), Call { body: to_raw_value(&body)?, timeout: RUN_TIMEOUT, first_step: None }, sink.clone()).await;
             let ended = match outcome.result {
                 Ok(done) => Ok(serde_json::from_str(done.result.get())?),
                 Err(failure) => Err(format!("{}: {}", failure.code, failure.message)),
@@ -167,7 +167,7 @@ impl Workbench {
             isolates_max: 1,
         });
         let body = to_raw_value(&json!({ "kind": "describe", "module": "component" })).map_err(|e| not_loaded(e.to_string()))?;
-        let outcome = self.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT }, Arc::new(Ignore)).await;
+        let outcome = self.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None }, Arc::new(Ignore)).await;
         self.runner.evict(&isolate.id).await;
         // Thousands of bundles would fill the disk.
         let _ = std::fs::remove_file(path);
