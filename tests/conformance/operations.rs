@@ -236,7 +236,7 @@ async fn export_whole(server: &Server) {
     let run = of("run").into_iter().find(|run| run["status"] == "failed").expect("the failed run");
     let mut shown = server.get(&format!("/runs/{}", id(&run))).await.data();
     // Its lineage is of other runs.
-    for field in ["logs", "deliveries", "version", "replay_of", "replayed_by"] {
+    for field in ["logs", "deliveries", "version", "replay_of", "replayed_by", "event_edited"] {
         shown.as_object_mut().expect("a record").remove(field);
     }
     assert_eq!(run, shown);

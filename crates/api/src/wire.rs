@@ -547,7 +547,7 @@ mod tests {
             "return_value": null, "exit_reason": null, "paused": null, "duration_ms": 9,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
             "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
-            "version": null, "replay_of": null, "replayed_by": null,
+            "version": null, "replay_of": null, "replayed_by": null, "event_edited": false,
             "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],
         });
         assert_eq!(run_with_logs(&RunView { run, lineage: Lineage::default(), logs, deliveries: Vec::new() }), expected);
