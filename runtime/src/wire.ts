@@ -11,29 +11,39 @@ const FRAME_BYTES_MAX = 64 << 20;
 /** The server ends a host that sends a longer one. */
 const SENT_BYTES_MAX = 16 << 20;
 
+const NOTHING = Buffer.alloc(0);
+
+/** A part of a buffer, with room for more behind it. */
+function copied(bytes: Buffer, from: number, to: number, more = 0): Buffer {
+  const copy = Buffer.alloc(to - from + more);
+  bytes.copy(copy, 0, from, to);
+  return copy;
+}
+
 export class Wire {
   #socket: Socket | undefined;
   /** The beginning of a frame that has not come whole. */
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer = NOTHING;
   #together: Buffer[] | undefined;
 
   /** `onFrame` gets a frame and its text. */
   start(onFrame: (frame: Record<string, unknown>, text: string) => void): void {
     const take = (length: number, room: Uint8Array): boolean => {
-      const came = (room as Buffer).subarray(0, length);
-      const bytes = this.#rest.length === 0 ? came : Buffer.concat([this.#rest, came]);
+      const before = this.#rest.length;
+      const bytes = before === 0 ? (room as Buffer) : copied(this.#rest, 0, before, length);
+      if (before > 0) (room as Buffer).copy(bytes, before, 0, length);
+      const end = before + length;
       let offset = 0;
-      while (bytes.length - offset >= 4) {
+      while (end - offset >= 4) {
         const length = bytes.readUInt32LE(offset);
         if (length > FRAME_BYTES_MAX) process.reallyExit(70);
-        if (bytes.length - offset - 4 < length) break;
+        if (end - offset - 4 < length) break;
         const text = bytes.toString("utf8", offset + 4, offset + 4 + length);
         onFrame(JSON.parse(text) as Record<string, unknown>, text);
         offset += 4 + length;
       }
-      const rest = bytes.subarray(offset);
       // The room is read into again.
-      this.#rest = bytes === came ? Buffer.concat([rest]) : rest;
+      this.#rest = offset === end ? NOTHING : copied(bytes, offset, end);
       return true;
     };
     // `onread` is no part of the types of this constructor, though it takes it.
@@ -78,15 +88,21 @@ export class Wire {
   /** A stream costs much more than the system call. It takes what the wire has no room for, and what comes until that is written. */
   #write(bytes: Buffer): void {
     let written = 0;
-    if (this.#socket?.writableLength === 0) {
+    if (this.#socket?.writableLength === 0 && canWriteAtOnce()) {
       try {
         written = writeSync(WIRE, bytes);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EAGAIN") process.reallyExit(0);
       }
     }
-    if (written < bytes.length) this.#socket?.write(bytes.subarray(written));
+    if (written < bytes.length) this.#socket?.write(written === 0 ? bytes : bytes.subarray(written));
   }
+}
+
+/** Node's `writeSync` looks for errors in an object of its own: where code has put such fields on every object, it would fail after it wrote. */
+function canWriteAtOnce(): boolean {
+  const own: { errno?: unknown; error?: unknown } = {};
+  return own.errno === undefined && own.error === undefined;
 }
 
 /** The bytes of a frame's text, where they are no more than a frame may have. */
