@@ -8,7 +8,7 @@ test("the map shows what is joined with what, what ran, and why a wheel stands s
   const asleep = await server.call<{ id: string }>("POST", "/sources", { name: "Asleep", component_code: code });
   await server.call("PUT", `/sources/${asleep.id}`, { active: false });
   const workflow = await server.call<{ id: string }>("POST", "/workflows", {
-    name: "Labels",
+    name: "Weighing",
     triggers: [{ type: "source", id: source.id }],
     steps: [{ namespace: "one", code: step("throw new RangeError('no');") }],
   });
@@ -20,22 +20,22 @@ test("the map shows what is joined with what, what ran, and why a wheel stands s
   await page.getByRole("link", { name: "Map", exact: true }).click();
   await expect(page.getByRole("heading", { name: "Map" })).toBeVisible();
   const wheel = (column: string, name: string) => page.getByRole("region", { name: column }).getByRole("button", { name });
-  await expect(wheel("Workflows", "Labels")).toContainText("1 run, 1 failed");
+  await expect(wheel("Workflows", "Weighing")).toContainText("1 run, 1 failed");
   await expect(wheel("Sources", "Asleep")).toContainText("inactive");
   await expect(page.locator(".map-lines path")).toHaveCount(2);
   await expectAccessible(page);
 
   await wheel("Sources", "Orders").click();
   const about = page.getByRole("complementary", { name: "Orders" });
-  await expect(about).toContainText("Labels");
+  await expect(about).toContainText("Weighing");
   await expect(about.getByRole("list", { name: "Last events" })).toContainText("the first order");
-  await wheel("Workflows", "Labels").click();
-  await expect(page.getByRole("complementary", { name: "Labels" })).toContainText("ERP errors");
+  await wheel("Workflows", "Weighing").click();
+  await expect(page.getByRole("complementary", { name: "Weighing" })).toContainText("ERP errors");
   await expect(page).toHaveURL(/at=p_/);
   await expectAccessible(page);
   // What happens is counted as it happens.
   await server.call("POST", `/sources/${source.id}/run`, { event: {} });
-  await expect(wheel("Workflows", "Labels")).toContainText("2 runs, 2 failed");
-  await page.getByRole("complementary", { name: "Labels" }).getByRole("link", { name: "Labels" }).click();
-  await expect(page.getByRole("heading", { name: "Labels" })).toBeVisible();
+  await expect(wheel("Workflows", "Weighing")).toContainText("2 runs, 2 failed");
+  await page.getByRole("complementary", { name: "Weighing" }).getByRole("link", { name: "Weighing" }).click();
+  await expect(page.getByRole("heading", { name: "Weighing" })).toBeVisible();
 });
