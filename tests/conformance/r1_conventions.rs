@@ -32,16 +32,16 @@ async fn r1_3_requests_that_cannot_be() {
     assert_eq!(answer(server.raw(Method::POST, "/e/ennothing")).await.status, 404);
 }
 
-/// What a client is told that sends everything before it reads anything.
-async fn told_at_last(server: &Server, path: &str, key: &str, bytes: usize) -> String {
+/// The answer that a client gets that sends everything before it reads.
+async fn answer_after_all_is_sent(server: &Server, path: &str, key: &str, bytes: usize) -> String {
     let address = server.url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\nconnection: close\r\ncontent-length: {bytes}\r\n\r\n");
     stream.write_all(head.as_bytes()).await.expect("a head is taken");
     stream.write_all(&vec![b' '; bytes]).await.expect("a body is taken");
-    let mut told = String::new();
-    stream.read_to_string(&mut told).await.expect("an answer is there to be read");
-    told
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer is there to be read");
+    answer
 }
 
 #[tokio::test]
@@ -58,8 +58,8 @@ async fn r1_3_a_client_that_sends_all_before_it_reads_is_told_why_it_is_refused(
     ] {
         // Also as much as a body with files may have.
         for bytes in [20 << 20, 90 << 20] {
-            let told = told_at_last(&server, path, key, bytes).await;
-            assert!(told.starts_with(&format!("HTTP/1.1 {status} ")) && told.contains("\"code\":"), "{path}: {told}");
+            let answer = answer_after_all_is_sent(&server, path, key, bytes).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains("\"code\":"), "{path}: {answer}");
         }
     }
     // One that asks before it sends is told before it sends.

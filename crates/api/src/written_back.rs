@@ -1,5 +1,5 @@
-//! Extractor for the read-only fields of a record that an update carries: a client that reads a record, changes one field and writes all of it back
-//! is served, and a client that means to change a read-only field is told so.
+//! Extractor for the read-only fields of a record that an update carries. A client may read a record, change one field and write all of it back; an
+//! update that changes a read-only field is refused.
 
 use std::sync::Arc;
 
@@ -12,8 +12,38 @@ use crate::contract::known::Known;
 use crate::error::ApiError;
 use crate::extract::Params;
 
-/// Fields that each update moves by itself, or that were shown once: a record read before the last update is written back too.
-const MOVED: &[&str] = &["updated_at", "revision", "draft", "state_changed_at_ms", "history", "webhook_signing_key", "warnings"];
+/// Fields that the server changes between a read and the update, and fields that were shown once: they are not compared.
+const MOVED: &[&str] = &[
+    // With each update and deploy.
+    "updated_at",
+    "revision",
+    "draft",
+    "deployment_id",
+    "inactive_reason",
+    "state_changed_at_ms",
+    "history",
+    // With runs and what they write.
+    "stats",
+    "keys",
+    "bytes",
+    "count",
+    "last_seen_ms",
+    "last_run_id",
+    "message",
+    "versions",
+    // With tokens, and looks at an account or a registry.
+    "expires_at",
+    "healthy",
+    "problem",
+    "component_count",
+    "file_count",
+    "read_count",
+    "unindexed",
+    "unindexed_count",
+    // Shown once.
+    "webhook_signing_key",
+    "warnings",
+];
 
 /// The route's own names, against which an update is held.
 pub(crate) struct WrittenBack(Option<Arc<Known>>);

@@ -32,6 +32,14 @@ pub(crate) fn kind_of(path: &str, code: &str) -> SourceType {
     }
 }
 
+/// Whether a text calls `eval` by its name: what it evaluates may use whatever the file imports.
+pub(crate) fn evaluates(code: &str) -> bool {
+    code.match_indices("eval").any(|(at, word)| {
+        let is_name = |c: char| c.is_alphanumeric() || ['_', '$', '.'].contains(&c);
+        !code[..at].ends_with(is_name) && code[at + word.len()..].trim_start().starts_with('(')
+    })
+}
+
 /// The same kind, or the one with JSX where the text is wrong without it, and right, or wrong further on, with it.
 pub(crate) fn with_jsx_where_needed(kind: SourceType, code: &str) -> SourceType {
     if kind.is_jsx() || !(code.contains("</") || code.contains("/>")) {
@@ -214,6 +222,16 @@ mod tests {
             assert!(!is_typescript(code), "{code}");
         }
         assert!(is_typescript("const a: number = 1;\nconst b = ;"), "as TypeScript, it is wrong further on");
+    }
+
+    #[test]
+    fn a_call_of_eval_is_no_part_of_another_name() {
+        for code in ["eval('x')", "return eval (x)", "(eval(x))"] {
+            assert!(evaluates(code), "{code}");
+        }
+        for code in ["retrieval(x)", "this.eval(x)", "$eval(x)", "evaluate(x)", "const eval1 = f(x)"] {
+            assert!(!evaluates(code), "{code}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
 use crate::dependencies::{From, version};
-use crate::language::needs_lowering;
+use crate::language::{evaluates, needs_lowering};
 use crate::laying::{Root, folder_of, placed};
 use crate::names::{Names, names};
 use crate::own;
@@ -215,7 +215,7 @@ impl Job {
         let lowered = lowered(&author, &self.node_version)?;
         let lock = request.lock.unwrap_or_default();
         let mut plugin = self.plugin(&author, lock);
-        let whole = author.given().iter().any(|(_, text)| text.contains("eval("));
+        let whole = author.given().iter().any(|(_, text)| evaluates(text));
         let mut made = self.generate(&plugin, lowered.clone(), whole).await;
         let mut beside = self.beside(&author, &plugin).await?;
         if beside.is_some() {

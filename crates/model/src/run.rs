@@ -336,9 +336,17 @@ impl LogLevel {
         }
     }
 
+    /// All, from the least to the gravest.
+    pub const ALL: [Self; 5] = [Self::Debug, Self::Log, Self::Info, Self::Warn, Self::Error];
+
+    /// Reads back [`LogLevel::as_str`]; none: it is no level.
+    pub fn known(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == text)
+    }
+
     /// Reads back [`LogLevel::as_str`]; anything else is `log`.
     pub fn parse(text: &str) -> Self {
-        [Self::Debug, Self::Info, Self::Warn, Self::Error].into_iter().find(|l| l.as_str() == text).unwrap_or(Self::Log)
+        Self::known(text).unwrap_or(Self::Log)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What things are looked up by: names, counts on lists, what would go with a record, filters of logs, mail, data stores and the audit log.
+//! Search by name, statistics on lists, dry runs of deletes, and filters of logs, mail, data stores and the audit log.
 
 use millrace_tests::browser::Browser;
 use millrace_tests::{Server, answer, endpoint, id};

@@ -293,11 +293,11 @@ async fn r3_an_encoded_body_that_was_cut_anywhere_is_refused() {
         let name = coding.trim_start_matches("raw ");
         let whole = encoded(coding, b"{\"a\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}").await;
         for length in 1..whole.len() {
-            let told = answer(server.raw(Method::POST, &url).header("content-encoding", name).body(whole[..length].to_vec())).await;
-            assert_eq!(told.refusal(), (422, "malformed_encoding"), "{coding}: {length} of {}", whole.len());
+            let refused = answer(server.raw(Method::POST, &url).header("content-encoding", name).body(whole[..length].to_vec())).await;
+            assert_eq!(refused.refusal(), (422, "malformed_encoding"), "{coding}: {length} of {}", whole.len());
         }
         // Named twice, in one line or two, and applied once.
-        let told = answer(server.raw(Method::POST, &url).header("content-encoding", format!("{name}, {name}")).body(whole.clone())).await;
-        assert_eq!(told.refusal(), (422, "malformed_encoding"), "{coding}: {}", told.text);
+        let refused = answer(server.raw(Method::POST, &url).header("content-encoding", format!("{name}, {name}")).body(whole.clone())).await;
+        assert_eq!(refused.refusal(), (422, "malformed_encoding"), "{coding}: {}", refused.text);
     }
 }

@@ -2,9 +2,9 @@
 
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { sentence } from "~/api/errors";
-import { Banner, SkeletonRows } from "~/ui/banner";
+import { SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { ReadFailed } from "./read-failed";
 
 type Page<T> = { data: T[]; page_info: { total_count: number } };
 
@@ -26,22 +26,7 @@ export function ListState<T>({
   const items = query.data?.pages.flatMap((page) => page.data) ?? [];
   return (
     <>
-      {query.error !== null && (
-        <div className="crash">
-          <Banner
-            kind="failed"
-            role="alert"
-            title={`${what} could not be read`}
-            act={
-              <Button size="sm" onClick={() => void query.refetch()}>
-                Read again
-              </Button>
-            }
-          >
-            {sentence(query.error)}
-          </Banner>
-        </div>
-      )}
+      {query.error !== null && <ReadFailed what={what} error={query.error} again={query.refetch} />}
       {query.isSuccess && items.length === 0
         ? empty
         : items.length > 0 && children(items, query.data?.pages[0]?.page_info.total_count ?? 0)}

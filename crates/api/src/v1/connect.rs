@@ -263,16 +263,9 @@ pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([
 }
 
 /// Its events are posted to those that are named from now on, and to no others.
-pub(crate) async fn set_webhooks(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Paths([project, source]): Paths<2>,
-    back: WrittenBack,
-    params: Params,
-) -> Result<Response, ApiError> {
+pub(crate) async fn set_webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, params: Params) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    back.check(&params, async { webhooks_record(&app, &caller, &view.source.id, &[]).await }).await?;
     let wanted = params.words("webhook_urls")?.ok_or_else(|| ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses"))?;
     let made = app.engine.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
     shown_webhooks(&app, &caller, &view.source.id, &made).await
@@ -280,10 +273,6 @@ pub(crate) async fn set_webhooks(
 
 /// With the secrets of those that were made just now.
 async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(WebhookId, String)]) -> Result<Response, ApiError> {
-    Ok(Json(webhooks_record(app, caller, source, made).await?).into_response())
-}
-
-async fn webhooks_record(app: &App, caller: &Caller, source: &SourceId, made: &[(WebhookId, String)]) -> Result<Value, ApiError> {
     let mut shown = Vec::new();
     for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
         let webhook = app.engine.webhook(caller, &id("webhook", &listener)?).await?;
@@ -294,7 +283,7 @@ async fn webhooks_record(app: &App, caller: &Caller, source: &SourceId, made: &[
         shown.push(one);
     }
     let urls: Vec<&Value> = shown.iter().map(|webhook| &webhook["url"]).collect();
-    Ok(json!({ "webhook_urls": urls, "webhooks": shown }))
+    Ok(Json(json!({ "webhook_urls": urls, "webhooks": shown })).into_response())
 }
 
 /// The newest `n` events, newest first.

@@ -182,8 +182,7 @@ pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth,
     let params = &query.params;
     let limit = params.text("limit")?.map_or(LOGS_SHOWN, |_| query.page.limit);
     let level = |text: &String| {
-        let known = ["debug", "log", "info", "warn", "error"].contains(&text.as_str()).then(|| LogLevel::parse(text));
-        known
+        LogLevel::known(text)
             .ok_or_else(|| ApiError::field("level", format!("`{text}` is not a level; allowed are debug, log, info, warn and error, with commas between them")))
     };
     let levels = params.words("level")?.unwrap_or_default().iter().map(level).collect::<Result<_, _>>()?;

@@ -60,12 +60,25 @@ pub(crate) fn essence_of(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or("").trim()
 }
 
+/// Media types of text that do not say so by their beginning or end.
+const TEXT_TYPES: [&str; 12] = [
+    "application/javascript",
+    "application/x-javascript",
+    "application/ecmascript",
+    "application/x-ndjson",
+    "application/jsonl",
+    "application/yaml",
+    "application/x-yaml",
+    "application/toml",
+    "application/sql",
+    "application/graphql",
+    "application/edifact",
+    "application/edi-x12",
+];
+
 /// Types of text, which may hold a few bytes that are none.
 pub(crate) fn is_of_text(essence: &str) -> bool {
-    let named = ["application/javascript", "application/x-javascript", "application/ecmascript", "application/x-ndjson", "application/jsonl"];
-    let more =
-        ["application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql", "application/edifact", "application/edi-x12"];
-    essence.starts_with("text/") || essence.ends_with("+yaml") || is_xml(essence) || named.contains(&essence) || more.contains(&essence)
+    essence.starts_with("text/") || essence.ends_with("+yaml") || is_xml(essence) || TEXT_TYPES.contains(&essence)
 }
 
 /// Types that are text: those, JSON and forms.

@@ -18,10 +18,10 @@ const USES_MAX: u32 = 1_000;
 /// Runs that wait are counted up to so many.
 const WAITING_MAX: u32 = 1_000;
 
-/// What would go with a record, or miss it.
+/// What a delete would remove with a record, or break.
 #[derive(Clone, Debug, Default)]
 pub struct WouldGo {
-    /// What names it, or listens to it.
+    /// Records that name it, listen to it, or that it listens to.
     pub uses: Vec<Named>,
     /// Domains that stand for its endpoints.
     pub domains: Vec<String>,
@@ -118,11 +118,6 @@ impl Engine {
     pub async fn account_would_go(&self, caller: &Caller, id: &AccountId) -> Result<WouldGo, EngineError> {
         self.account(caller, id, false).await?;
         Ok(WouldGo { uses: self.0.store.naming(&caller.org_id, id.as_str(), USES_MAX).await?, ..WouldGo::default() })
-    }
-
-    /// The sources and workflows that use an account.
-    pub async fn account_uses(&self, caller: &Caller, id: &AccountId) -> Result<Vec<Named>, EngineError> {
-        Ok(self.account_would_go(caller, id).await?.uses)
     }
 
     /// What would miss a data store.

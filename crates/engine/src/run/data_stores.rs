@@ -191,7 +191,7 @@ impl Engine {
         self.0.store.data_store_entry(&store.id, key, self.now()).await?.ok_or_else(|| EngineError::not_found("key", key))
     }
 
-    /// Writes a value; `ttl`: seconds until it ends, none: never.
+    /// Writes a value; without `ends` it stays.
     pub async fn set_data_store_entry(&self, caller: &Caller, which: &str, key: &str, value: &Value, ends: Option<EntryEnd>) -> Result<(), EngineError> {
         let store = self.data_store(caller, which).await?;
         let field = |error: &DataStoreError| {

@@ -6,14 +6,14 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
 import { type ReactNode, useRef, useState } from "react";
-import { sentence } from "~/api/errors";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
+import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
@@ -97,20 +97,7 @@ export function ErrorList({
         )}
       </div>
       {groups.error !== null && (
-        <div className="crash">
-          <Banner
-            kind="failed"
-            role="alert"
-            title="The errors could not be read"
-            act={
-              <Button size="sm" onClick={() => void groups.refetch()}>
-                Read again
-              </Button>
-            }
-          >
-            {sentence(groups.error)}
-          </Banner>
-        </div>
+        <ReadFailed what="The errors" error={groups.error} again={groups.refetch} />
       )}
       {groups.isPending && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
       {groups.isSuccess && all.length === 0 && state !== "open" && (

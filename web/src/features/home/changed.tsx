@@ -1,9 +1,8 @@
 /** Who changed what, in sentences. */
 
-import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import type { AuditRecord } from "~/api/schema";
 import { didAct } from "~/shell/act";
+import { RecordLink } from "~/shell/record-link";
 import { useSession } from "~/shell/session";
 import { When } from "~/ui/time";
 
@@ -50,25 +49,11 @@ export function Changed({
             </span>
             <p className="home-change">
               <b>{who(record)}</b> {didAct(record.action, on !== undefined)}{" "}
-              {on !== undefined && <On {...on} />}
+              {on !== undefined && <RecordLink of={on} className="quiet-link" />}
             </p>
           </li>
         );
       })}
     </ul>
   );
-}
-
-function On({ id, name, kind }: Changeable): ReactNode {
-  const shared = { className: "quiet-link", children: name };
-  switch (kind) {
-    case "source":
-      return <Link to="/sources/$id" params={{ id }} {...shared} />;
-    case "workflow":
-      return <Link to="/workflows/$id" params={{ id }} {...shared} />;
-    case "webhook":
-      return <Link to="/webhooks/$id" params={{ id }} {...shared} />;
-    case "account":
-      return <Link to="/accounts" {...shared} />;
-  }
 }

@@ -5,17 +5,17 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ListTree, Map as MapIcon, Radio } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { sentence } from "~/api/errors";
 import { actorsQuery, type Owner, ownersQuery } from "~/api/queries";
 import type { RunRow } from "~/api/run-list";
 import type { ErrorGroup } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { isChange, isDeploy } from "~/shell/act";
 import { ActLink } from "~/shell/act-link";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner, SkeletonRows } from "~/ui/banner";
-import { Button, buttonClass } from "~/ui/button";
+import { SkeletonRows } from "~/ui/banner";
+import { buttonClass } from "~/ui/button";
 import { count, duration, plural } from "~/ui/format";
 import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
@@ -119,22 +119,7 @@ export function HomePage({
         <h1>Home</h1>
       </PageHead>
       <div className="scroll home">
-        {problem !== null && (
-          <div className="crash">
-            <Banner
-              kind="failed"
-              role="alert"
-              title="Home could not be read"
-              act={
-                <Button size="sm" onClick={again}>
-                  Read again
-                </Button>
-              }
-            >
-              {sentence(problem)}
-            </Banner>
-          </div>
-        )}
+        {problem !== null && <ReadFailed what="Home" error={problem} again={again} />}
         {isRead && (
           <Verdict
             failing={failing.length}

@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { useConnect } from "~/shell/connect";
+import { RecordLink } from "~/shell/record-link";
 import { useRefusal } from "~/shell/session";
 import { Button, buttonClass } from "~/ui/button";
 import { count, plural } from "~/ui/format";
@@ -27,7 +28,8 @@ export function StillList({ still }: { still: readonly Still[] }) {
             <Tile name={each.name} />
             <div className="grow">
               <p className="cut">
-                <Name of={each} /> <span className="dim small">{each.kind}</span>
+                <RecordLink of={each} className="name quiet-link" />{" "}
+                <span className="dim small">{each.kind}</span>
               </p>
               <p className="mid home-why">
                 <Why of={each} />
@@ -42,20 +44,6 @@ export function StillList({ still }: { still: readonly Still[] }) {
       )}
     </>
   );
-}
-
-function Name({ of: { id, name, kind } }: { of: Still }): ReactNode {
-  const shared = { className: "name quiet-link", children: name };
-  switch (kind) {
-    case "source":
-      return <Link to="/sources/$id" params={{ id }} {...shared} />;
-    case "workflow":
-      return <Link to="/workflows/$id" params={{ id }} {...shared} />;
-    case "webhook":
-      return <Link to="/webhooks/$id" params={{ id }} {...shared} />;
-    case "account":
-      return <Link to="/accounts" {...shared} />;
-  }
 }
 
 function Why({ of: { kind, why, failures = 0, until } }: { of: Still }): ReactNode {

@@ -3,13 +3,13 @@
 import "./map.css";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { sentence } from "~/api/errors";
 import { textOf } from "~/api/json";
 import { useLiveRuns } from "~/api/stream";
+import { ReadFailed } from "~/shell/read-failed";
+import { RecordLink } from "~/shell/record-link";
 import { useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
-import { Button } from "~/ui/button";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { cn } from "~/ui/cn";
 import { clock, count, plural } from "~/ui/format";
 import { PageHead, PaneHead } from "~/ui/pane";
@@ -46,24 +46,11 @@ export function MapPage({
         <h1>Map</h1>
         <span className="dim only-wide">
           What emits to what, and the runs of the last hour
-          {map.data?.isWhole === false && `, the newest ${SHOWN_MAX} of them`}
+          {map.data?.isWhole === false && `, at most ${SHOWN_MAX} of each`}
         </span>
       </PageHead>
       {map.error !== null && map.data === undefined ? (
-        <div className="crash">
-          <Banner
-            kind="failed"
-            role="alert"
-            title="The map could not be read"
-            act={
-              <Button size="sm" onClick={() => void map.refetch()}>
-                Read again
-              </Button>
-            }
-          >
-            {sentence(map.error)}
-          </Banner>
-        </div>
+        <ReadFailed what="The map" error={map.error} again={map.refetch} />
       ) : map.data === undefined ? (
         <SkeletonRows />
       ) : wheels.length === 0 ? (
@@ -245,7 +232,7 @@ function About({
   ];
   return (
     <aside className="map-pane scroll" aria-label={wheel.name}>
-      <PaneHead title={<Name of={wheel} />} hint={wheel.kind} />
+      <PaneHead title={<RecordLink of={wheel} className="link" />} hint={wheel.kind} />
       <div className="map-about">
         {wheel.still !== undefined && <p>Stands still: {wheel.still}.</p>}
         <h3 className="small dim">Comes from</h3>
@@ -287,16 +274,4 @@ function Joined({ all }: { all: readonly { name: string; says: string }[] }) {
       ))}
     </ul>
   );
-}
-
-function Name({ of: { id, name, kind } }: { of: Wheel }) {
-  const shared = { className: "link", children: name };
-  switch (kind) {
-    case "source":
-      return <Link to="/sources/$id" params={{ id }} {...shared} />;
-    case "workflow":
-      return <Link to="/workflows/$id" params={{ id }} {...shared} />;
-    case "webhook":
-      return <Link to="/webhooks/$id" params={{ id }} {...shared} />;
-  }
 }

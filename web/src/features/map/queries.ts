@@ -40,7 +40,9 @@ export const mapQuery = (org: string) =>
       ]);
       return {
         ...mapOf({ sources, workflows, webhooks, subscriptions, always, runs: runs.data }),
-        isWhole: runs.data.length < SHOWN_MAX,
+        isWhole: [sources, workflows, webhooks, runs.data].every(
+          (all: readonly unknown[]) => all.length < SHOWN_MAX,
+        ),
       };
     },
     refetchInterval: ASK_MS,

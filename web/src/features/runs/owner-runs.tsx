@@ -4,10 +4,10 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
 import { body, client } from "~/api/client";
-import { sentence } from "~/api/errors";
 import { ROW_FIELDS, rowOf } from "~/api/run-list";
 import type { Status } from "~/api/status";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { ReadFailed } from "~/shell/read-failed";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { useListKeys } from "~/ui/list-keys";
 import { Segments } from "~/ui/pane";
@@ -77,20 +77,7 @@ export function OwnerRuns({
       <div className="scroll" ref={scroll}>
         {runs.isPending && <SkeletonRows />}
         {runs.error !== null && (
-          <div className="crash">
-            <Banner
-              kind="failed"
-              role="alert"
-              title="The runs could not be read"
-              act={
-                <Button size="sm" onClick={() => void runs.refetch()}>
-                  Read again
-                </Button>
-              }
-            >
-              {sentence(runs.error)}
-            </Banner>
-          </div>
+          <ReadFailed what="The runs" error={runs.error} again={runs.refetch} />
         )}
         {runs.isSuccess && rows.length === 0 && (
           <Empty title={status === "all" ? "No run yet." : `No run is ${status}.`}>

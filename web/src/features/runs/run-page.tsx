@@ -16,11 +16,12 @@ import { sentence } from "~/api/errors";
 import { textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { AsCommand, curlOf } from "~/shell/as-command";
+import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
-import { Banner, SkeletonRows } from "~/ui/banner";
+import { SkeletonRows } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { copyText } from "~/ui/copy";
 import { duration, plural, shortId } from "~/ui/format";
@@ -68,20 +69,7 @@ export function RunPage({
         />
       </PageHead>
       {error !== null && run === undefined && (
-        <div className="crash">
-          <Banner
-            kind="failed"
-            role="alert"
-            title="The run could not be read"
-            act={
-              <Button size="sm" onClick={() => void refetch()}>
-                Read again
-              </Button>
-            }
-          >
-            {sentence(error)}
-          </Banner>
-        </div>
+        <ReadFailed what="The run" error={error} again={refetch} />
       )}
       {run === undefined ? (
         error === null && <SkeletonRows />

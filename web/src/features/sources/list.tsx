@@ -6,13 +6,13 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useRef } from "react";
-import { sentence } from "~/api/errors";
 import type { Source } from "~/api/schema";
 import { ActLink } from "~/shell/act-link";
+import { ReadFailed } from "~/shell/read-failed";
 import { useSession } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
@@ -89,20 +89,7 @@ export function SourceList({
       <div className="scroll">
         {sources.isPending && <SkeletonRows />}
         {sources.error !== null && (
-          <div className="crash">
-            <Banner
-              kind="failed"
-              role="alert"
-              title="The sources could not be read"
-              act={
-                <Button size="sm" onClick={() => void sources.refetch()}>
-                  Read again
-                </Button>
-              }
-            >
-              {sentence(sources.error)}
-            </Banner>
-          </div>
+          <ReadFailed what="The sources" error={sources.error} again={sources.refetch} />
         )}
         {sources.isSuccess && all.length === 0 && <None />}
         {all.length > 0 && shown.length === 0 && (

@@ -1,10 +1,12 @@
 //! The shapes of answers as JSON Schema; `wire` makes what they describe. The tests hold every answer against them.
 
+mod history;
 mod records;
 
 use serde_json::{Map, Value, json};
 
 use super::codes;
+use history::HISTORY;
 use records::{KEY, OAUTH_CLIENT, RECORDS, REGISTRY, REPLAY, WEBHOOK};
 
 /// Fields of a record: name and type. A name that ends with `?` may be absent; `|null` says that the value may be null.
@@ -37,7 +39,7 @@ pub(crate) fn all() -> Map<String, Value> {
     let group = [("ErrorGroupRecord".to_owned(), record("A group of errors with the history of its state, and the deployments that it was seen in", &group))];
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("read_count", "integer"), ("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
-    let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
+    let records = RECORDS.iter().chain(HISTORY).map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
     records
         .chain(uploaded)
         .chain(deployed)
@@ -50,7 +52,7 @@ pub(crate) fn all() -> Map<String, Value> {
 
 /// The fields of a record of the list.
 fn all_of(name: &str) -> Fields {
-    RECORDS.iter().find(|(record, _, _)| *record == name).map_or(&[], |(_, _, fields)| fields)
+    RECORDS.iter().chain(HISTORY).find(|(record, _, _)| *record == name).map_or(&[], |(_, _, fields)| fields)
 }
 
 fn record(about: &str, fields: &[(&str, &str)]) -> Value {

@@ -1,0 +1,32 @@
+import { sentence } from "~/api/errors";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+
+/** In the place of what could not be read, or above what was read before. */
+export function ReadFailed({
+  what,
+  error,
+  again,
+}: {
+  /** "The webhooks": subject of the sentence. */
+  what: string;
+  error: Error;
+  again: () => unknown;
+}) {
+  return (
+    <div className="crash">
+      <Banner
+        kind="failed"
+        role="alert"
+        title={`${what} could not be read`}
+        act={
+          <Button size="sm" onClick={() => void again()}>
+            Read again
+          </Button>
+        }
+      >
+        {sentence(error)}
+      </Banner>
+    </div>
+  );
+}
