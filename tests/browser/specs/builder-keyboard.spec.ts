@@ -55,6 +55,8 @@ test("a workflow is built, broken, mended, finished and rolled back by the keybo
   await press(page, "/");
   await page.keyboard.type("street");
   await press(page, "Escape");
+  // Read after both failed: the newest run is the second one.
+  await expect(page.getByRole("button", { name: "Replay all 2…" })).toBeVisible();
   await enter(page, page.getByRole("link", { name: "Open the newest run" }));
   await expect(page.getByRole("tabpanel", { name: "Error" })).toContainText("Cannot read properties of undefined");
   await press(page, "e");

@@ -43,6 +43,8 @@ export type RunDetail = {
   /** The run that this one repeats, and the newest that repeats this one. */
   replayOf: string | undefined;
   replayedBy: string | undefined;
+  /** A replay of another event than the first run had. */
+  eventEdited: boolean;
   attempt: number;
   triggerId: string;
   sourceType: string | undefined;
@@ -129,6 +131,7 @@ export function runOf(run: Run): RunDetail {
     deploymentId: run.deployment_id ?? undefined,
     replayOf: run.replay_of ?? undefined,
     replayedBy: run.replayed_by ?? undefined,
+    eventEdited: run.event_edited === true,
     attempt: run.attempt,
     triggerId: run.trigger_id,
     sourceType: textOf(context.source_type),

@@ -29,3 +29,15 @@ test("words beside the name find it too", () => {
 test("everything is there while nothing is typed", () => {
   expect(names("")).toHaveLength(3);
 });
+
+test("what the server found for the words is shown, whichever of its words they are", () => {
+  const found = { value: "Things", items: [act("Order fulfilment")], fits: true };
+  expect(ranked([found], "p_8kQ2")).toMatchObject([
+    { value: "Things", items: [{ label: "Order fulfilment" }] },
+  ]);
+  expect(ranked([{ ...found, fits: false }], "p_8kQ2")).toEqual([]);
+  // It comes after what is called like that.
+  expect(
+    ranked([found, { value: "Pages", items: [act("Errors")] }], "err").map(({ value }) => value),
+  ).toEqual(["Pages", "Things"]);
+});

@@ -24,15 +24,18 @@ function rankOf({ label, also = "", note = "" }: Found, query: string): number |
   return worst;
 }
 
-/** What fits, the best first; groups in the order of their best. */
+/** Beside what has every word somewhere. */
+const ELSEWHERE = 4;
+
+/** What fits, the best first; groups in the order of their best. Items of a group that `fits` were looked for already. */
 export function ranked<A extends Found>(
-  groups: readonly { value: string; items: readonly A[] }[],
+  groups: readonly { value: string; items: readonly A[]; fits?: boolean }[],
   query: string,
 ) {
   return groups
     .map((group) => {
       const fits = group.items.flatMap((act) => {
-        const rank = rankOf(act, query);
+        const rank = rankOf(act, query) ?? (group.fits === true ? ELSEWHERE : undefined);
         return rank === undefined ? [] : [{ act, rank }];
       });
       fits.sort((one, other) => one.rank - other.rank);

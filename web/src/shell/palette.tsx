@@ -24,7 +24,7 @@ export type Act = {
   onSelect: () => void;
 };
 
-type Group = { value: string; items: Act[] };
+type Group = { value: string; items: Act[]; fits?: boolean };
 
 export function Palette({
   open,
@@ -65,7 +65,7 @@ function Found({
 }) {
   const navigate = useNavigate();
   const [text, setText] = useState("");
-  const things = useThings(text);
+  const { found: things, earlier } = useThings(text);
   const go = (href: string) => () => void navigate({ href });
 
   const pages: Act[] = [...groups.flatMap(({ places }) => places), ...more].map(
@@ -98,11 +98,13 @@ function Found({
     { value: "Pages", items: pages },
     {
       value: "Things",
-      items: things.map(({ id, name, kind, icon, href }) => ({
+      // The server looked for the words; what it found for others must fit by itself.
+      fits: !earlier,
+      items: things.map(({ id, name, note, icon, href }) => ({
         id,
         label: name,
         icon,
-        note: kind,
+        note,
         onSelect: go(href),
       })),
     },

@@ -1,50 +1,45 @@
-/** Things that the palette finds by name. */
+/** Things that the palette finds by words of their names: of every kind, by the server. */
 
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
-import { ListTree, type LucideIcon, Radio } from "lucide-react";
+import type { LucideIcon } from "lucide-react";
+import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
+import { placeOf } from "./places";
 
 export type Thing = {
   id: string;
   name: string;
-  kind: string;
+  /** Its kind, and what tells it from others of that name. */
+  note: string;
   icon: LucideIcon;
   href: string;
 };
 
-const LIMIT = 100;
+const LIMIT = 20;
 
-const query = { limit: LIMIT, include: "id,name" };
+const things = (q: string) =>
+  queryOptions({
+    queryKey: ["palette", "things", q],
+    queryFn: async ({ signal }): Promise<Thing[]> => {
+      const found = await data(
+        client.GET("/v1/search", { params: { query: { q, limit: LIMIT } }, signal }),
+      );
+      return found.map(({ kind, id, name, about }) => {
+        const { word, icon, href } = placeOf({ kind, id });
+        // Of a workflow or source it is the slug of the name.
+        const says = kind !== "workflow" && kind !== "source" && about !== null && about !== name;
+        const beside = says ? `${about} · ${word}` : word;
+        return { id: `${kind}:${id}`, name, note: beside, icon, href };
+      });
+    },
+    enabled: q !== "",
+    staleTime: 30_000,
+    placeholderData: keepPreviousData,
+  });
 
-const things = queryOptions({
-  queryKey: ["palette", "things"],
-  queryFn: async ({ signal }): Promise<Thing[]> => {
-    const [workflows, sources] = await Promise.all([
-      data(client.GET("/v1/workflows", { params: { query }, signal })),
-      data(client.GET("/v1/sources", { params: { query }, signal })),
-    ]);
-    return [
-      ...workflows.map(({ id, name }) => ({
-        id,
-        name,
-        kind: "workflow",
-        icon: ListTree,
-        href: `/workflows/${id}`,
-      })),
-      ...sources.map(({ id, name }) => ({
-        id,
-        name,
-        kind: "source",
-        icon: Radio,
-        href: `/sources/${id}`,
-      })),
-    ];
-  },
-  staleTime: 30_000,
-  placeholderData: keepPreviousData,
-});
-
-export function useThings(words: string): readonly Thing[] {
-  const { data: found = [] } = useQuery({ ...things, enabled: words.trim() !== "" });
-  return words.trim() === "" ? [] : found;
+/** What is found for the words, and whether it is of words typed before: these wait for the server. */
+export function useThings(words: string): { found: readonly Thing[]; earlier: boolean } {
+  const q = useDeferredValue(words.trim()).slice(0, 200);
+  const { data: found = [], isPlaceholderData } = useQuery(things(q));
+  return q === "" ? { found: [], earlier: false } : { found, earlier: isPlaceholderData };
 }

@@ -14,6 +14,7 @@ import { FormDialog } from "~/shell/form-dialog";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
+import { WouldGo } from "~/shell/would-go";
 import { Empty } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
@@ -167,6 +168,7 @@ function Row({ account }: { account: Account }) {
             What uses it fails from then on. Its values are deleted here, and revoked at the
             provider where that is possible.
           </p>
+          <WouldGo kind="account" id={account.id} />
         </Confirm>
       </td>
     </tr>

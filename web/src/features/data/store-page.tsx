@@ -18,6 +18,7 @@ import { pagesOf } from "~/api/queries";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
+import { WouldGo } from "~/shell/would-go";
 import { Banner, Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
@@ -349,6 +350,7 @@ function Acts({ id, name, keys }: { id: string; name: string; keys: number }) {
         onConfirm={() => remove.mutate()}
       >
         <p>{plural(keys, "key")} and their values go.</p>
+        <WouldGo kind="data_store" id={id} />
       </Confirm>
     </>
   );

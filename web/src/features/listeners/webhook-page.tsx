@@ -18,6 +18,7 @@ import { AsCommand, curlOf } from "~/shell/as-command";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
+import { WouldGo } from "~/shell/would-go";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Confirm, Dialog } from "~/ui/dialog";
@@ -252,6 +253,7 @@ function Acts({ webhook }: { webhook: Webhook }) {
         onConfirm={() => remove.mutate()}
       >
         <p>What waits to be sent is dropped, and its subscriptions end.</p>
+        <WouldGo kind="webhook" id={webhook.id} />
       </Confirm>
     </>
   );

@@ -3,6 +3,7 @@ import { client, data } from "~/api/client";
 import { isObject, listOf, objectOf, textOf } from "~/api/json";
 import { isFinal, runOf } from "~/api/runs";
 import type { Deployment } from "~/api/schema";
+import { DRAFT } from "./replay-plan";
 
 /** Where no stream tells of a run that goes on, it is asked for again. */
 const ASK_MS = 1_000;
@@ -31,7 +32,7 @@ export type PlannedStep = {
 
 export type Plan = { version: number; steps: PlannedStep[] };
 
-export function planOf(deployment: Deployment): Plan {
+export function planOf(deployment: Pick<Deployment, "version" | "steps">): Plan {
   return {
     version: deployment.version,
     steps: deployment.steps.flatMap((step) => {
@@ -79,6 +80,25 @@ export const planQuery = (workflow: string, deployment: string) =>
     select: planOf,
     // A deployment never changes.
     staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** The deployment that is live, and the draft where it differs from it. */
+export const versionsQuery = (workflow: string) =>
+  queryOptions({
+    queryKey: ["workflow", workflow, "versions-to-run"],
+    queryFn: async ({ signal }) => {
+      const { deployment_id, draft, steps } = await data(
+        client.GET("/v1/workflows/{id}", {
+          params: { path: { id: workflow }, query: { include: "deployment_id,draft,steps" } },
+          signal,
+        }),
+      );
+      return {
+        live: deployment_id ?? undefined,
+        draft: draft.changed ? planOf({ version: DRAFT, steps }) : undefined,
+        changed: { at: draft.changed_at * 1_000, by: draft.changed_by?.name ?? undefined },
+      };
+    },
   });
 
 /** The code of a source, as the one step of its runs. */

@@ -1,7 +1,6 @@
-/** The dialog that replays a run: from its trigger or a step, with what is kept, what runs again, and the code between. */
+/** The dialog that replays a run: from its trigger or a step, with which code and event, what is kept, and what runs again. */
 
 import "./replay.css";
-import { Radio } from "@base-ui/react/radio";
 import { RadioGroup } from "@base-ui/react/radio-group";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -9,18 +8,32 @@ import { RotateCcw, StepForward } from "lucide-react";
 import { type ReactNode, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { isObject } from "~/api/json";
 import type { RunDetail } from "~/api/runs";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
+import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
+import { Message } from "~/ui/field";
 import { bytes, plural } from "~/ui/format";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
+import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
-import { type Plan, planQuery, runQuery } from "./queries";
-import { beginnings, changesOf, type Fate, fatesOf } from "./replay-plan";
+import { type Plan, planQuery, runQuery, versionsQuery } from "./queries";
+import { CallsOut, Flow, Pick } from "./replay-parts";
+import {
+  beginnings,
+  type Choice,
+  changesOf,
+  choicesOf,
+  editedOf,
+  fatesOf,
+  nameOf,
+  type Version,
+} from "./replay-plan";
 
 export function ReplayDialog({
   id,
@@ -56,30 +69,25 @@ export function ReplayDialog({
   return <Asks run={run} title={title} fromStep={fromStep} onClose={onClose} />;
 }
 
-/** The version that runs now, and the one that the run had. */
-function usePlans(run: RunDetail): { had: Plan | undefined; live: Plan | undefined } {
+type Changed = { at: number; by: string | undefined };
+
+/** The version that the run had, the one that runs now, and the draft where it differs. */
+function usePlans(run: RunDetail): {
+  had: Plan | undefined;
+  live: Plan | undefined;
+  draft: Plan | undefined;
+  changed: Changed | undefined;
+} {
   const { data: had } = useQuery({
     ...planQuery(run.ownerId, run.deploymentId ?? ""),
     enabled: run.isWorkflow && run.deploymentId !== undefined,
   });
-  const { data: liveId } = useQuery({
-    queryKey: ["workflow", run.ownerId, "live"],
-    queryFn: async ({ signal }) => {
-      const { deployment_id } = await data(
-        client.GET("/v1/workflows/{id}", {
-          params: { path: { id: run.ownerId }, query: { include: "deployment_id" } },
-          signal,
-        }),
-      );
-      return deployment_id;
-    },
-    enabled: run.isWorkflow,
-  });
+  const { data: versions } = useQuery({ ...versionsQuery(run.ownerId), enabled: run.isWorkflow });
   const { data: live } = useQuery({
-    ...planQuery(run.ownerId, liveId ?? ""),
-    enabled: run.isWorkflow && typeof liveId === "string",
+    ...planQuery(run.ownerId, versions?.live ?? ""),
+    enabled: versions?.live !== undefined,
   });
-  return { had, live };
+  return { had, live, draft: versions?.draft, changed: versions?.changed };
 }
 
 const TRIGGER = "$trigger";
@@ -98,24 +106,38 @@ function Asks({
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
-  const { had, live } = usePlans(run);
-  const steps = live?.steps ?? had?.steps ?? [];
+  const { had, live, draft, changed } = usePlans(run);
+  const choices = choicesOf({ had, live, draft });
+  const [wanted, setWanted] = useState<Version>("live");
+  const version = choices.find((each) => each.version === wanted) ?? choices[0];
+  const plan = version?.plan;
+  const steps = plan?.steps ?? had?.steps ?? [];
   const ways = beginnings(run, steps);
   const failed = run.error?.step;
   const [begin, setBegin] = useState<string | undefined>(fromStep);
-  // A step that the live version has no more cannot begin.
+  // A step that the chosen version has no more cannot begin.
   const from = begin !== undefined && ways.includes(begin) ? begin : undefined;
   const fates = fatesOf(steps, from);
-  const changes = changesOf(had, live).filter(({ name }) =>
+  const changes = changesOf(had, plan).filter(({ name }) =>
     fates.some(({ step, fate }) => step.name === name && fate === "again"),
   );
+  const [edits, setEdits] = useState(false);
+  const [text, setText] = useState(() => JSON.stringify(run.event, null, 2) ?? "null");
+  const edited = edits ? editedOf(text) : undefined;
+  const problem = edited !== undefined && "problem" in edited ? edited.problem : undefined;
   const go = useRef<HTMLButtonElement>(null);
   const replay = useMutation({
     mutationFn: () =>
       data(
         client.POST("/v1/runs/{id}/replay", {
           params: { path: { id: run.id } },
-          body: from === undefined ? {} : { from_step: from },
+          body: {
+            ...(from === undefined ? {} : { from_step: from }),
+            ...(version === undefined || version.version === "live"
+              ? {}
+              : { version: version.version }),
+            ...(edited !== undefined && "event" in edited ? { event: edited.event } : {}),
+          },
         }),
       ),
     onSuccess: (made) => {
@@ -125,8 +147,13 @@ function Asks({
       void navigate({ to: "/runs/$id", params: { id: made.id } });
     },
   });
+  const submit = () => {
+    if (refused === undefined && problem === undefined && !replay.isPending) replay.mutate();
+  };
   const size = JSON.stringify(run.event)?.length ?? 0;
+  const cut = isObject(run.event) && "$truncated" in run.event;
   const step = failed !== undefined && ways.includes(failed) ? failed : ways.at(-1);
+  const act = from === undefined ? "Replay from the trigger" : `Replay from ${from}`;
   return (
     <Dialog
       open
@@ -135,7 +162,7 @@ function Asks({
       about={run.ownerName}
       size="wide"
       initialFocus={go}
-      onSubmit={() => replay.mutate()}
+      onSubmit={submit}
       foot={
         <>
           {replay.error !== null && (
@@ -151,11 +178,13 @@ function Asks({
             look="primary"
             icon={from === undefined ? RotateCcw : StepForward}
             keys="mod+enter"
-            refused={refused}
+            refused={refused ?? problem}
             busy={replay.isPending && "Replaying…"}
-            onClick={() => replay.mutate()}
+            onClick={submit}
           >
-            {from === undefined ? "Replay from the trigger" : `Replay from ${from}`}
+            {version === undefined || version.version === "live"
+              ? act
+              : `${act} with ${nameOf(version.plan)}`}
           </Button>
         </>
       }
@@ -208,31 +237,73 @@ function Asks({
           </RadioGroup>
         </section>
         <section>
-          <h3>With</h3>
-          <div className="pick-text" style={{ padding: "6px 8px" }}>
-            {run.isWorkflow ? (
-              <span>
-                the code that is live{" "}
-                {live !== undefined && <Tag kind="live">v{live.version} live</Tag>}
-              </span>
-            ) : (
-              <span>the code that is deployed</span>
-            )}
-            <span className="small dim">
-              {had === undefined || live === undefined
-                ? ""
-                : had.version === live.version
-                  ? `What this run had too${run.status === "failed" ? ". The same event may fail again" : ""}`
-                  : `This run had v${had.version}`}
-            </span>
-          </div>
-          <div className="pick-text" style={{ padding: "6px 8px" }}>
-            <span>the event as it came</span>
-            <span className="small dim num">{bytes(size)}</span>
-          </div>
+          <h3>With the code of</h3>
+          {choices.length === 0 ? (
+            <p className="pick-alone">
+              {run.isWorkflow ? "Reading the versions…" : "The source, as it is deployed"}
+            </p>
+          ) : (
+            <RadioGroup
+              aria-label="With the code of"
+              value={version?.version ?? "live"}
+              onValueChange={(next) =>
+                setWanted(choices.find((each) => each.version === next)?.version ?? "live")
+              }
+            >
+              {choices.map((choice) => (
+                <Code
+                  key={choice.version}
+                  choice={choice}
+                  run={run}
+                  had={had}
+                  changed={choice.version === "draft" ? changed : undefined}
+                />
+              ))}
+            </RadioGroup>
+          )}
+        </section>
+        <section>
+          <h3>Event</h3>
+          <RadioGroup
+            aria-label="Event"
+            value={edits ? "edited" : "kept"}
+            onValueChange={(next) => setEdits(next === "edited")}
+          >
+            <Pick
+              value="kept"
+              title="As it came"
+              says={<span className="num">{bytes(size)}</span>}
+            />
+            <Pick
+              value="edited"
+              disabled={cut}
+              title="Edited"
+              says={
+                cut
+                  ? "Too large to edit here"
+                  : from === undefined
+                    ? "The new run says that it was"
+                    : "Kept results are of the event as it came"
+              }
+            />
+          </RadioGroup>
         </section>
       </div>
       {fates.length > 0 && <Flow fates={fates} />}
+      {edits && (
+        <div className="replay-event">
+          <Editor
+            language="json"
+            label="Event"
+            value={text}
+            onChange={setText}
+            invalid={problem !== undefined}
+            minHeight={120}
+            maxHeight="32dvh"
+          />
+          {problem !== undefined && <Message error={problem} />}
+        </div>
+      )}
       {changes.length > 0 && (
         <div className="replay-diff">
           {changes.map((change) => (
@@ -240,7 +311,7 @@ function Asks({
               <div className="pane-head">
                 <h3 className="mono">{change.name}</h3>
                 <span className="dim small">
-                  v{had?.version} against v{live?.version}
+                  {had !== undefined && nameOf(had)} against {plan !== undefined && nameOf(plan)}
                 </span>
               </div>
               <DiffView
@@ -257,68 +328,68 @@ function Asks({
   );
 }
 
-function Pick({
-  value,
-  title,
-  says,
-  end,
+/** One version that the code may be of. */
+function Code({
+  choice: { version, plan },
+  run,
+  had,
+  changed,
 }: {
-  value: string;
-  title: ReactNode;
-  says: ReactNode;
-  end?: ReactNode;
+  choice: Choice;
+  run: RunDetail;
+  had: Plan | undefined;
+  changed: Changed | undefined;
 }) {
-  return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the radio within is the control
-    <label className="pick">
-      <Radio.Root value={value} className="radio">
-        <Radio.Indicator className="radio-dot" />
-      </Radio.Root>
-      <span className="pick-text">
-        <span className="name">{title}</span>
-        <span className="small dim">{says}</span>
-      </span>
-      {end}
-    </label>
-  );
-}
-
-const fateWords = { kept: "kept", again: "runs again", off: "off" } as const;
-
-function Flow({ fates }: { fates: readonly Fate[] }) {
-  return (
-    <ol className="replay-flow" aria-label="What runs again">
-      {fates.map(({ step, fate }) => (
-        <li key={step.name} className={`replay-step is-${fate}`}>
-          <span className="replay-bar" />
-          <span className="mono cut" title={step.name}>
-            {step.name}
-          </span>
-          <span className="micro dim">{fateWords[fate]}</span>
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-/** Steps with accounts do again what they did. */
-function CallsOut({ fates }: { fates: readonly Fate[] }) {
-  const calling = fates.filter(({ step, fate }) => fate === "again" && step.apps.length > 0);
-  if (calling.length === 0) return null;
-  return (
-    <div className="replay-warn">
-      <Banner
-        kind="waits"
-        title={`${plural(calling.length, "step")} ${calling.length === 1 ? "calls" : "call"} out again`}
-      >
-        {calling.map(({ step }, index) => (
-          <span key={step.name}>
-            {index > 0 && ", "}
-            <span className="mono">{step.name}</span> with {step.apps.join(", ")}
-          </span>
-        ))}
-        .
-      </Banner>
-    </div>
-  );
+  switch (version) {
+    case "live":
+      return (
+        <Pick
+          value="live"
+          title={
+            <>
+              Live <Tag kind="live">{nameOf(plan)}</Tag>
+            </>
+          }
+          says={
+            had === undefined
+              ? "What runs now"
+              : had.version !== plan.version
+                ? `This run had ${nameOf(had)}`
+                : run.status === "failed"
+                  ? "What this run had too. It may fail again"
+                  : "What this run had too"
+          }
+        />
+      );
+    case "original":
+      return (
+        <Pick
+          value="original"
+          title={
+            <>
+              Original <Tag>{nameOf(plan)}</Tag>
+            </>
+          }
+          says="What this run had"
+        />
+      );
+    case "draft":
+      return (
+        <Pick
+          value="draft"
+          title={
+            <>
+              Draft{" "}
+              {changed !== undefined && (
+                <Tag kind="draft">
+                  <When at={changed.at} />
+                  {changed.by !== undefined && ` by ${changed.by}`}
+                </Tag>
+              )}
+            </>
+          }
+          says="Runs as a test, nothing is deployed"
+        />
+      );
+  }
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { RunDetail } from "~/api/runs";
 import type { PlannedStep } from "./queries";
-import { beginnings, changesOf, fatesOf } from "./replay-plan";
+import { beginnings, changesOf, choicesOf, editedOf, fatesOf, nameOf } from "./replay-plan";
 
 const step = (name: string, more: Partial<PlannedStep> = {}): PlannedStep => ({
   name,
@@ -41,4 +41,21 @@ it("names the steps whose code changed between two versions", () => {
   const live = { version: 2, steps: [step("a"), step("b", { code: "new" }), step("c")] };
   expect(changesOf(had, live).map(({ name }) => name)).toEqual(["b", "c"]);
   expect(changesOf(had, had)).toEqual([]);
+});
+
+it("offers a version once: the run's own only where another is live, the draft only where there is one", () => {
+  const one = { version: 1, steps };
+  const two = { version: 2, steps };
+  const draft = { version: 0, steps };
+  const of = (plans: Parameters<typeof choicesOf>[0]) =>
+    choicesOf(plans).map(({ version, plan }) => `${version} ${nameOf(plan)}`);
+  expect(of({ had: one, live: two, draft })).toEqual(["live v2", "original v1", "draft the draft"]);
+  expect(of({ had: two, live: two, draft: undefined })).toEqual(["live v2"]);
+  expect(of({ had: one, live: undefined, draft: undefined })).toEqual(["original v1"]);
+});
+
+it("takes an edited event only where it is JSON", () => {
+  expect(editedOf('{"n": 1}')).toEqual({ event: { n: 1 } });
+  expect(editedOf("null")).toEqual({ event: null });
+  expect(editedOf("{n: 1}")).toEqual({ problem: "The event is no JSON. A text needs quotes." });
 });

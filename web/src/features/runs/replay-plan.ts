@@ -3,6 +3,9 @@
 import type { RunDetail } from "~/api/runs";
 import type { Plan, PlannedStep } from "./queries";
 
+/** In the place of a version: what is not deployed. */
+export const DRAFT = 0;
+
 export type Fate = { step: PlannedStep; fate: "kept" | "again" | "off" };
 
 /** Steps of the version that will run, from the step that begins. */
@@ -39,4 +42,40 @@ export function changesOf(had: Plan | undefined, live: Plan | undefined): Change
   return names
     .map((name) => ({ name, before: before.get(name) ?? "", after: after.get(name) ?? "" }))
     .filter((change) => change.before !== change.after);
+}
+
+/** Whose code a replay runs. */
+export type Version = "live" | "original" | "draft";
+
+export type Choice = { version: Version; plan: Plan };
+
+/** Versions that can be chosen; one that is the same as another is not offered twice. */
+export function choicesOf({
+  had,
+  live,
+  draft,
+}: {
+  had: Plan | undefined;
+  live: Plan | undefined;
+  draft: Plan | undefined;
+}): Choice[] {
+  const original = had !== undefined && had.version !== live?.version ? had : undefined;
+  return [
+    ...(live === undefined ? [] : [{ version: "live" as const, plan: live }]),
+    ...(original === undefined ? [] : [{ version: "original" as const, plan: original }]),
+    ...(draft === undefined ? [] : [{ version: "draft" as const, plan: draft }]),
+  ];
+}
+
+export function nameOf({ version }: Plan): string {
+  return version === DRAFT ? "the draft" : `v${version}`;
+}
+
+/** An event that was typed. */
+export function editedOf(text: string): { event: unknown } | { problem: string } {
+  try {
+    return { event: JSON.parse(text) };
+  } catch {
+    return { problem: "The event is no JSON. A text needs quotes." };
+  }
 }

@@ -68,6 +68,7 @@ export function RunTop({
         {run.replayOf !== undefined && (
           <Fact name="Replay of" wide>
             <Lineage other={run.replayOf} first={run.replayOf} second={run.id} />
+            {run.eventEdited && ", with an edited event"}
           </Fact>
         )}
         {run.replayedBy !== undefined && (

@@ -1,6 +1,6 @@
 /** Configuring a deployed source: its name, its props with what changes, and its end. The form comes from the route. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -8,15 +8,16 @@ import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { problemsOf } from "~/api/props";
 import type { Source } from "~/api/schema";
-import { useRefusal, useSession } from "~/shell/session";
+import { useRefusal } from "~/shell/session";
+import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
-import { minute, plural } from "~/ui/format";
+import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
 import type { FormState } from "./deploy";
-import { sourceQuery, subscriptionsQuery } from "./queries";
+import { sourceQuery } from "./queries";
 
 export function Configure({
   source,
@@ -116,10 +117,7 @@ function Delete({ source }: { source: Source }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const { org } = useSession();
   const [asks, setAsks] = useState(false);
-  const { data: subscriptions = [] } = useQuery(subscriptionsQuery(org.id));
-  const listeners = subscriptions.filter(({ emitter_id }) => emitter_id === source.id);
   const remove = useMutation({
     mutationFn: () =>
       data(client.DELETE("/v1/sources/{id}", { params: { path: { id: source.id } } })),
@@ -148,12 +146,8 @@ function Delete({ source }: { source: Source }) {
         error={remove.error === null ? undefined : sentence(remove.error)}
         onConfirm={() => remove.mutate()}
       >
-        <p>
-          Its events and its log go.{" "}
-          {listeners.length === 0
-            ? "Nobody listens to it."
-            : `${plural(listeners.length, "listener")} ${listeners.length === 1 ? "loses" : "lose"} it.`}
-        </p>
+        <p>Its events and its log go.</p>
+        <WouldGo kind="source" id={source.id} />
       </Confirm>
     </div>
   );

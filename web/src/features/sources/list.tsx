@@ -9,6 +9,7 @@ import { useRef } from "react";
 import type { Source } from "~/api/schema";
 import { ActLink } from "~/shell/act-link";
 import { ReadFailed } from "~/shell/read-failed";
+import { RunsOfDay } from "~/shell/runs-of-day";
 import { useSession } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -103,7 +104,8 @@ export function SourceList({
               <tr className="tr is-head">
                 <th>Name</th>
                 <th>State</th>
-                <th>Runs</th>
+                <th>Begins</th>
+                <th>Runs, 24 h</th>
                 <th>Listened to by</th>
                 <th className="is-right">Changed</th>
               </tr>
@@ -158,6 +160,9 @@ function Row({ source, listeners }: { source: Source; listeners: number }) {
         )}
       </td>
       <td className="mid cut">{triggerOf(source)}</td>
+      <td>
+        <RunsOfDay stats={source.stats} name={source.name} />
+      </td>
       <td className="mid">
         {listeners === 0 ? <span className="dim">nobody</span> : plural(listeners, "listener")}
       </td>

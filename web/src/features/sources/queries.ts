@@ -41,7 +41,7 @@ export const sourcesQuery = infiniteQueryOptions({
   queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
     body(
       client.GET("/v1/sources", {
-        params: { query: { limit: PAGE_MAX, after: pageParam } },
+        params: { query: { limit: PAGE_MAX, after: pageParam, stats: "24h" } },
         signal,
       }),
     ),

@@ -12,6 +12,7 @@ import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { ActLink } from "~/shell/act-link";
 import { ListState } from "~/shell/list-state";
+import { RunsOfDay } from "~/shell/runs-of-day";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -109,6 +110,7 @@ export function WorkflowList({
                     <th>Name</th>
                     <th>State</th>
                     <th>Starts</th>
+                    <th>Runs, 24 h</th>
                     <th>Last run</th>
                     <th>Errors</th>
                     <th className="is-right">Changed</th>
@@ -180,6 +182,9 @@ function Cells({
         <StateWord workflow={workflow} />
       </td>
       <td className="mid cut">{triggersInWords(workflow.triggers, () => "a source")}</td>
+      <td>
+        <RunsOfDay stats={workflow.stats} name={workflow.name} />
+      </td>
       <td className="cut above">
         {last === undefined ? <NoRun read={read} /> : <LastRun last={last} />}
       </td>

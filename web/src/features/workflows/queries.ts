@@ -8,7 +8,7 @@ const FOUND_MOST = 30;
 const NEWEST = 100;
 
 export const workflowsQuery = pagesOf(["workflows"], (query, signal) =>
-  body(client.GET("/v1/workflows", { params: { query }, signal })),
+  body(client.GET("/v1/workflows", { params: { query: { ...query, stats: "24h" } }, signal })),
 );
 
 export const workflowQuery = (id: string) =>

@@ -9,6 +9,7 @@ import { ApiError, sentence } from "~/api/errors";
 import { numberOf } from "~/api/json";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { useRefusal } from "~/shell/session";
+import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
@@ -207,6 +208,7 @@ function Delete() {
         onConfirm={() => remove.mutate()}
       >
         <p>Its addresses, its schedules and its draft go.</p>
+        <WouldGo kind="workflow" id={base.id} />
       </Confirm>
     </div>
   );

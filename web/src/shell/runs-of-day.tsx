@@ -1,0 +1,28 @@
+/** The runs that a workflow or source had in a day: how many, how many of them failed, and when. */
+
+import "./runs-of-day.css";
+import type { RunStats } from "~/api/schema";
+import { Bars } from "~/ui/bars";
+import { percent, plural, count as said } from "~/ui/format";
+import { tallyOf } from "./tally";
+
+export function RunsOfDay({ stats, name }: { stats: RunStats | undefined; name: string }) {
+  if (stats === undefined) return null;
+  const { all, failed, perBucket, failedPerBucket } = tallyOf(stats);
+  if (all === 0) return <span className="dim">none</span>;
+  const share = percent(failed, all);
+  return (
+    <span className="runs-of-day num">
+      <Bars
+        values={perBucket}
+        bad={failedPerBucket}
+        width={96}
+        height={16}
+        label={`${name}: ${plural(all, "run")} in 24 hours, ${failed === 0 ? "none failed" : `${share} failed`}`}
+      />
+      <span>
+        {said(all)} {failed > 0 && <span className="failed-text">{share} failed</span>}
+      </span>
+    </span>
+  );
+}
