@@ -48,7 +48,7 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);
     for keyword in keywords.keys() {
-        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description", "anyOf", "enum"];
+        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description", "anyOf", "enum", "examples"];
         assert!(known.contains(&keyword.as_str()), "the document uses the keyword `{keyword}`, which this check does not know");
     }
     if let Some(reference) = schema["$ref"].as_str() {
@@ -90,8 +90,11 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
     for (name, field) in fields {
         match properties.get(name) {
             Some(schema) => check(document, schema, field, is_partial, &format!("{at}.{name}"))?,
-            None if keywords.get("additionalProperties") == Some(&Value::Bool(false)) => return Err(format!("{at}.{name} is not in the document")),
-            None => {}
+            None => match keywords.get("additionalProperties") {
+                Some(Value::Bool(false)) => return Err(format!("{at}.{name} is not in the document")),
+                Some(schema @ Value::Object(_)) => check(document, schema, field, is_partial, &format!("{at}.{name}"))?,
+                _ => {}
+            },
         }
     }
     let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -109,7 +112,7 @@ mod tests {
     fn an_answer_that_is_not_as_the_document_says_is_found() {
         let thing = json!({
             "type": "object", "required": ["id", "n"], "additionalProperties": false,
-            "properties": { "id": { "type": "string" }, "n": { "type": ["integer", "null"] }, "list": { "type": "array", "items": { "type": "object" } }, "word": { "type": "string", "enum": ["a", "b"] } },
+            "properties": { "id": { "type": "string" }, "n": { "type": ["integer", "null"] }, "list": { "type": "array", "items": { "type": "object" } }, "word": { "type": "string", "enum": ["a", "b"] }, "map": { "type": "object", "additionalProperties": { "type": "string" } } },
         });
         let answer = json!({ "200": { "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Thing" } } } } });
         let error = json!({ "type": "object", "required": ["error"] });
@@ -118,7 +121,7 @@ mod tests {
             "components": { "schemas": { "Thing": thing, "Error": error } },
         });
         let found = |path: &str, status: u16, body: Value, is_partial: bool| problem(&document, &Asked { method: "GET", path, is_partial }, status, &body);
-        assert_eq!(found("/a/1", 200, json!({ "id": "x", "n": null, "list": [{}], "word": "a" }), false), None);
+        assert_eq!(found("/a/1", 200, json!({ "id": "x", "n": null, "list": [{}], "word": "a", "map": { "a": "b" } }), false), None);
         assert_eq!(found("/a/1", 200, json!({ "n": 1 }), true), None);
         for (path, status, body) in [
             ("/a/1", 200, json!({ "id": "x" })),
@@ -127,6 +130,7 @@ mod tests {
             ("/a/1", 200, json!({ "id": "x", "n": 1, "more": 1 })),
             ("/a/1", 200, json!({ "id": "x", "n": 1, "list": [1] })),
             ("/a/1", 200, json!({ "id": "x", "n": 1, "word": "c" })),
+            ("/a/1", 200, json!({ "id": "x", "n": 1, "map": { "a": 1 } })),
             ("/a/1", 201, json!({})),
             ("/a/b", 200, json!({})),
             ("/nothing", 200, json!({})),

@@ -114,7 +114,7 @@ export function errorOf(given: unknown, steps: readonly StepRecord[]): RunError 
     code: textOf(given.code) ?? "Error",
     message: textOf(given.message) ?? "",
     stack: textOf(given.stack) ?? "",
-    step: textOf(given.step) ?? steps.find(({ status }) => status === "failed")?.name,
+    step: steps.find(({ status }) => status === "failed")?.name,
   };
 }
 

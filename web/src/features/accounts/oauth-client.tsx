@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { isObject, listOf, textOf } from "~/api/json";
 import { appQuery } from "~/api/queries";
 import type { App } from "~/api/schema";
 import { Button } from "~/ui/button";
@@ -22,13 +21,13 @@ type Name = (typeof FIELDS)[number][0];
 /** The organization's own client at the provider, which an app by OAuth needs first. */
 export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void }) {
   const queries = useQueryClient();
-  const known = isObject(app.oauth) ? app.oauth : {};
+  const known = app.oauth;
   const [values, setValues] = useState<Record<Name, string>>({
-    client_id: textOf(known.client_id) ?? "",
+    client_id: known?.client_id ?? "",
     client_secret: "",
-    authorize_url: textOf(known.authorize_url) ?? "",
-    token_url: textOf(known.token_url) ?? "",
-    scopes: listOf(known.scopes).map(String).join(" "),
+    authorize_url: known?.authorize_url ?? "",
+    token_url: known?.token_url ?? "",
+    scopes: known?.scopes.join(" ") ?? "",
   });
   const save = useMutation({
     mutationFn: () => {

@@ -30,7 +30,9 @@ export type MillMap = { columns: Record<Kind, Wheel[]>; edges: Edge[] };
 
 export type Parts = {
   sources: readonly Pick<Source, "id" | "name" | "active" | "inactive_reason">[];
-  workflows: readonly Pick<Workflow, "id" | "name" | "active" | "deployment_id" | "triggers">[];
+  workflows: readonly (Pick<Workflow, "id" | "name" | "active" | "deployment_id"> & {
+    triggers: readonly unknown[];
+  })[];
   webhooks: readonly Pick<
     Webhook,
     "id" | "name" | "url" | "active" | "failures" | "paused_until"

@@ -87,8 +87,12 @@ describe("rows", () => {
           duration_ms: 900,
           exports: {},
           attempts: [
-            { started_at_ms: 1_100, duration_ms: 200, error: { message: "ETIMEDOUT" } },
-            { started_at_ms: 1_800, duration_ms: 200 },
+            {
+              started_at_ms: 1_100,
+              duration_ms: 200,
+              error: { code: "Error", message: "ETIMEDOUT" },
+            },
+            { started_at_ms: 1_800, duration_ms: 200, error: null },
           ],
         },
       ],

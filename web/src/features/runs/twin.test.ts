@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { RunRow } from "~/api/run-list";
 import { runOf } from "~/api/runs";
-import type { Run } from "~/api/schema";
+import type { Json, JsonObject, Run } from "~/api/schema";
 import { comparedSteps } from "./compare";
 import { entriesOf } from "./marks";
 import { pairOf } from "./twin";
@@ -9,9 +9,9 @@ import { pairOf } from "./twin";
 const run = (
   id: string,
   deployment: string,
-  body: unknown,
-  exports: object,
-  status = "succeeded",
+  body: Json,
+  exports: JsonObject,
+  status: Run["status"] = "succeeded",
 ) =>
   runOf({
     id,
@@ -23,7 +23,7 @@ const run = (
     attempt: 1,
     trigger_id: "",
     event: { method: "POST", path: "/", body, headers: { "x-at": id } },
-    context: {},
+    context: null,
     steps: [{ namespace: "one", status, exports }],
     return_value: null,
     exit_reason: null,

@@ -15,7 +15,7 @@ import { Confirm, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
-import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
+import { type Content, type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import { useBuilder } from "./use-builder";
@@ -39,7 +39,7 @@ function typedTrigger(trigger: TriggerDraft): Record<string, unknown> {
 }
 
 /** The record with what is typed in the place of what is saved, for the difference alone. */
-function typed(base: Workflow, draft: Draft, saved: Draft): Workflow {
+function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workflow, "settings"> {
   if (draft === saved) return base;
   const was = new Map(saved.steps.map((step) => [step.key, step.namespace]));
   return {

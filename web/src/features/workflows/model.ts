@@ -3,7 +3,6 @@
 import { isComponentId } from "~/api/component-id";
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
 import { type PropDef, propsOf } from "~/api/props";
-import type { Deployment, Workflow } from "~/api/schema";
 import { every } from "~/ui/format";
 
 export type TriggerDraft =
@@ -81,7 +80,10 @@ export function savedStepsOf(steps: readonly unknown[]): SavedStep[] {
   });
 }
 
-export function draftOf(workflow: Pick<Workflow, "triggers" | "steps">): Draft {
+/** Content of a record, or what is made to look like one. */
+export type Content = { readonly triggers: readonly unknown[]; readonly steps: readonly unknown[] };
+
+export function draftOf(workflow: Content): Draft {
   const saved = savedStepsOf(workflow.steps);
   return {
     triggers: workflow.triggers.flatMap(triggerOf),
@@ -243,7 +245,7 @@ function stable(value: unknown): string {
 }
 
 /** Whether a record holds what a draft says, secrets as far as they can be seen. */
-export function isSavedAs(draft: Draft, record: Pick<Workflow, "triggers" | "steps">): boolean {
+export function isSavedAs(draft: Draft, record: Content): boolean {
   const saved = savedStepsOf(record.steps);
   const theirs = draftOf(record);
   const plain = ({ triggers, steps }: Draft) =>
@@ -266,8 +268,8 @@ export function isSavedAs(draft: Draft, record: Pick<Workflow, "triggers" | "ste
 
 /** How the draft differs from what is live, as sentences. */
 export function differences(
-  draft: Pick<Workflow, "triggers" | "steps" | "settings">,
-  live: Pick<Deployment, "triggers" | "steps" | "settings">,
+  draft: Content & { readonly settings: unknown },
+  live: Partial<Content> & Pick<Content, "steps"> & { readonly settings?: unknown },
 ): string[] {
   const found: string[] = [];
   const before = draftOf({ triggers: live.triggers ?? [], steps: live.steps });

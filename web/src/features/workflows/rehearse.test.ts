@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Run } from "~/api/schema";
+import type { Json, Run } from "~/api/schema";
 import { outcomeOf, withAccounts } from "./rehearse";
 
-const run = (steps: [string, unknown][], failed?: string): Run => ({
+const run = (steps: [string, Json][], failed?: string): Run => ({
   id: "run_1",
   workflow_id: "p_1",
   source_id: null,
@@ -12,17 +12,20 @@ const run = (steps: [string, unknown][], failed?: string): Run => ({
   attempt: 1,
   trigger_id: "",
   event: {},
-  context: {},
-  steps: steps.map(([namespace, value]) => ({
-    namespace,
-    status: "succeeded",
-    exports: { $return_value: value },
-  })),
+  context: null,
+  steps: [...steps, ...(failed === undefined ? [] : [[failed, null] as const])].map(
+    ([namespace, value]) => ({
+      namespace,
+      status: namespace === failed ? "failed" : "succeeded",
+      exports: { $return_value: value },
+    }),
+  ),
   return_value: null,
   exit_reason: null,
   paused: null,
   duration_ms: 1,
-  error: failed === undefined ? null : { code: "Error", message: "no", stack: "", step: failed },
+  error:
+    failed === undefined ? null : { code: "Error", message: "no", cellId: "", ts: "", stack: "" },
   created_at: 1,
   created_at_ms: 1,
   started_at_ms: 1,

@@ -6,7 +6,7 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
-import { numberOf } from "~/api/json";
+import { type JsonObject, numberOf } from "~/api/json";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
@@ -40,23 +40,20 @@ const LIMITS: readonly Limit[] = [
 export function WorkflowSettings() {
   const builder = useBuilder();
   const { base } = builder.state;
+  const shown: JsonObject = base.settings;
   const refused = useRefusal("deploy");
   const [name, setName] = useState(base.name);
   const [limits, setLimits] = useState<Record<string, string>>(() =>
     Object.fromEntries(
       LIMITS.map(({ name, scale }) => {
-        const value = numberOf(base.settings[name]);
+        const value = numberOf(shown[name]);
         return [name, value === undefined ? "" : String(value / scale)];
       }),
     ),
   );
   const [mails, setMails] = useState(base.settings.error_notification !== false);
   const [keeps, setKeeps] = useState(base.settings.keep_data !== false);
-  const [retries, setRetries] = useState(
-    base.settings.auto_retry !== undefined &&
-      base.settings.auto_retry !== null &&
-      base.settings.auto_retry !== false,
-  );
+  const [retries, setRetries] = useState(base.settings.auto_retry !== undefined);
   const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(limits[name]?.trim() ?? ""));
   const save = useMutation({
     mutationFn: () => {
@@ -64,12 +61,7 @@ export function WorkflowSettings() {
         error_notification: mails,
         keep_data: keeps,
       };
-      const retried = base.settings.auto_retry;
-      settings.auto_retry = retries
-        ? typeof retried === "object" && retried !== null
-          ? retried
-          : true
-        : false;
+      settings.auto_retry = retries && (base.settings.auto_retry ?? true);
       for (const { name, scale } of LIMITS) {
         const text = limits[name]?.trim() ?? "";
         settings[name] = text === "" ? false : Math.round(Number(text) * scale);

@@ -192,11 +192,11 @@ function Http({
 }) {
   const { state } = useBuilder();
   const { base } = state;
-  const record = base.triggers.find((each) => isObject(each) && each.id === trigger.id);
-  const address =
-    trigger.id !== undefined && isObject(record) ? textOf(record.endpoint_url) : undefined;
+  const record = base.triggers.find((each) => each.type === "http" && each.id === trigger.id);
+  const known = record?.type === "http" ? record : undefined;
+  const address = known?.endpoint_url;
   const kind = textOf(trigger.auth.type) ?? "none";
-  const was = isObject(record) && isObject(record.auth) ? textOf(record.auth.type) : undefined;
+  const was = known?.auth.type;
   const curl =
     address === undefined
       ? ""

@@ -2,6 +2,14 @@
 
 use super::Fields;
 
+/// `millrace_model::people::Role`.
+const ROLE: &str = "=owner,member,viewer";
+const ROLE_OR_NULL: &str = "=owner,member,viewer|null";
+/// `millrace_model::people::LinkKind`.
+const LINK_KIND: &str = "=setup,invitation,reset";
+/// `millrace_model::tenant::Scope`.
+const SCOPES: &str = "[=read,invoke,deploy,full]";
+
 pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Organization",
@@ -18,7 +26,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     ("SignInWays", "How people sign in beside their passwords", &[("provider", "string|null")]),
     ("SignInBegun", "The provider's page, to which the browser goes", &[("url", "string"), ("expires_at", "integer")]),
     ("SessionUser", "Who is signed in", &[("id", "string"), ("name", "string"), ("email", "string")]),
-    ("Membership", "An organization with one's role there", &[("id", "string"), ("name", "string"), ("role", "string")]),
+    ("Membership", "An organization with one's role there", &[("id", "string"), ("name", "string"), ("role", ROLE)]),
     (
         "Session",
         "Who asks, in which organization, and what that role may do. Of an API key `id` is null, and `role` the widest whose scope the key has",
@@ -26,8 +34,8 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("id", "string|null"),
             ("user", "#SessionUser"),
             ("org", "#OrganizationName"),
-            ("role", "string|null"),
-            ("scopes", "[string]"),
+            ("role", ROLE_OR_NULL),
+            ("scopes", SCOPES),
             ("orgs", "[#Membership]"),
             ("expires_at", "integer|null"),
         ],
@@ -48,14 +56,14 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Link",
         "What a link that works once is for",
-        &[("kind", "string"), ("email", "string"), ("role", "string|null"), ("org", "#OrganizationName"), ("expires_at", "integer")],
+        &[("kind", LINK_KIND), ("email", "string"), ("role", ROLE_OR_NULL), ("org", "#OrganizationName"), ("expires_at", "integer")],
     ),
     (
         "SetupLink",
         "A link that works once, shown this once",
         &[
             ("id", "string"),
-            ("kind", "string"),
+            ("kind", LINK_KIND),
             ("email", "string"),
             ("url", "string"),
             ("mailed", "boolean"),
@@ -66,12 +74,12 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Member",
         "Who belongs to an organization. `signs_in`: whether there is a login",
-        &[("id", "string"), ("name", "string"), ("email", "string"), ("role", "string"), ("signs_in", "boolean"), ("created_at", "integer")],
+        &[("id", "string"), ("name", "string"), ("email", "string"), ("role", ROLE), ("signs_in", "boolean"), ("created_at", "integer")],
     ),
     (
         "Invitation",
         "An invitation",
-        &[("id", "string"), ("email", "string"), ("role", "string"), ("invited_by", "string|null"), ("created_at", "integer"), ("expires_at", "integer")],
+        &[("id", "string"), ("email", "string"), ("role", ROLE), ("invited_by", "string|null"), ("created_at", "integer"), ("expires_at", "integer")],
     ),
     (
         "NewInvitation",
@@ -79,7 +87,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         &[
             ("id", "string"),
             ("email", "string"),
-            ("role", "string"),
+            ("role", ROLE),
             ("invited_by", "string|null"),
             ("created_at", "integer"),
             ("expires_at", "integer"),
@@ -96,12 +104,12 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("id", "string"),
             ("name_slug", "string"),
             ("name", "string"),
-            ("auth_type", "string"),
+            ("auth_type", "=oauth,keys,none"),
             ("description", "string|null"),
             ("img_src", "string|null"),
             ("custom_fields_json", "string"),
             ("categories", "[string]"),
-            ("oauth", "object|null"),
+            ("oauth", "#AppOauth|null"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
         ],
@@ -118,7 +126,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("problem", "string|null"),
             ("external_user_id", "string|null"),
             ("expires_at?", "integer"),
-            ("credentials?", "object"),
+            ("credentials?", "#JsonObject"),
             ("warnings?", "[string]"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
@@ -137,7 +145,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("authorized_scopes", "[string]"),
             ("error", "string|null"),
             ("expires_at", "string|null"),
-            ("credentials?", "object"),
+            ("credentials?", "#JsonObject"),
             ("created_at", "string"),
             ("updated_at", "string"),
         ],
@@ -155,106 +163,14 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Preferences",
         "What a person prefers in an organization; `updated_at` is null where nothing was written",
-        &[("preferences", "object"), ("updated_at", "integer|null")],
+        &[("preferences", "#JsonObject"), ("updated_at", "integer|null")],
     ),
     ("ConnectLink", "Where an account is connected", &[("connect_url", "string"), ("expires_at", "integer")]),
-    (
-        "Component",
-        "A saved component",
-        &[
-            ("id", "string"),
-            ("code", "string"),
-            ("code_hash", "string"),
-            ("name", "string|null"),
-            ("key", "string|null"),
-            ("version", "string|null"),
-            ("description", "string|null"),
-            ("type", "string"),
-            ("files", "object|null"),
-            ("configurable_props", "[object]"),
-            ("annotations", "any"),
-            ("apps", "[any]"),
-            ("component_url", "string|null"),
-            ("published", "boolean"),
-            ("created_at", "integer"),
-            ("updated_at", "integer"),
-        ],
-    ),
-    (
-        "ConnectComponent",
-        "A component that a key names",
-        &[
-            ("key", "string"),
-            ("name", "string"),
-            ("version", "string"),
-            ("description", "string|null"),
-            ("component_type", "string"),
-            ("configurable_props", "[object]"),
-            ("annotations", "object|null"),
-            ("stash", "null"),
-        ],
-    ),
     ("TriggerWorkflows", "The workflows that run on a deployed trigger", &[("workflow_ids", "[string]")]),
     ("TriggerWebhook", "A webhook of a deployed trigger", &[("id", "string"), ("url", "string"), ("signing_key_set", "boolean"), ("signing_key?", "string")]),
     ("TriggerWebhooks", "The webhooks of a deployed trigger", &[("webhook_urls", "[string]"), ("webhooks", "[#TriggerWebhook]")]),
-    (
-        "RegistryComponent",
-        "A component that a key names: a saved one, or one of a registry, which has an id from its first deploy on",
-        &[
-            ("id", "string|null"),
-            ("code", "string"),
-            ("code_hash", "string"),
-            ("name", "string|null"),
-            ("key", "string|null"),
-            ("version", "string|null"),
-            ("description", "string|null"),
-            ("type", "string"),
-            ("files?", "object|null"),
-            ("configurable_props", "[object]"),
-            ("annotations", "any"),
-            ("apps", "[any]"),
-            ("app?", "string"),
-            ("path?", "string"),
-            ("versions?", "[string]"),
-            ("component_url?", "string|null"),
-            ("published", "boolean"),
-            ("created_at?", "integer"),
-            ("updated_at?", "integer"),
-        ],
-    ),
-    (
-        "FoundComponent",
-        "A component of a registry that fits",
-        &[("key", "string"), ("name", "string"), ("description", "string"), ("version", "string"), ("type", "string"), ("app", "string")],
-    ),
-    (
-        "Found",
-        "What fits, best first: keys by type, and all components",
-        &[("sources", "[string]"), ("actions", "[string]"), ("components", "[#FoundComponent]")],
-    ),
-    (
-        "FoundKeys",
-        "What fits; the keys stand beside `data` too, where clients of the hosted platform look for them",
-        &[("data", "#Found"), ("sources", "[string]"), ("actions", "[string]")],
-    ),
-    ("Registry", "A registry: a tree of components", REGISTRY),
     ("AppEvent", "An event of an app that was handed over", &[("sources", "[string]")]),
     ("MasterKey", "The master key of now", &[("master_key_id", "string")]),
-    ("Unindexed", "A file of a registry that is no component, and why", &[("path", "string"), ("reason", "string")]),
-    ("DeletedRegistry", "A registry that was deleted", &[("name", "string"), ("deleted", "boolean")]),
-    ("Unpublished", "A key that was taken away", &[("key", "string"), ("published", "boolean")]),
-    ("Options", "Options of a prop, or why there are none", &[("options", "[any]"), ("context", "any"), ("errors", "[string]")]),
-    (
-        "ConnectOptions",
-        "Options of a prop, or why there are none",
-        &[("options", "[any]"), ("stringOptions", "null"), ("context", "object|null"), ("observations", "[object]"), ("errors", "[string]")],
-    ),
-    (
-        "ConnectDynamicProps",
-        "Props that depend on others, or why there are none: `dynamicProps` is `{id, configurableProps}`",
-        &[("dynamicProps", "object|null"), ("observations", "[object]"), ("errors", "[string]")],
-    ),
-    ("DynamicProps", "Props that depend on others, or why there are none", &[("dynamic_props", "object|null"), ("errors", "[string]")]),
     (
         "Source",
         "A source: a deployed component",
@@ -263,15 +179,15 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("user_id", "string"),
             ("owner_id", "string"),
             ("component_id", "string"),
-            ("configured_props", "object"),
+            ("configured_props", "#JsonObject"),
             ("sealed_props", "[string]"),
             ("active", "boolean"),
             ("inactive_reason", "string|null"),
             ("calls_per_isolate", "integer"),
             ("concurrency", "integer|null"),
-            ("made_from", "object|null"),
+            ("made_from", "#MadeFrom|null"),
             ("external_user_id", "string|null"),
-            ("interfaces", "[object]"),
+            ("interfaces", "[#Interface]"),
             ("name", "string"),
             ("name_slug", "string"),
             ("stats?", "#RunStats"),
@@ -287,9 +203,9 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "DataStoreKey",
         "A key of a data store; with `values`, its value, one of more than 1 KB as `{\"$truncated\": true, \"$bytes\", \"$preview\"}`",
-        &[("key", "string"), ("value?", "any")],
+        &[("key", "string"), ("value?", "#Json")],
     ),
-    ("DataStoreRecord", "A key of a data store with its value", &[("key", "string"), ("value", "any"), ("expires_at_ms?", "integer|null")]),
+    ("DataStoreRecord", "A key of a data store with its value", &[("key", "string"), ("value", "#Json"), ("expires_at_ms?", "integer|null")]),
     ("FileStore", "A file store", &[("name", "string"), ("files", "integer"), ("bytes", "integer")]),
     ("StoredFile", "A file of a store", &[("path", "string"), ("size", "integer"), ("updated_at", "integer")]),
     ("RemovedFiles", "How many files were removed", &[("removed", "integer")]),
@@ -303,14 +219,14 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("subject", "string"),
             ("text", "string"),
             ("html", "string|null"),
-            ("status", "string"),
+            ("status", "=queued,sent,failed"),
             ("attempts", "integer"),
             ("last_error", "string|null"),
             ("created_at", "integer"),
         ],
     ),
-    ("ActionRun", "What an action did: `os` are its log lines and what it threw", &[("exports", "object"), ("os", "[object]"), ("ret", "any")]),
-    ("Emitted", "An event of a deployed trigger", &[("e", "any"), ("k", "string"), ("ts", "integer"), ("id", "string")]),
+    ("ActionRun", "What an action did: `os` are its log lines and what it threw", &[("exports", "#JsonObject"), ("os", "[#Observation]"), ("ret", "#Json")]),
+    ("Emitted", "An event of a deployed trigger", &[("e", "#Json"), ("k", "string"), ("ts", "integer"), ("id", "string")]),
     ("OauthClient", "An OAuth client; its id is the `client_id` of requests", OAUTH_CLIENT),
     ("OauthToken", "A token, shown this once", &[("access_token", "string"), ("token_type", "string"), ("expires_in", "integer"), ("created_at", "integer")]),
     ("Nothing", "An empty answer", &[]),
@@ -322,7 +238,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "ExportLine",
         "A line of an export: `type` is `run`, `log`, `event`, and `end` for the last line, which counts the others",
-        &[("type", "string"), ("data", "object")],
+        &[("type", "=run,log,event,end"), ("data", "#JsonObject")],
     ),
     (
         "AuditRecord",
@@ -352,7 +268,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         &[("total_count", "integer"), ("count", "integer"), ("start_cursor", "string|null"), ("end_cursor", "string|null"), ("search?", "#Searched")],
     ),
     ("Searched", "What a search looked at", &[("indexed_until_ms", "integer"), ("indexed_from_ms", "integer|null"), ("looked_at_from_ms", "integer|null")]),
-    ("Error", "A refusal", &[("error", "string"), ("code", "code"), ("details", "object")]),
+    ("Error", "A refusal", &[("error", "string"), ("code", "code"), ("details", "#JsonObject")]),
 ];
 
 pub(super) const NAMED: Fields = &[
@@ -366,32 +282,21 @@ pub(super) const KEY: Fields = &[
     ("id", "string"),
     ("name", "string"),
     ("user_id", "string"),
-    ("scopes", "[string]"),
+    ("scopes", SCOPES),
     ("rate_per_minute", "integer|null"),
     ("expires_at", "integer|null"),
     ("old_key_until", "integer|null"),
     ("created_at", "integer"),
 ];
 
-pub(super) const OAUTH_CLIENT: Fields = &[("id", "string"), ("name", "string"), ("user_id", "string"), ("scopes", "[string]"), ("created_at", "integer")];
-
-pub(super) const REGISTRY: Fields = &[
-    ("id", "string"),
-    ("name", "string"),
-    ("origin", "string"),
-    ("revision", "string"),
-    ("file_count", "integer"),
-    ("component_count", "integer"),
-    ("created_at", "integer"),
-    ("updated_at", "integer"),
-];
+pub(super) const OAUTH_CLIENT: Fields = &[("id", "string"), ("name", "string"), ("user_id", "string"), ("scopes", SCOPES), ("created_at", "integer")];
 
 pub(super) const REPLAY: Fields = &[
     ("id", "string"),
     ("workflow_id", "string|null"),
     ("source_id", "string|null"),
-    ("status", "string"),
-    ("selection", "object"),
+    ("status", "=running,paused,done,cancelled"),
+    ("selection", "#ReplaySelection"),
     ("total", "integer|null"),
     ("replayed", "integer"),
     ("skipped", "integer"),
