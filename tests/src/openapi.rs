@@ -44,6 +44,11 @@ pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -
     check(document, schema, body, asked.is_partial && status < 300, "$").err()
 }
 
+/// What of a value is not as a schema of the document says.
+pub fn misfit(document: &Value, schema: &str, value: &Value) -> Option<String> {
+    check(document, &document["components"]["schemas"][schema], value, false, "$").err()
+}
+
 fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: &str) -> Result<(), String> {
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);

@@ -111,7 +111,7 @@ fn responses(route: &Route) -> Value {
             ("application/json", page)
         }
         Gives::Bare(name) => ("application/json", reference(name)),
-        Gives::Stream => ("text/event-stream", json!({ "type": "string" })),
+        Gives::Stream(_) | Gives::Topics(_) => ("text/event-stream", json!({ "type": "string" })),
         Gives::Lines(name) => ("application/x-ndjson", reference(name)),
         Gives::Bytes => ("application/octet-stream", json!({ "type": "string", "format": "binary" })),
     };
@@ -121,10 +121,25 @@ fn responses(route: &Route) -> Value {
         "4XX": refusal("Refused: 401 no valid key, 403 a scope is missing, 404 not there or not yours, 412 changed since, 422 a field is wrong, 429 too often (see `Retry-After`)"),
         "5XX": refusal("Failed; 503 may be tried again"),
     });
+    if let Gives::Stream(events) | Gives::Topics(events) = route.gives {
+        // OpenAPI 3.1 has no word for what a stream is made of.
+        responses[route.status.to_string()]["content"][media]["x-events"] =
+            events.iter().map(|event| (event.0.to_owned(), frame(route.gives, event.1))).collect();
+    }
     if let Some((status, name)) = route.or {
         responses[status.to_string()] = json!({ "description": "Counted", "content": { "application/json": { "schema": data(reference(name)) } } });
     }
     responses
+}
+
+/// The data of an event of a stream.
+fn frame(gives: Gives, name: &str) -> Value {
+    match gives {
+        Gives::Topics(_) => {
+            json!({ "type": "object", "properties": { "topic": { "type": "string" }, "data": reference(name) }, "required": ["topic", "data"] })
+        }
+        _ => reference(name),
+    }
 }
 
 fn data(schema: Value) -> Value {
@@ -136,8 +151,8 @@ fn kind(kind: Kind) -> Value {
         Kind::Text => json!({ "type": ["string", "null"] }),
         Kind::Number => json!({ "type": ["integer", "null"] }),
         Kind::Flag => json!({ "type": ["boolean", "null"] }),
-        Kind::Object => json!({ "type": ["object", "null"] }),
-        Kind::Objects => json!({ "type": ["array", "null"], "items": { "type": "object" } }),
+        Kind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
+        Kind::Objects => json!({ "type": ["array", "null"], "items": { "type": "object", "additionalProperties": true } }),
         Kind::Words => json!({ "type": ["array", "string", "null"], "items": { "type": "string" } }),
         Kind::Any => json!({}),
     }
@@ -216,7 +231,10 @@ fn given(gives: Gives) -> String {
         Gives::One(name) | Gives::Bare(name) => format!("`{name}`"),
         Gives::Page(name) => format!("a page of `{name}`"),
         Gives::List(name) => format!("a list of `{name}`"),
-        Gives::Stream => "server-sent events".into(),
+        Gives::Stream(events) | Gives::Topics(events) => {
+            let shown = |(name, schema): &(&str, &str)| if name.is_empty() { format!("`{schema}`") } else { format!("`{name}` (`{schema}`)") };
+            format!("server-sent events: {}", events.iter().map(shown).collect::<Vec<_>>().join(", "))
+        }
         Gives::Lines(name) => format!("lines of `{name}`"),
         Gives::Bytes => "what is in the file".into(),
     }
@@ -251,6 +269,28 @@ mod tests {
         let ids: HashSet<&str> = operations.iter().map(|o| o["operationId"].as_str().unwrap()).collect();
         assert_eq!((ids.len(), operations.len()), (operations.len(), table::v1().len()));
         assert!(operations.iter().all(|o| o["summary"].as_str().is_some_and(|s| !s.is_empty())));
+    }
+
+    #[test]
+    fn every_schema_says_what_it_is_made_of() {
+        fn open(at: &str, schema: &Value, found: &mut Vec<String>) {
+            let object = schema["type"] == "object" && schema["additionalProperties"].is_null() && schema["properties"].is_null();
+            if schema == &json!({}) || object {
+                found.push(at.to_owned());
+            }
+            for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+                open(&format!("{at}.{name}"), field, found);
+            }
+            for part in ["items", "additionalProperties"] {
+                schema.get(part).inspect(|schema| open(&format!("{at}.{part}"), schema, found));
+            }
+            schema["anyOf"].as_array().into_iter().flatten().for_each(|schema| open(at, schema, found));
+        }
+        let mut found = Vec::new();
+        for (name, schema) in schemas::all() {
+            open(&name, &schema, &mut found);
+        }
+        assert_eq!(found, ["Json.items"]);
     }
 
     #[test]

@@ -70,8 +70,10 @@ pub(crate) enum Gives {
     List(&'static str),
     /// The value itself.
     Bare(&'static str),
-    /// Server-sent events.
-    Stream,
+    /// Server-sent events: their names (empty: none) and the schemas of their data.
+    Stream(&'static [(&'static str, &'static str)]),
+    /// The same of topics: the data is `{"topic", "data": …}`.
+    Topics(&'static [(&'static str, &'static str)]),
     /// A JSON line for each record.
     Lines(&'static str),
     /// What is in a file.

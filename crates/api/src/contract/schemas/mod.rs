@@ -45,7 +45,7 @@ pub(crate) fn all() -> Map<String, Value> {
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("read_count", "integer"), ("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().chain(COMPONENTS).chain(HISTORY).chain(PARTS).map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
-    records
+    let mut all: Map<String, Value> = records
         .chain(uploaded)
         .chain(deployed)
         .chain(app)
@@ -53,7 +53,12 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(group)
         .chain(parts::unions())
         .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
-        .collect()
+        .collect();
+    let examples: Map<String, Value> = serde_json::from_str(include_str!("examples.json")).unwrap_or_default();
+    for (name, example) in examples {
+        all[&name]["examples"] = json!([example]);
+    }
+    all
 }
 
 /// The fields of a record of the list.

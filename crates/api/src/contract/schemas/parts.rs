@@ -140,6 +140,12 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
             ("attempts?", "[#StepAttempt]"),
         ],
     ),
+    (
+        "LiveStep",
+        "A step as it begins and ends, in a stream",
+        &[("namespace", "string"), ("status", "=running,finished"), ("duration_ms?", "integer|null"), ("exports?", "#Json"), ("run_id?", "string")],
+    ),
+    ("EmittedEvent", "An event that a source emitted, in a stream", &[("e", "#Json"), ("k", "=emit"), ("ts", "integer"), ("id", "string"), ("name", "string")]),
     ("StepError", "Why a try of a step failed", &[("code", "string"), ("message", "string")]),
     (
         "StepAttempt",
@@ -250,6 +256,7 @@ pub(super) fn unions() -> Map<String, Value> {
     put("Interface", of("What triggers a source", &["HttpInterface", "TimerInterface"]));
     put("Trigger", of("What runs a workflow", &["HttpTrigger", "TimerTrigger", "SourceTrigger"]));
     put("SourceTrigger", source_trigger());
+    put("ChangedRun", of("A run whose state changed: of the topic `runs` as in lists, of `run:{id}` whole", &["ListedRun", "Run"]));
     let begin = json!({ "description": "Where each replay begins", "anyOf": [schema("=start,failed"), reference("ReplayFromStep")] });
     put("ReplayBegin", begin);
     let props = PROPS.iter().map(|(name, ..)| *name).chain(["OtherProp"]).collect::<Vec<_>>();

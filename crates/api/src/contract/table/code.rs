@@ -3,8 +3,8 @@
 use millrace_model::ids::SourceId;
 
 use super::{
-    DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, STATS, code_params, flag, listed_runs, logged, number, object,
-    removal, runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, STATS, code_params, flag, listed_runs, logged,
+    number, object, removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{components, configure, events, registries, run_stream, runs, sources, sse};
@@ -102,9 +102,11 @@ pub(super) fn of_sources() -> Vec<Route> {
         summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),
         summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),
         removal(delete("/sources/{id}/events", DEPLOY, "Remove events", events::delete::<SourceId>)),
-        get("/sources/{id}/sse", READ, "Events as they settle; `Last-Event-ID` resumes", sse::events::<SourceId>).takes(&[EVENT_NAME]).gives(Gives::Stream),
+        get("/sources/{id}/sse", READ, "Events as they settle; `Last-Event-ID` resumes", sse::events::<SourceId>)
+            .takes(&[EVENT_NAME])
+            .gives(Gives::Stream(&[("", "EmittedEvent")])),
         logged(get("/sources/{id}/logs", READ, LOGS, runs::logs::<SourceId>)),
-        get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>).gives(Gives::Stream),
+        get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>).gives(Gives::Stream(LOG_EVENTS)),
         post("/sources/{id}/run", INVOKE, "Run it now", sources::run_now).takes(&[Param::new("event", Kind::Any, "The event")]).one("Run"),
         listed_runs(get("/sources/{id}/runs", READ, "Its runs, newest first", runs::list::<SourceId>)),
         runs_sse(get("/sources/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<SourceId>)),

@@ -20,6 +20,8 @@ const DEPLOY: Needs = Needs::Scope(Scope::Deploy);
 const FULL: Needs = Needs::Scope(Scope::Full);
 
 const ORG: Param = text("org_id", "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same");
+/// Events of a stream of log lines.
+const LOG_EVENTS: &[(&str, &str)] = &[("", "LogLine")];
 const EVENT_NAME: Param = text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
 
 const DYNAMIC_PROPS: Param = text("dynamic_props_id", "The form's: the `id` of the latest answer of `/components/props`, good for a day");
@@ -137,7 +139,9 @@ fn logged(route: Route) -> Route {
 const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one changes, `step` as each step begins and ends, with its `run_id`";
 
 fn runs_sse(route: Route) -> Route {
-    route.takes(&[number("from", "First those accepted at or after, epoch milliseconds; absent: from now on")]).gives(Gives::Stream)
+    route
+        .takes(&[number("from", "First those accepted at or after, epoch milliseconds; absent: from now on")])
+        .gives(Gives::Stream(&[("run", "Run"), ("step", "LiveStep")]))
 }
 
 /// States and times that runs are chosen by.

@@ -3,8 +3,8 @@
 use millrace_model::ids::{SourceId, WorkflowId};
 
 use super::{
-    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged, number, object,
-    objects, removal, runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged, number,
+    object, objects, removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows};
@@ -84,7 +84,8 @@ pub(super) fn of_workflows() -> Vec<Route> {
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
         removal(delete("/workflows/{id}/events", DEPLOY, "Remove events", events::delete::<WorkflowId>)),
-        get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends).gives(Gives::Stream),
+        get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends)
+            .gives(Gives::Stream(&[("", "Json")])),
         listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
         logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
@@ -95,7 +96,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
                 number("interval_seconds", "Or an interval"),
             ])
             .gives(Gives::One("ScheduleTimes")),
-        get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream),
+        get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream(LOG_EVENTS)),
     ]
 }
 
@@ -117,7 +118,7 @@ pub(super) fn of_runs() -> Vec<Route> {
             "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
             run_stream::run,
         )
-        .gives(Gives::Stream),
+        .gives(Gives::Stream(&[("run", "Run"), ("step", "LiveStep"), ("log", "LogLine")])),
         get(
             "/stream",
             READ,
@@ -129,7 +130,7 @@ pub(super) fn of_runs() -> Vec<Route> {
             "Up to 16, with commas between them: `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}`, `replays`",
         )
         .required()])
-        .gives(Gives::Stream),
+        .gives(Gives::Topics(&[("run", "ChangedRun"), ("step", "LiveStep"), ("log", "LogLine"), ("event", "EventSummary"), ("replay", "ReplayWithRuns")])),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, or another one, as a new run", runs::replay)
             .takes(&[
                 text("from_step", "The first step to run, with the results of those before it"),
