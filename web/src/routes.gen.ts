@@ -55,6 +55,7 @@ import { Route as AppSourcesIdRunsRouteImport } from "./routes/_app.sources.$id.
 import { Route as AppWorkflowsIdIndexRouteImport } from "./routes/_app.workflows.$id.index";
 import { Route as AppWorkflowsIdEditRouteImport } from "./routes/_app.workflows.$id.edit";
 import { Route as AppWorkflowsIdErrorsRouteImport } from "./routes/_app.workflows.$id.errors";
+import { Route as AppWorkflowsIdLogsRouteImport } from "./routes/_app.workflows.$id.logs";
 import { Route as AppWorkflowsIdRunsRouteImport } from "./routes/_app.workflows.$id.runs";
 import { Route as AppWorkflowsIdSettingsRouteImport } from "./routes/_app.workflows.$id.settings";
 import { Route as AppWorkflowsIdVersionsRouteImport } from "./routes/_app.workflows.$id.versions";
@@ -288,6 +289,11 @@ const AppWorkflowsIdErrorsRoute = AppWorkflowsIdErrorsRouteImport.update({
   path: "/errors",
   getParentRoute: () => AppWorkflowsIdRoute,
 } as any);
+const AppWorkflowsIdLogsRoute = AppWorkflowsIdLogsRouteImport.update({
+  id: "/logs",
+  path: "/logs",
+  getParentRoute: () => AppWorkflowsIdRoute,
+} as any);
 const AppWorkflowsIdRunsRoute = AppWorkflowsIdRunsRouteImport.update({
   id: "/runs",
   path: "/runs",
@@ -348,6 +354,7 @@ export interface FileRoutesByFullPath {
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
   "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
   "/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
+  "/workflows/$id/logs": typeof AppWorkflowsIdLogsRoute;
   "/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
   "/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
   "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
@@ -395,6 +402,7 @@ export interface FileRoutesByTo {
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
   "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
   "/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
+  "/workflows/$id/logs": typeof AppWorkflowsIdLogsRoute;
   "/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
   "/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
   "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
@@ -447,6 +455,7 @@ export interface FileRoutesById {
   "/_app/sources/$id/runs": typeof AppSourcesIdRunsRoute;
   "/_app/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
   "/_app/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
+  "/_app/workflows/$id/logs": typeof AppWorkflowsIdLogsRoute;
   "/_app/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
   "/_app/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
   "/_app/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
@@ -499,6 +508,7 @@ export interface FileRouteTypes {
     | "/sources/$id/runs"
     | "/workflows/$id/edit"
     | "/workflows/$id/errors"
+    | "/workflows/$id/logs"
     | "/workflows/$id/runs"
     | "/workflows/$id/settings"
     | "/workflows/$id/versions"
@@ -546,6 +556,7 @@ export interface FileRouteTypes {
     | "/sources/$id/runs"
     | "/workflows/$id/edit"
     | "/workflows/$id/errors"
+    | "/workflows/$id/logs"
     | "/workflows/$id/runs"
     | "/workflows/$id/settings"
     | "/workflows/$id/versions"
@@ -597,6 +608,7 @@ export interface FileRouteTypes {
     | "/_app/sources/$id/runs"
     | "/_app/workflows/$id/edit"
     | "/_app/workflows/$id/errors"
+    | "/_app/workflows/$id/logs"
     | "/_app/workflows/$id/runs"
     | "/_app/workflows/$id/settings"
     | "/_app/workflows/$id/versions"
@@ -936,6 +948,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppWorkflowsIdErrorsRouteImport;
       parentRoute: typeof AppWorkflowsIdRoute;
     };
+    "/_app/workflows/$id/logs": {
+      id: "/_app/workflows/$id/logs";
+      path: "/logs";
+      fullPath: "/workflows/$id/logs";
+      preLoaderRoute: typeof AppWorkflowsIdLogsRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
+    };
     "/_app/workflows/$id/runs": {
       id: "/_app/workflows/$id/runs";
       path: "/runs";
@@ -1007,6 +1026,7 @@ const AppSourcesIdRouteWithChildren = AppSourcesIdRoute._addFileChildren(
 interface AppWorkflowsIdRouteChildren {
   AppWorkflowsIdEditRoute: typeof AppWorkflowsIdEditRoute;
   AppWorkflowsIdErrorsRoute: typeof AppWorkflowsIdErrorsRoute;
+  AppWorkflowsIdLogsRoute: typeof AppWorkflowsIdLogsRoute;
   AppWorkflowsIdRunsRoute: typeof AppWorkflowsIdRunsRoute;
   AppWorkflowsIdSettingsRoute: typeof AppWorkflowsIdSettingsRoute;
   AppWorkflowsIdVersionsRoute: typeof AppWorkflowsIdVersionsRoute;
@@ -1016,6 +1036,7 @@ interface AppWorkflowsIdRouteChildren {
 const AppWorkflowsIdRouteChildren: AppWorkflowsIdRouteChildren = {
   AppWorkflowsIdEditRoute: AppWorkflowsIdEditRoute,
   AppWorkflowsIdErrorsRoute: AppWorkflowsIdErrorsRoute,
+  AppWorkflowsIdLogsRoute: AppWorkflowsIdLogsRoute,
   AppWorkflowsIdRunsRoute: AppWorkflowsIdRunsRoute,
   AppWorkflowsIdSettingsRoute: AppWorkflowsIdSettingsRoute,
   AppWorkflowsIdVersionsRoute: AppWorkflowsIdVersionsRoute,

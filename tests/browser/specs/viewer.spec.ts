@@ -8,7 +8,7 @@ const changes =
   /^(new|make|add|save|deploy|delete|remove|rename|invite|connect|publish|replay|retry|cancel|resume|run now|test|roll back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit|acts on)\b/i;
 
 /** Fields that choose what is shown. */
-const reads = /search|filter|words/i;
+const reads = /search|filter|words|^step$|^who$/i;
 
 test("a viewer reads every page, and is offered nothing that is refused", async ({ browser, server }) => {
   test.setTimeout(180_000);
@@ -31,8 +31,10 @@ test("a viewer reads every page, and is offered nothing that is refused", async 
       const acts = [...main.querySelectorAll("button:enabled, a[href]")].filter((each) => each.getAttribute("aria-disabled") !== "true" && each.closest("nav, table") === null);
       const fields = [...main.querySelectorAll(":is(input, textarea):enabled:not([type=search], [type=checkbox], [readonly])")];
       const nameOf = (each: Element): string => (each.getAttribute("aria-label") ?? each.textContent ?? "").trim();
+      // The input behind a list of choices has no name: its button does.
+      const chosenBy = (each: Element): string => each.parentElement?.querySelector("[role=combobox]")?.getAttribute("aria-label") ?? "";
       const seen = (all: Element[]): Element[] => all.filter((each) => each.checkVisibility());
-      return { acts: seen(acts).map(nameOf), fields: seen(fields).map((each) => (each as HTMLInputElement).labels?.[0]?.textContent ?? nameOf(each)) };
+      return { acts: seen(acts).map(nameOf), fields: seen(fields).map((each) => (each as HTMLInputElement).labels?.[0]?.textContent ?? (nameOf(each) || chosenBy(each))) };
     });
     wrong.push(...offered.acts.filter((each) => changes.test(each)).map((each) => `${name} offers “${each}”`));
     wrong.push(...offered.fields.filter((each) => !reads.test(each)).map((each) => `${name} lets “${each}” be filled in`));

@@ -63,6 +63,13 @@ export const webhookNamesQuery = queryOptions({
   staleTime: 30_000,
 });
 
+export const membersQuery = queryOptions({
+  queryKey: ["members", "names"],
+  queryFn: ({ signal }) =>
+    data(client.GET("/v1/members", { params: { query: { limit: PAGE_MAX } }, signal })),
+  staleTime: 30_000,
+});
+
 /** Names of members and keys by their id, for records of who did what; those that are gone are named by their id. */
 export const actorsQuery = queryOptions({
   queryKey: ["actors"],

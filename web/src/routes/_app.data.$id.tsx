@@ -2,11 +2,15 @@ import { createFileRoute } from "@tanstack/react-router";
 import { storeQuery } from "~/features/data/queries";
 import { StorePage } from "~/features/data/store-page";
 
+/** Numbers are read as such from an address. */
+const isText = (given: unknown) =>
+  (typeof given === "string" && given !== "") || typeof given === "number";
+
 export const Route = createFileRoute("/_app/data/$id")({
-  validateSearch: (given: Record<string, unknown>): { key?: string } =>
-    typeof given.key === "string" || typeof given.key === "number"
-      ? { key: String(given.key) }
-      : {},
+  validateSearch: (given: Record<string, unknown>): { key?: string; prefix?: string } => ({
+    ...(isText(given.key) ? { key: String(given.key) } : {}),
+    ...(isText(given.prefix) ? { prefix: String(given.prefix) } : {}),
+  }),
   loader: ({ context: { queryClient }, params }) =>
     queryClient.ensureQueryData(storeQuery(params.id)),
   component: Store,
@@ -14,7 +18,7 @@ export const Route = createFileRoute("/_app/data/$id")({
 
 function Store() {
   const { id } = Route.useParams();
-  const { key } = Route.useSearch();
+  const { key, prefix } = Route.useSearch();
   const navigate = Route.useNavigate();
   return (
     <StorePage
@@ -23,7 +27,21 @@ function Store() {
       chosen={key}
       onChoose={(next) =>
         void navigate({
-          search: next === undefined ? {} : { key: next },
+          search: {
+            ...(next === undefined ? {} : { key: next }),
+            ...(prefix === undefined ? {} : { prefix }),
+          },
+          replace: true,
+          resetScroll: false,
+        })
+      }
+      prefix={prefix ?? ""}
+      onPrefix={(next) =>
+        void navigate({
+          search: {
+            ...(key === undefined ? {} : { key }),
+            ...(next === "" ? {} : { prefix: next }),
+          },
           replace: true,
           resetScroll: false,
         })

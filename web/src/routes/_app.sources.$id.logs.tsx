@@ -1,5 +1,5 @@
 import { createFileRoute } from "@tanstack/react-router";
-import { SourceLog } from "~/features/sources/source-log";
+import { OwnerLog } from "~/shell/owner-log";
 
 export const Route = createFileRoute("/_app/sources/$id/logs")({ component: Logs });
 
@@ -7,7 +7,7 @@ function Logs() {
   const { id } = Route.useParams();
   return (
     <div className="source-log-page">
-      <SourceLog source={id} live />
+      <OwnerLog owner={id} isWorkflow={false} live />
     </div>
   );
 }

@@ -9,7 +9,7 @@ import {
   Search as SearchIcon,
   SunMoon,
 } from "lucide-react";
-import { type ReactNode, useState, useSyncExternalStore } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState, useSyncExternalStore } from "react";
 import { IconButton } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { ariaKeys, Keys } from "~/ui/keys";
@@ -21,11 +21,14 @@ import { say } from "~/ui/toast";
 import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
 import { groups, type Place } from "./nav";
-import { Palette } from "./palette";
+import { prefer, preferencesOf } from "./preferences";
 import { useSession } from "./session";
-import { ShortcutSheet } from "./sheet";
 import { shortcuts, useShortcuts } from "./shortcuts";
-import { nextTheme, setTheme, type Theme, useTheme } from "./theme";
+import { nextTheme, setTheme, type Theme, takeTheme, useTheme } from "./theme";
+
+const loadPalette = () => import("./palette");
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
+const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
 
 const RAIL_KEY = "millrace.rail";
 const narrowEnoughForRail = window.matchMedia("(max-width: 1180px)");
@@ -77,7 +80,31 @@ export function Frame({
   const fold = () => {
     setFolded(!folded);
     write(RAIL_KEY, folded ? null : "1");
+    prefer("rail", folded ? "no" : "yes");
   };
+  const { user, org } = useSession();
+  useEffect(() => {
+    let left = false;
+    preferencesOf(`${user.id} ${org.id}`).then(
+      ({ theme: chosen, rail: narrow }) => {
+        if (left) return;
+        takeTheme(chosen);
+        if (narrow !== "yes" && narrow !== "no") return;
+        setFolded(narrow === "yes");
+        write(RAIL_KEY, narrow === "yes" ? "1" : null);
+      },
+      () => undefined,
+    );
+    return () => {
+      left = true;
+    };
+  }, [user.id, org.id]);
+  // The palette is there before the first letter is typed into it.
+  useEffect(() => {
+    const load = () => void loadPalette();
+    document.addEventListener("keydown", load, { once: true });
+    return () => document.removeEventListener("keydown", load);
+  }, []);
   const go = (to: LinkProps["to"]) => () => void navigate({ to });
   useShortcuts({
     palette: () => setPalette(true),
@@ -109,6 +136,7 @@ export function Frame({
           type="button"
           className="jump"
           aria-keyshortcuts={ariaKeys(shortcuts.palette.keys)}
+          onPointerEnter={() => void loadPalette()}
           onClick={() => setPalette(true)}
         >
           <SearchIcon className="icon is-sm" aria-hidden="true" />
@@ -144,18 +172,22 @@ export function Frame({
         {children}
       </main>
       <BottomBar onMore={() => setPalette(true)} />
-      <Palette
-        open={palette}
-        onClose={() => setPalette(false)}
-        acts={[
-          { id: "theme", label: "Switch the theme", icon: SunMoon, onSelect: switchTheme },
-          ...(onSignOut === undefined
-            ? []
-            : [{ id: "out", label: "Sign out", icon: LogOut, onSelect: onSignOut }]),
-        ]}
-        onSheet={() => setSheet(true)}
-      />
-      <ShortcutSheet open={sheet} onClose={() => setSheet(false)} />
+      <Suspense>
+        {palette && (
+          <Palette
+            open
+            onClose={() => setPalette(false)}
+            acts={[
+              { id: "theme", label: "Switch the theme", icon: SunMoon, onSelect: switchTheme },
+              ...(onSignOut === undefined
+                ? []
+                : [{ id: "out", label: "Sign out", icon: LogOut, onSelect: onSignOut }]),
+            ]}
+            onSheet={() => setSheet(true)}
+          />
+        )}
+        {sheet && <ShortcutSheet open onClose={() => setSheet(false)} />}
+      </Suspense>
     </div>
   );
 }

@@ -1,7 +1,8 @@
-/** Theme of this browser: the system's, or one chosen here. */
+/** The theme: the system's, or one that the person chose. */
 
 import { useSyncExternalStore } from "react";
 import { read, write } from "./local";
+import { prefer } from "./preferences";
 
 const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -17,7 +18,16 @@ function apply(): void {
   else root.dataset.theme = theme;
 }
 
+/** A choice of the person, here and in every other browser. */
 export function setTheme(next: Theme): void {
+  takeTheme(next);
+  prefer("theme", next);
+}
+
+/** What was chosen elsewhere; where nothing was, this browser's stays. */
+export function takeTheme(chosen: unknown): void {
+  const next = THEMES.find((each) => each === chosen) ?? theme;
+  if (next === theme) return;
   theme = next;
   write(KEY, next === "system" ? null : next);
   apply();

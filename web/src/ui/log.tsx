@@ -1,6 +1,7 @@
 import "./log.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { use, useLayoutEffect, useRef } from "react";
+import { Button } from "./button";
 import { cn } from "./cn";
 import { clock } from "./format";
 import { ZoneContext } from "./time";
@@ -16,15 +17,22 @@ export function Log({
   label,
   none = "Nothing was logged.",
   withSteps = false,
+  older,
 }: {
   lines: readonly LogLine[];
   label: string;
   none?: string;
   withSteps?: boolean;
+  /** Asks for lines before the first; they come above what is in view. */
+  older?: { busy: boolean; onWanted: () => void } | undefined;
 }) {
   const zone = use(ZoneContext);
   const scroll = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  const shown = useRef<{ first: number | undefined; length: number }>({
+    first: undefined,
+    length: 0,
+  });
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroll.current,
@@ -34,8 +42,14 @@ export function Log({
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new line is what moves the end
   useLayoutEffect(() => {
-    if (atEnd.current && lines.length > 0)
-      virtual.scrollToIndex(lines.length - 1, { align: "end" });
+    const had = shown.current;
+    const first = lines[0]?.at;
+    shown.current = { first, length: lines.length };
+    if (lines.length === 0) return;
+    if (atEnd.current) virtual.scrollToIndex(lines.length - 1, { align: "end" });
+    else if (had.first !== undefined && first !== undefined && first < had.first) {
+      virtual.scrollToIndex(lines.length - had.length, { align: "start" });
+    }
   }, [lines.length]);
   if (lines.length === 0) return <p className="log-none">{none}</p>;
   return (
@@ -48,6 +62,21 @@ export function Log({
         atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
       }}
     >
+      {older !== undefined && (
+        <div className="log-older">
+          <Button
+            size="sm"
+            look="quiet"
+            busy={older.busy && "Reading…"}
+            onClick={() => {
+              atEnd.current = false;
+              older.onWanted();
+            }}
+          >
+            Show older lines
+          </Button>
+        </div>
+      )}
       <div className="log-all" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {
           const line = lines[item.index];

@@ -14,6 +14,7 @@ import { Plus, Trash2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { body, client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { isObject, textOf } from "~/api/json";
 import { pagesOf } from "~/api/queries";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
@@ -23,7 +24,7 @@ import { Banner, Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Confirm } from "~/ui/dialog";
-import { Field, Input, Message } from "~/ui/field";
+import { Field, Input, Message, Search } from "~/ui/field";
 import { bytes, plural } from "~/ui/format";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
 import { Until } from "~/ui/time";
@@ -31,24 +32,35 @@ import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { storeQuery } from "./queries";
 
-const keysQuery = (id: string) =>
-  pagesOf(["data-store", id, "keys"], (query, signal) =>
-    body(client.GET("/v1/data_stores/{id}/keys", { params: { path: { id }, query }, signal })),
-  );
+const keysQuery = (id: string, prefix: string) =>
+  pagesOf(["data-store", id, "keys", prefix], (page, signal) => {
+    const query = { ...page, values: true, ...(prefix === "" ? {} : { prefix }) };
+    return body(
+      client.GET("/v1/data_stores/{id}/keys", { params: { path: { id }, query }, signal }),
+    );
+  });
 
 export function StorePage({
   id,
   chosen,
   onChoose,
+  prefix,
+  onPrefix,
 }: {
   id: string;
   chosen: string | undefined;
   onChoose: (key: string | undefined) => void;
+  /** Only keys that begin so. */
+  prefix: string;
+  onPrefix: (prefix: string) => void;
 }) {
   const { data: store } = useSuspenseQuery(storeQuery(id));
   useTitle(store.name);
   const refused = useRefusal("deploy");
-  const keys = useInfiniteQuery(keysQuery(id));
+  const keys = useInfiniteQuery({
+    ...keysQuery(id, prefix),
+    placeholderData: (before) => before,
+  });
   const scroll = useRef<HTMLDivElement>(null);
   const [adds, setAdds] = useState(false);
   return (
@@ -65,6 +77,11 @@ export function StorePage({
       <div className="data-cols scroll">
         <section aria-label="Keys">
           <PaneHead title="Keys">
+            <Search
+              label="Keys that begin with"
+              value={prefix}
+              onChange={(event) => onPrefix(event.target.value)}
+            />
             <Button
               size="sm"
               icon={Plus}
@@ -78,7 +95,19 @@ export function StorePage({
             </Button>
           </PaneHead>
           <div className="scroll" ref={scroll}>
-            <ListState query={keys} what="The keys" empty={<Empty title="It holds nothing yet." />}>
+            <ListState
+              query={keys}
+              what="The keys"
+              empty={
+                prefix === "" ? (
+                  <Empty title="It holds nothing yet." />
+                ) : (
+                  <Empty title={`No key begins with “${prefix}”.`}>
+                    <Button onClick={() => onPrefix("")}>Show all keys</Button>
+                  </Empty>
+                )
+              }
+            >
               {(items) => (
                 <table className="tbl t-keys" aria-label="Keys">
                   <tbody>
@@ -109,6 +138,7 @@ export function StorePage({
                                 {item.key}
                               </button>
                             </td>
+                            <td className="mono small dim cut">{glanceOf(item.value)}</td>
                           </tr>
                         );
                       }}
@@ -140,6 +170,14 @@ export function StorePage({
       </div>
     </>
   );
+}
+
+const GLANCE = 80;
+
+/** The beginning of a value, as it is written; the server cuts large ones. */
+function glanceOf(value: unknown): string {
+  const cut = isObject(value) && value.$truncated === true ? textOf(value.$preview) : undefined;
+  return (cut ?? JSON.stringify(value) ?? "").slice(0, GLANCE);
 }
 
 function Stored({

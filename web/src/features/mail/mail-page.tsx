@@ -2,17 +2,28 @@
 
 import "~/ui/table.css";
 import "./mail.css";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import {
+  queryOptions,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { Send } from "lucide-react";
 import { useRef } from "react";
-import { body, client } from "~/api/client";
+import { body, client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
 import { pagesOf } from "~/api/queries";
 import type { Mail } from "~/api/schema";
 import { ListState } from "~/shell/list-state";
+import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner, Empty } from "~/ui/banner";
+import { Button } from "~/ui/button";
 import { Fact, PageHead, PaneHead } from "~/ui/pane";
 import { Glyph, type Shape } from "~/ui/status";
 import { When } from "~/ui/time";
+import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
 
 const mailQuery = pagesOf(
@@ -20,6 +31,14 @@ const mailQuery = pagesOf(
   (query, signal) => body(client.GET("/v1/mail", { params: { query }, signal })),
   50,
 );
+
+const oneMailQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["mail", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/mail/{id}", { params: { path: { id } }, signal })),
+    retry: false,
+  });
 
 const words: Record<string, { word: string; shape: Shape }> = {
   queued: { word: "Waiting", shape: "queued" },
@@ -39,7 +58,13 @@ export function MailPage({
   const mail = useInfiniteQuery({ ...mailQuery, refetchInterval: 10_000 });
   const scroll = useRef<HTMLDivElement>(null);
   const all = mail.data?.pages.flatMap((page) => page.data) ?? [];
-  const open = all.find(({ id }) => id === chosen) ?? all[0];
+  const listed = all.find(({ id }) => id === chosen);
+  // One that is further down the list, or came by a link.
+  const { data: linked } = useQuery({
+    ...oneMailQuery(chosen ?? ""),
+    enabled: chosen !== undefined && mail.isSuccess && listed === undefined,
+  });
+  const open = listed ?? linked ?? (chosen === undefined ? all[0] : undefined);
   const waits = all.some(({ status, attempts }) => status === "queued" && attempts === 0);
   return (
     <>
@@ -135,9 +160,30 @@ function State({ of }: { of: string }) {
 }
 
 function OneMail({ mail }: { mail: Mail }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const send = useMutation({
+    mutationFn: () =>
+      data(client.POST("/v1/mail/{id}/send", { params: { path: { id: mail.id } } })),
+    onSuccess: () => {
+      say({ title: "It goes out again", about: mail.recipient, shape: "running" });
+      void queries.invalidateQueries({ queryKey: ["mail"] });
+    },
+    onError: (error) => say({ title: "It was not sent", about: sentence(error) }),
+  });
   return (
     <section aria-label="Mail">
-      <PaneHead title={mail.subject} />
+      <PaneHead title={mail.subject}>
+        <Button
+          size="sm"
+          icon={Send}
+          refused={refused}
+          busy={send.isPending && "Sending…"}
+          onClick={() => send.mutate()}
+        >
+          {mail.status === "queued" && mail.attempts > 0 ? "Try now" : "Send again"}
+        </Button>
+      </PaneHead>
       <div className="bar">
         <dl className="facts">
           <Fact name="To">{mail.recipient}</Fact>

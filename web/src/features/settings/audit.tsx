@@ -3,39 +3,111 @@
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { body, client } from "~/api/client";
-import { actorsQuery, pagesOf } from "~/api/queries";
+import { actorsQuery, membersQuery, pagesOf } from "~/api/queries";
 import { sayAct } from "~/shell/act";
 import { ListState } from "~/shell/list-state";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
-import { PaneHead } from "~/ui/pane";
+import { Button } from "~/ui/button";
+import { Search } from "~/ui/field";
+import { PaneHead, Segments } from "~/ui/pane";
+import { Select } from "~/ui/select";
 import { State } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 
-const auditQuery = pagesOf(
-  ["audit"],
-  (query, signal) => body(client.GET("/v1/audit", { params: { query }, signal })),
-  50,
-);
+const DAY_MS = 86_400_000;
 
-export function Audit() {
+/** How far back, by the names that the address has. */
+export const AGES = { day: 1, week: 7, month: 30 } as const;
+
+export type Age = keyof typeof AGES;
+
+export type AuditFilter = { user?: string; target?: string; age?: Age };
+
+const auditQuery = ({ user, target, age }: AuditFilter) =>
+  pagesOf(
+    ["audit", user, target, age],
+    (page, signal) => {
+      const query = {
+        ...page,
+        ...(user === undefined ? {} : { user_id: user }),
+        ...(target === undefined ? {} : { target }),
+        ...(age === undefined ? {} : { from: Date.now() - AGES[age] * DAY_MS }),
+      };
+      return body(client.GET("/v1/audit", { params: { query }, signal }));
+    },
+    50,
+  );
+
+const EVERYBODY = "$all";
+
+export function Audit({
+  filter,
+  onFilter,
+}: {
+  filter: AuditFilter;
+  onFilter: (next: AuditFilter) => void;
+}) {
   useTitle("Audit");
   const names = useQuery(actorsQuery).data;
   const who = (record: { user_id: string; key_id: string }) =>
     names?.get(record.key_id) ?? names?.get(record.user_id) ?? record.user_id;
-  const audit = useInfiniteQuery(auditQuery);
+  const audit = useInfiniteQuery(auditQuery(filter));
+  const members = useQuery(membersQuery).data ?? [];
+  const filtered = Object.keys(filter).length > 0;
+  const change = (next: { [K in keyof AuditFilter]: AuditFilter[K] | undefined }) => {
+    const { user, target, age } = { ...filter, ...next };
+    onFilter({
+      ...(user === undefined ? {} : { user }),
+      ...(target === undefined ? {} : { target }),
+      ...(age === undefined ? {} : { age }),
+    });
+  };
   const scroll = useRef<HTMLDivElement>(null);
   return (
     <>
       <PaneHead title="Audit" hint="every change, and every look at credentials" />
+      <div className="bar">
+        <Select
+          small
+          aria-label="Who"
+          value={filter.user ?? EVERYBODY}
+          onChange={(user) => change({ user: user === EVERYBODY ? undefined : user })}
+          choices={[
+            { value: EVERYBODY, label: "Everybody" },
+            ...members.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
+        />
+        <Target key={filter.target} of={filter.target} onChange={(target) => change({ target })} />
+        <Segments
+          label="Time"
+          value={filter.age ?? "all"}
+          onChange={(age) => change({ age: age === "all" ? undefined : age })}
+          choices={[
+            ["all", "All"],
+            ["day", "24 h"],
+            ["week", "7 d"],
+            ["month", "30 d"],
+          ]}
+        />
+        {filtered && (
+          <Button size="sm" look="quiet" onClick={() => onFilter({})}>
+            Remove the filter
+          </Button>
+        )}
+      </div>
       <div className="scroll" ref={scroll}>
         <ListState
           query={audit}
           what="The records"
-          empty={<Empty title="Nothing was changed yet." />}
+          empty={
+            <Empty title={filtered ? "No record fits." : "Nothing was changed yet."}>
+              {filtered && <Button onClick={() => onFilter({})}>Remove the filter</Button>}
+            </Empty>
+          }
         >
           {(items) => (
             <table className="tbl t-audit" aria-label="Audit">
@@ -75,7 +147,18 @@ export function Audit() {
                             </>
                           )}
                         </td>
-                        <td className="mono mid cut">{record.target}</td>
+                        <td className="mono mid cut">
+                          {record.target !== null && (
+                            <button
+                              type="button"
+                              className="quiet-link cut"
+                              title={`Only what was done to ${record.target}`}
+                              onClick={() => change({ target: record.target ?? undefined })}
+                            >
+                              {record.target}
+                            </button>
+                          )}
+                        </td>
                         <td className="small dim cut">{record.fields.join(", ")}</td>
                       </tr>
                     );
@@ -87,5 +170,34 @@ export function Audit() {
         </ListState>
       </div>
     </>
+  );
+}
+
+/** An id, or what else stands in the path; asked for with the return key. */
+function Target({
+  of,
+  onChange,
+}: {
+  of: string | undefined;
+  onChange: (target: string | undefined) => void;
+}) {
+  const [text, setText] = useState(of ?? "");
+  const ask = (typed: string) => onChange(typed.trim() === "" ? undefined : typed.trim());
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        ask(text);
+      }}
+    >
+      <Search
+        label="Done to an id"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          if (event.target.value === "") ask("");
+        }}
+      />
+    </form>
   );
 }

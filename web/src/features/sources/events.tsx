@@ -6,6 +6,7 @@ import { Pause, Play } from "lucide-react";
 import { useRef, useState } from "react";
 import { sentence } from "~/api/errors";
 import type { EventSummary, Source } from "~/api/schema";
+import { OwnerLog } from "~/shell/owner-log";
 import { useShortcuts } from "~/shell/shortcuts";
 import { Banner, Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -17,7 +18,6 @@ import { useListKeys } from "~/ui/list-keys";
 import { PaneHead } from "~/ui/pane";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { eventQuery, eventsQuery, summaryOf } from "./events-query";
-import { SourceLog } from "./source-log";
 
 const ASK_MS = 2_000;
 const ROW_HEIGHT = 29;
@@ -62,7 +62,8 @@ export function SourceEvents({
     previous: () => step(-1),
   });
   const step = (by: number) => {
-    const at = shown.findIndex(({ id }) => id === chosen);
+    // The address follows the row under the keys: two quick strokes are two rows.
+    const at = index >= 0 ? index : shown.findIndex(({ id }) => id === chosen);
     const next = shown[Math.min(shown.length - 1, Math.max(0, at + by))];
     if (next === undefined) return;
     setCurrent(next.id);
@@ -147,7 +148,10 @@ export function SourceEvents({
                           <button
                             type="button"
                             className="row-link cut"
-                            onClick={() => onChoose(event.id)}
+                            onClick={() => {
+                              setCurrent(event.id);
+                              onChoose(event.id);
+                            }}
                           >
                             {summaryOf(event) || <span className="dim">no summary</span>}
                           </button>
@@ -179,7 +183,7 @@ export function SourceEvents({
           <OneEvent key={open} source={source.id} id={open} />
         )}
       </section>
-      <SourceLog source={source.id} docked live={!paused} />
+      <OwnerLog owner={source.id} isWorkflow={false} docked live={!paused} />
     </div>
   );
 }

@@ -113,6 +113,9 @@ function Head() {
           Runs
         </Link>
         <Errors />
+        <Link to="/workflows/$id/logs" params={params} className="tab">
+          Logs
+        </Link>
         <Link to="/workflows/$id/versions" params={params} className="tab">
           Versions
         </Link>

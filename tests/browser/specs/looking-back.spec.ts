@@ -1,0 +1,109 @@
+// What is looked up afterwards: lines of logs, mail, changes, keys of a store; and what a person prefers.
+import { startServer } from "../fixtures/server.ts";
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { send, step, workflow } from "../fixtures/workflows.ts";
+
+test("a log is paged back, and filtered by level, step and words", async ({ page, server }) => {
+  const made = await workflow(server, "Talks much", {
+    count: step(`for (let n = 1; n <= 150; n++) console.log("parcel", n); return 1;`),
+    warn: step(`console.warn("shelf A1 is low"); console.error("shelf A2 is empty"); return 2;`),
+  });
+  await send(server, made, {});
+  await page.goto(`/workflows/${made.id}`);
+  await page.getByRole("navigation", { name: "Parts of the workflow" }).getByRole("link", { name: "Logs" }).click();
+  const log = page.getByRole("region", { name: "Lines of the log" });
+  await expect(log).toContainText("shelf A2 is empty");
+  await expect(log).toContainText("parcel 150");
+  await expectAccessible(page);
+  const older = log.getByRole("button", { name: "Show older lines" });
+  await older.click();
+  await expect(older).toHaveCount(0);
+  await log.evaluate((box) => box.scrollTo(0, 0));
+  await expect(log.getByText("parcel 1", { exact: true })).toBeVisible();
+
+  await page.getByRole("searchbox", { name: "Search lines" }).fill("PARCEL 42");
+  await expect(log.locator(".log-line")).toHaveCount(1);
+  await expect(log).toContainText("parcel 42");
+  await page.getByRole("searchbox", { name: "Search lines" }).fill("shelf");
+  await page.getByRole("button", { name: "Errors", exact: true }).click();
+  await expect(log.locator(".log-line")).toHaveCount(1);
+  await expect(log).toContainText("shelf A2 is empty");
+  await page.getByRole("combobox", { name: "Step" }).click();
+  await page.getByRole("option", { name: "count" }).click();
+  await expect(page.getByText("No such line.")).toBeVisible();
+});
+
+test("keys of a data store are found by how they begin, with a glance at their values", async ({ page, server }) => {
+  const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Parcels" });
+  for (const [key, value] of [["order/1", { seen: true }], ["order/2", 7], ["shelf/1", "A1"]]) {
+    await server.call("PUT", `/data_stores/${store.id}/record`, { key, value });
+  }
+  await page.goto(`/data/${store.id}`);
+  const rows = page.getByRole("table", { name: "Keys" }).getByRole("row");
+  await expect(rows).toHaveCount(3);
+  await expect(rows.filter({ hasText: "order/1" })).toContainText('{"seen":true}');
+  await page.getByRole("searchbox", { name: "Keys that begin with" }).fill("order/");
+  await expect(rows).toHaveCount(2);
+  await expect(page).toHaveURL(/prefix=order/);
+  await expectAccessible(page);
+  await page.reload();
+  await expect(rows).toHaveCount(2);
+  await page.getByRole("searchbox", { name: "Keys that begin with" }).fill("nothing");
+  await page.getByRole("button", { name: "Show all keys" }).click();
+  await expect(rows).toHaveCount(3);
+});
+
+test("the audit shows what was done by somebody, to something, lately", async ({ page, server }) => {
+  const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Watched" });
+  await server.call("PUT", `/data_stores/${store.id}`, { name: "Watched closely" });
+  await server.call("POST", "/data_stores", { name: "Another" });
+  await page.goto("/settings/audit");
+  const rows = page.getByRole("table", { name: "Audit" }).getByRole("row");
+  await expect(rows.filter({ hasText: store.id }).first()).toBeVisible();
+  await expectAccessible(page);
+  await rows.filter({ hasText: store.id }).first().getByRole("button", { name: store.id }).click();
+  await expect(page).toHaveURL(new RegExp(`target=${store.id}`));
+  await expect(page.getByRole("searchbox", { name: "Done to an id" })).toHaveValue(store.id);
+  await expect.poll(async () => (await rows.allInnerTexts()).slice(1).every((row) => row.includes(store.id))).toBe(true);
+  await page.getByRole("button", { name: "24 h" }).click();
+  await expect(page).toHaveURL(/age=day/);
+  await expect(rows.filter({ hasText: store.id }).first()).toBeVisible();
+  await page.getByRole("searchbox", { name: "Done to an id" }).fill("ds_nobody");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("No record fits.")).toBeVisible();
+  await page.getByRole("button", { name: "Remove the filter" }).first().click();
+  await expect(page).not.toHaveURL(/target/);
+});
+
+test("a mail that waits is read, and sent again", async ({ page, server }) => {
+  const made = await workflow(server, "Mails", { mail: step(`$.send.email({ subject: "Parcel 12 waits", text: "At the counter." }); return 1;`) });
+  await send(server, made, {});
+  await page.goto("/mail");
+  await expect(page.getByRole("region", { name: "Text of the mail" })).toContainText("At the counter.");
+  await expectAccessible(page);
+  const asked = page.waitForResponse(/\/v1\/mail\/[^/]+\/send$/);
+  await page.getByRole("button", { name: "Send again" }).click();
+  expect((await asked).request().method()).toBe("POST");
+});
+
+test("the theme that a person chose is there in every browser", async ({ browser, messages }) => {
+  expect(messages).toEqual([]);
+  const server = await startServer();
+  const visit = async () => {
+    const context = await browser.newContext({ baseURL: server.url, extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce", viewport: { width: 1440, height: 900 } });
+    const page = await context.newPage();
+    await page.goto("/runs");
+    await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+    return { context, page };
+  };
+  const one = await visit();
+  const kept = one.page.waitForResponse((answer) => answer.url().endsWith("/preferences") && answer.request().method() === "PUT");
+  await one.page.getByRole("button", { name: "Theme: as the system" }).click();
+  expect((await kept).ok()).toBe(true);
+  await expect(one.page.locator("html")).toHaveAttribute("data-theme", "light");
+  await one.context.close();
+  const two = await visit();
+  await expect(two.page.locator("html")).toHaveAttribute("data-theme", "light");
+  await two.context.close();
+  await server.stop();
+});

@@ -1,0 +1,140 @@
+/** The log of a source or workflow: the newest lines, oldest first, paged back and filtered by the server. */
+
+import "./owner-log.css";
+import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { body, client } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { PAGE_MAX } from "~/api/queries";
+import type { LogLine } from "~/api/schema";
+import { Banner } from "~/ui/banner";
+import { cn } from "~/ui/cn";
+import { Search } from "~/ui/field";
+import { Log } from "~/ui/log";
+import { PaneHead, Segments } from "~/ui/pane";
+import { Select } from "~/ui/select";
+
+const ASK_MS = 2_000;
+
+type Least = "all" | "warn" | "error";
+
+const LEVELS: Record<Least, string | undefined> = {
+  all: undefined,
+  warn: "warn,error",
+  error: "error",
+};
+
+type Asked = { level?: string; text?: string; step?: string };
+
+type Page = { data: LogLine[]; page_info: { start_cursor: string | null } };
+
+/** The oldest line first: pages come the newest first. */
+const inOrder = ({ pages }: InfiniteData<Page>) =>
+  pages
+    .toReversed()
+    .flatMap(({ data }) =>
+      data.map(({ ts, level, text, step }) => ({ at: ts, level, text, step })),
+    );
+
+const ALL_STEPS = "$all";
+
+export function OwnerLog({
+  owner,
+  isWorkflow,
+  steps = [],
+  docked = false,
+  live,
+}: {
+  owner: string;
+  isWorkflow: boolean;
+  /** Names of steps, whose lines alone can be shown. */
+  steps?: readonly string[];
+  docked?: boolean;
+  live: boolean;
+}) {
+  const [least, setLeast] = useState<Least>("all");
+  const [text, setText] = useState("");
+  const [step, setStep] = useState(ALL_STEPS);
+  const level = LEVELS[least];
+  const asked: Asked = {
+    ...(level === undefined ? {} : { level }),
+    ...(text.trim() === "" ? {} : { text: text.trim() }),
+    ...(step === ALL_STEPS ? {} : { step }),
+  };
+  const log = useInfiniteQuery({
+    queryKey: ["log", owner, asked],
+    initialPageParam: undefined,
+    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) => {
+      const query = { limit: PAGE_MAX, before: pageParam, ...asked };
+      const params = { path: { id: owner }, query };
+      return isWorkflow
+        ? body(client.GET("/v1/workflows/{id}/logs", { params, signal }))
+        : body(client.GET("/v1/sources/{id}/logs", { params, signal }));
+    },
+    getNextPageParam: (last: Page) =>
+      last.data.length < PAGE_MAX ? undefined : (last.page_info.start_cursor ?? undefined),
+    select: inOrder,
+    placeholderData: (before) => before,
+    refetchInterval: live ? ASK_MS : false,
+  });
+  const filtered = Object.keys(asked).length > 0;
+  return (
+    <section className={cn("owner-log", docked && "is-docked")} aria-label="Log">
+      <PaneHead title="Log" hint={live ? "live, all runs" : "all runs"}>
+        {!docked && (
+          <Search
+            label="Search lines"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        )}
+        {steps.length > 1 && (
+          <Select
+            small
+            aria-label="Step"
+            value={step}
+            onChange={setStep}
+            choices={[
+              { value: ALL_STEPS, label: "All steps" },
+              ...steps.map((name) => ({
+                value: name,
+                label: <span className="mono">{name}</span>,
+              })),
+            ]}
+          />
+        )}
+        <Segments
+          label="Lines"
+          value={least}
+          onChange={setLeast}
+          choices={[
+            ["all", "All"],
+            ["warn", "Warnings"],
+            ["error", "Errors"],
+          ]}
+        />
+      </PaneHead>
+      {log.error !== null ? (
+        <div className="crash">
+          <Banner kind="failed" title="The log could not be read">
+            {sentence(log.error)}
+          </Banner>
+        </div>
+      ) : log.data === undefined ? (
+        <div className="log" aria-busy="true" />
+      ) : (
+        <Log
+          lines={log.data}
+          label="Lines of the log"
+          none={filtered ? "No such line." : "Nothing was logged."}
+          withSteps={isWorkflow}
+          older={
+            log.hasNextPage
+              ? { busy: log.isFetchingNextPage, onWanted: () => void log.fetchNextPage() }
+              : undefined
+          }
+        />
+      )}
+    </section>
+  );
+}

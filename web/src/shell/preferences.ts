@@ -1,0 +1,42 @@
+/** What a person prefers, kept by the server for all browsers: they begin with what this one remembers. */
+
+import { client, data } from "~/api/client";
+import { isObject } from "~/api/json";
+
+type Preferences = Record<string, unknown>;
+
+let asked: string | undefined;
+let known: Promise<Preferences> | undefined;
+let writing: Promise<unknown> = Promise.resolve();
+
+async function read(): Promise<Preferences> {
+  const { preferences } = await data(client.GET("/v1/users/me/preferences"));
+  return isObject(preferences) ? preferences : {};
+}
+
+/** Asks once for each person; a server that does not answer changes nothing. */
+export function preferencesOf(person: string): Promise<Preferences> {
+  if (asked !== person) {
+    asked = person;
+    known = read();
+    known.catch(() => {
+      known = undefined;
+      asked = undefined;
+    });
+  }
+  return known ?? Promise.resolve({});
+}
+
+/** Keeps one preference beside the others, one write after the other. */
+export function prefer(name: string, value: string): void {
+  if (known === undefined) return;
+  known = known.then((before) => ({ ...before, [name]: value }));
+  const next = known;
+  writing = writing
+    .then(async () => {
+      const preferences = await next;
+      await data(client.PUT("/v1/users/me/preferences", { body: { preferences } }));
+    })
+    // The browser remembers it all the same.
+    .catch(() => undefined);
+}
