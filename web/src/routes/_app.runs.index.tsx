@@ -1,8 +1,9 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { AllRuns } from "~/features/runs/all-runs";
+import { filterOf, type RunFilter } from "~/features/runs/run-filter";
 import { isRunView, type RunView } from "~/features/runs/views";
 
-type Asked = { view?: RunView; q?: string };
+type Asked = { view?: RunView; q?: string } & Omit<RunFilter, "status"> & { status?: string };
 
 export const Route = createFileRoute("/_app/runs/")({
   validateSearch: (given: Record<string, unknown>): Asked => ({
@@ -10,24 +11,40 @@ export const Route = createFileRoute("/_app/runs/")({
       ? { view: given.view }
       : {}),
     ...(given.q === undefined || given.q === "" ? {} : { q: String(given.q) }),
+    ...written(filterOf(given)),
   }),
   component: Runs,
 });
 
+/** As the address has it. */
+function written({ status, ...others }: RunFilter): Asked {
+  return { ...others, ...(status === undefined ? {} : { status: status.join(",") }) };
+}
+
 function Runs() {
-  const { view, q } = Route.useSearch();
+  const asked = Route.useSearch();
+  const { view = "all", q = "" } = asked;
+  const filter = filterOf(asked);
   const navigate = Route.useNavigate();
-  const show = (next: Asked) => void navigate({ search: next, replace: true });
+  const show = (next: { view?: RunView; q?: string; filter?: RunFilter }) => {
+    const now = { view, q, filter, ...next };
+    void navigate({
+      search: {
+        ...(now.view === "all" ? {} : { view: now.view }),
+        ...(now.q === "" ? {} : { q: now.q }),
+        ...written(now.filter),
+      },
+      replace: true,
+    });
+  };
   return (
     <AllRuns
-      view={view ?? "all"}
-      q={q ?? ""}
-      onView={(next) =>
-        show({ ...(next === "all" ? {} : { view: next }), ...(q === undefined ? {} : { q }) })
-      }
-      onSearch={(next) =>
-        show({ ...(view === undefined ? {} : { view }), ...(next === "" ? {} : { q: next }) })
-      }
+      view={view}
+      onView={(next) => show({ view: next })}
+      filter={filter}
+      onFilter={(next) => show({ filter: next })}
+      q={q}
+      onSearch={(next) => show({ q: next })}
     />
   );
 }

@@ -10,13 +10,18 @@ export type ReplayWanted =
       fromStep?: string;
     }
   | {
-      /** Chosen runs, or all errors of a group. */
+      /** Chosen runs, all errors of a group, or all that a filter of `GET /v1/runs` matches. */
       kind: "many";
-      owner: { workflow_id: string } | { source_id: string };
+      owner?: { workflow_id: string } | { source_id: string };
+      /** What they are runs of, in words. */
       name: string;
+      /** Some of them are of workflows, which may begin with a step. */
+      stepwise: boolean;
       runs?: readonly string[];
       group?: string;
-      count: number;
+      filter?: Readonly<Record<string, unknown>>;
+      /** Where it is not known, the server counts. */
+      count?: number;
     };
 
 type Replay = (wanted: ReplayWanted) => void;

@@ -154,13 +154,23 @@ export function SwitchRow({ label, ...rest }: ToggleProps & { label: ReactNode }
   );
 }
 
-export function Checkbox({ onChange, some = false, ...rest }: ToggleProps & { some?: boolean }) {
+/** `ranged`: with the shift key, which takes all from the last one to this. */
+export function Checkbox({
+  onChange,
+  some = false,
+  ...rest
+}: Omit<ToggleProps, "onChange"> & {
+  onChange: (checked: boolean, ranged: boolean) => void;
+  some?: boolean;
+}) {
   return (
     <BaseCheckbox.Root
       {...rest}
       className="check"
       indeterminate={some}
-      onCheckedChange={(checked) => onChange(checked)}
+      onCheckedChange={(checked, { event }) =>
+        onChange(checked, "shiftKey" in event && event.shiftKey === true)
+      }
     >
       <BaseCheckbox.Indicator render={<span />}>
         {some ? (

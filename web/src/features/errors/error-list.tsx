@@ -263,6 +263,7 @@ function Peek({
             onClick={() =>
               replay({
                 kind: "many",
+                stepwise: owner.isWorkflow,
                 owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
                 name: `${group.code} in ${owner.name}`,
                 group: group.id,

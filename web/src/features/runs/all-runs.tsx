@@ -15,7 +15,11 @@ import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
 import { PageHead, Segments } from "~/ui/pane";
 import { When } from "~/ui/time";
+import { FilterBar } from "./filter-bar";
+import { queryOf, type RunFilter } from "./run-filter";
 import { RunTable } from "./run-table";
+import { useSelection } from "./selection";
+import { SelectionBar } from "./selection-bar";
 import { type RunView, VIEW_NAMES, VIEWS } from "./views";
 
 const PAGE = 50;
@@ -24,8 +28,8 @@ const ASK_MS = 15_000;
 /** As far as the server counts. */
 const COUNTED_MAX = 1_000;
 
-const allRuns = (view: RunView, q: string) => ({
-  queryKey: ["runs", "all", view, q],
+const allRuns = (view: RunView, filter: RunFilter, q: string) => ({
+  queryKey: ["runs", "all", view, filter, q],
   initialPageParam: undefined,
   queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
     body(
@@ -34,7 +38,7 @@ const allRuns = (view: RunView, q: string) => ({
           query: {
             limit: PAGE,
             after: pageParam,
-            ...VIEWS[view].query,
+            ...queryOf(view, filter, Date.now()),
             ...(q === "" ? {} : { q }),
           },
         },
@@ -49,24 +53,44 @@ const allRuns = (view: RunView, q: string) => ({
 type AllRunsProps = {
   view: RunView;
   onView: (view: RunView) => void;
+  filter: RunFilter;
+  onFilter: (filter: RunFilter) => void;
   q: string;
   onSearch: (q: string) => void;
 };
 
-export function AllRuns({ view, onView, q, onSearch }: AllRunsProps) {
+export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRunsProps) {
   useTitle("Runs");
   useLiveRuns();
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
-  const runs = useInfiniteQuery(allRuns(view, q));
-  const ids = runs.data?.pages.flatMap((page) => page.data.map(({ id }) => id)) ?? [];
-  const { current, index } = useListKeys({
-    ids,
-    onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
-  });
+  const runs = useInfiniteQuery(allRuns(view, filter, q));
+  const rows = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
+  const ids = rows.map(({ id }) => id);
   const first = runs.data?.pages[0]?.page_info;
   const total = first?.total_count;
-  const says = q === "" ? VIEWS[view].says : `${VIEWS[view].says}, with “${q}”`;
+  const filtered = Object.keys(filter).length > 0;
+  const matching = filtered ? `${VIEWS[view].says}, filtered` : VIEWS[view].says;
+  const says = q === "" ? matching : `${matching}, with “${q}”`;
+  const selection = useSelection(JSON.stringify([view, filter, q]), ids, total ?? 0);
+  const { current, index, range, setLast } = useListKeys({
+    ids,
+    onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
+    onSelect: (chosen, toggles) => {
+      const [only] = chosen;
+      if (toggles && only !== undefined) selection.toggle(only);
+      else selection.add(chosen);
+    },
+  });
+  const choose = (id: string, ranged: boolean) => {
+    if (ranged) selection.add(range(id));
+    else selection.toggle(id);
+    setLast(id);
+  };
+  const counted = {
+    n: total ?? 0,
+    says: (total ?? 0) >= COUNTED_MAX ? `${count(COUNTED_MAX)} or more` : count(total ?? 0),
+  };
   return (
     <>
       <PageHead>
@@ -79,7 +103,6 @@ export function AllRuns({ view, onView, q, onSearch }: AllRunsProps) {
           onChange={onView}
           choices={VIEW_NAMES.map((each) => [each, VIEWS[each].name] as const)}
         />
-        <SearchRuns key={q} q={q} onSearch={onSearch} />
         {total !== undefined && (
           <span className="dim end num" role="status">
             {total >= COUNTED_MAX
@@ -88,29 +111,55 @@ export function AllRuns({ view, onView, q, onSearch }: AllRunsProps) {
           </span>
         )}
       </div>
+      <div className="bar is-filters">
+        <SearchRuns key={q} q={q} onSearch={onSearch} />
+        <FilterBar filter={filter} onFilter={onFilter} />
+        {filtered && (
+          <button type="button" className="link end" onClick={() => onFilter({})}>
+            Clear all
+          </button>
+        )}
+      </div>
       <div className="scroll" ref={scroll}>
         <ListState
           query={runs}
           what="The runs"
           empty={
-            <Empty title={view === "all" && q === "" ? "No run yet." : `No runs ${says}.`}>
+            <Empty
+              title={view === "all" && q === "" && !filtered ? "No run yet." : `No runs ${says}.`}
+            >
+              {filtered && <Button onClick={() => onFilter({})}>Clear the filters</Button>}
               {q !== "" && <SearchedUntil at={first?.search?.indexed_until_ms} />}
               {q !== "" && <Button onClick={() => onSearch("")}>Clear the search</Button>}
               {view !== "all" && <Button onClick={() => onView("all")}>Show all</Button>}
             </Empty>
           }
         >
-          {(items) => (
+          {() => (
             <RunTable
-              rows={items.map(listedRowOf)}
+              rows={rows}
               scroll={scroll}
               current={current}
               index={index}
               label="Runs"
+              selection={{
+                chosen: selection.chosen,
+                onChoose: choose,
+                onAll: (on) => (on ? selection.add(ids) : selection.none()),
+              }}
             />
           )}
         </ListState>
       </div>
+      {selection.size > 0 && (
+        <SelectionBar
+          selection={selection}
+          rows={rows}
+          total={counted}
+          query={q === "" ? queryOf(view, filter, Date.now()) : undefined}
+          says={matching}
+        />
+      )}
     </>
   );
 }

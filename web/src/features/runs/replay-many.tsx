@@ -1,8 +1,7 @@
 /** The dialog that replays many runs, as a job that goes on by itself. */
 
-import { Radio } from "@base-ui/react/radio";
 import { RadioGroup } from "@base-ui/react/radio-group";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
 import { useState } from "react";
@@ -12,50 +11,83 @@ import type { ReplayWanted } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
-import { plural } from "~/ui/format";
+import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { Pick } from "./replay-parts";
 import "./replay.css";
 
 type Many = Extract<ReplayWanted, { kind: "many" }>;
+
+/** As far as the server counts. */
+const COUNTED_MAX = 100_000;
 
 export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
-  const isWorkflow = "workflow_id" in wanted.owner;
-  const [begin, setBegin] = useState<"failed" | "trigger">(isWorkflow ? "failed" : "trigger");
+  const [begin, setBegin] = useState<"failed" | "trigger">(wanted.stepwise ? "failed" : "trigger");
+  const [version, setVersion] = useState<"live" | "original">("live");
+  const asked = {
+    ...wanted.owner,
+    ...(wanted.runs === undefined ? {} : { runs: [...wanted.runs] }),
+    ...(wanted.group === undefined ? {} : { group: wanted.group }),
+    ...(wanted.filter === undefined ? {} : { filter: { ...wanted.filter } }),
+  };
+  const counted = useQuery({
+    queryKey: ["replay-count", asked],
+    queryFn: async ({ signal }) => {
+      const found = await data(
+        client.POST("/v1/replays", { body: { ...asked, dry_run: true }, signal }),
+      );
+      return found.total ?? COUNTED_MAX;
+    },
+    enabled: wanted.count === undefined,
+    gcTime: 0,
+  });
+  const many = wanted.count ?? counted.data;
+  const runs =
+    many === undefined
+      ? "runs"
+      : many >= COUNTED_MAX
+        ? `${count(COUNTED_MAX)} runs or more`
+        : plural(many, "run");
   const replay = useMutation({
     mutationFn: () =>
       data(
         client.POST("/v1/replays", {
           body: {
-            ...wanted.owner,
-            ...(wanted.runs === undefined ? {} : { runs: [...wanted.runs] }),
-            ...(wanted.group === undefined ? {} : { group: wanted.group }),
+            ...asked,
             ...(begin === "failed" ? { from_failed: true } : {}),
+            ...(version === "original" ? { version } : {}),
           },
         }),
       ),
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["runs"] });
       onClose();
-      say({
-        title: `Replaying ${plural(wanted.count, "run")}`,
-        about: wanted.name,
-        shape: "running",
-      });
+      say({ title: `Replaying ${runs}`, about: wanted.name, shape: "running" });
       // A dry run gives a number alone.
       if (!("id" in made) || typeof made.id !== "string") return;
       void navigate({ to: "/replays/$id", params: { id: made.id } });
     },
   });
+  const nothing =
+    many === undefined
+      ? "They are being counted."
+      : many === 0
+        ? "No run that ended fits."
+        : undefined;
+  const submit = () => {
+    if (refused === undefined && nothing === undefined && !replay.isPending) replay.mutate();
+  };
+  const error = replay.error ?? counted.error;
   return (
     <Dialog
       open
       onClose={onClose}
-      title={`Replay ${plural(wanted.count, "run")}`}
+      title={`Replay ${runs}`}
       about={wanted.name}
-      onSubmit={() => replay.mutate()}
+      onSubmit={submit}
       foot={
         <>
           <Button onClick={onClose} keys="escape">
@@ -65,51 +97,53 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
             look="primary"
             icon={RotateCcw}
             keys="mod+enter"
-            refused={refused}
+            refused={refused ?? nothing}
             busy={replay.isPending && "Beginning…"}
-            onClick={() => replay.mutate()}
+            onClick={submit}
           >
-            Replay {plural(wanted.count, "run")}
+            Replay {runs}
           </Button>
         </>
       }
     >
       <div className="dialog-body">
+        {wanted.stepwise && (
+          <RadioGroup
+            aria-label="Begin"
+            value={begin}
+            onValueChange={(next) => setBegin(next === "failed" ? "failed" : "trigger")}
+          >
+            <Pick
+              value="failed"
+              title="Each from the step that failed"
+              says={
+                wanted.group === undefined
+                  ? "Results of the steps before are kept; what did not fail at a step is left out"
+                  : "Results of the steps before are kept"
+              }
+            />
+            <Pick
+              value="trigger"
+              title="Each from its trigger"
+              says="Everything runs again, calls to others too"
+            />
+          </RadioGroup>
+        )}
         <RadioGroup
-          aria-label="Begin"
-          value={begin}
-          onValueChange={(next) => setBegin(next === "failed" ? "failed" : "trigger")}
+          aria-label="With the code of"
+          value={version}
+          onValueChange={(next) => setVersion(next === "original" ? "original" : "live")}
         >
-          {isWorkflow && (
-            // biome-ignore lint/a11y/noLabelWithoutControl: the radio within is the control
-            <label className="pick">
-              <Radio.Root value="failed" className="radio">
-                <Radio.Indicator className="radio-dot" />
-              </Radio.Root>
-              <span className="pick-text">
-                <span className="name">Each from the step that failed</span>
-                <span className="small dim">Results of the steps before are kept</span>
-              </span>
-            </label>
-          )}
-          {/* biome-ignore lint/a11y/noLabelWithoutControl: the radio within is the control */}
-          <label className="pick">
-            <Radio.Root value="trigger" className="radio">
-              <Radio.Indicator className="radio-dot" />
-            </Radio.Root>
-            <span className="pick-text">
-              <span className="name">Each from its trigger</span>
-              <span className="small dim">Everything runs again, calls to others too</span>
-            </span>
-          </label>
+          <Pick value="live" title="With the code that is live" says="Of each workflow or source" />
+          <Pick value="original" title="With the version that each run had" says="As it was then" />
         </RadioGroup>
         <p className="small dim">
-          They run with the code that is live, one after the other, and go on when this page is
-          closed. What succeeded or was replayed meanwhile is left out.
+          They run one after the other, and go on when this page is closed.
+          {wanted.group !== undefined && " What succeeded or was replayed meanwhile is left out."}
         </p>
-        {replay.error !== null && (
+        {error !== null && (
           <p role="alert" className="failed-text">
-            {sentence(replay.error)}
+            {sentence(error)}
           </p>
         )}
       </div>

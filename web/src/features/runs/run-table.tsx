@@ -146,7 +146,7 @@ function Row({
           <Checkbox
             aria-label={`Select ${shortId(run.id)}`}
             checked={selected === true}
-            onChange={() => onChoose(run.id, false)}
+            onChange={(_, ranged) => onChoose(run.id, ranged)}
           />
         </td>
       )}

@@ -110,6 +110,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
                     onClick: () =>
                       replay({
                         kind: "many",
+                        stepwise: true,
                         owner: { workflow_id: base.id },
                         name: `${mended.code} in ${base.name}`,
                         group: mended.id,

@@ -1,0 +1,77 @@
+// Many runs at once: filters that the address keeps, selection, and what is done to all of them.
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { send, step, workflow } from "../fixtures/workflows.ts";
+
+test("runs are filtered by chips, and those chosen are replayed or cancelled with their number said first", async ({ page, server }) => {
+  const labels = await workflow(server, "Parcel labels", { street: step("if (!steps.trigger.event.body.street) throw new RangeError('no street'); return 1;") });
+  const guard = await workflow(server, "Parcel guard", { wait: step("$.flow.suspend(3_600_000);") });
+  for (const street of ["Mill lane", "", "", ""]) await send(server, labels, { street });
+  for (const n of [1, 2]) await send(server, guard, { n });
+
+  await page.goto("/runs");
+  const table = page.getByRole("table", { name: "Runs" });
+  const rows = table.getByRole("row").filter({ hasText: "Parcel" });
+  await expect(rows).toHaveCount(6);
+  const add = async (name: string) => {
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    await page.getByRole("menuitem", { name }).click();
+  };
+  await add("Status");
+  await expect(page).toHaveURL(/status=failed/);
+  await expect(rows).toHaveCount(3);
+  await page.getByRole("button", { name: "Status: failed" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "Paused" }).click();
+  await page.keyboard.press("Escape");
+  await expect(rows).toHaveCount(5);
+  await add("Time");
+  await add("Error");
+  await page.getByLabel("Class of the error").fill("RangeError");
+  await page.keyboard.press("Enter");
+  await expect(rows).toHaveCount(3);
+  await expectAccessible(page);
+  // What is filtered is in the address.
+  await page.reload();
+  await expect(page.getByRole("button", { name: "Time: last 24 h" })).toBeVisible();
+  await expect(rows).toHaveCount(3);
+  await page.getByRole("button", { name: "Remove the filter Error" }).click();
+  await expect(rows).toHaveCount(5);
+
+  // Two of those that are shown, by the keys.
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Shift+X");
+  const bar = page.getByRole("region", { name: "What is selected" });
+  await expect(bar).toContainText("2 selected");
+  await expectAccessible(page);
+  await page.keyboard.press("c");
+  await expect(page.getByRole("dialog", { name: "Cancel 2 runs?" })).toContainText("2 runs that you selected wait, queued or paused");
+  await page.getByRole("button", { name: "Keep them" }).click();
+  await page.keyboard.press("Escape");
+  await expect(bar).toHaveCount(0);
+
+  // All that match, counted by the server.
+  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await expect(bar).toContainText("5 selected");
+  await page.keyboard.press("Shift+A");
+  await expect(bar).toContainText("All 5 selected");
+  await bar.getByRole("button", { name: "Cancel…" }).click();
+  await page.getByRole("button", { name: "Cancel 2 runs" }).click();
+  await expect(page.getByText("2 runs cancelled")).toBeVisible();
+  await expect(rows).toHaveCount(3);
+  const cancelled = () => server.call<unknown[]>("GET", `/workflows/${guard.id}/runs?status=cancelled&include=id`);
+  expect(await cancelled()).toHaveLength(2);
+
+  await server.call("PUT", `/workflows/${labels.id}`, { steps: [{ namespace: "street", code: step("return 'mended';") }] });
+  await server.call("POST", `/workflows/${labels.id}/deploy`, {});
+  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await page.keyboard.press("Shift+A");
+  await page.keyboard.press("r");
+  const dialog = page.getByRole("dialog", { name: "Replay 3 runs" });
+  await expect(dialog.getByRole("radio", { name: /^Each from the step that failed/ })).toBeChecked();
+  await expectAccessible(page);
+  await dialog.getByRole("button", { name: "Replay 3 runs" }).click();
+  await expect(page).toHaveURL(/\/replays\/rpl_/);
+  const mended = () => server.call<unknown[]>("GET", `/workflows/${labels.id}/runs?status=succeeded&include=id`);
+  await expect.poll(async () => (await mended()).length).toBe(4);
+});

@@ -1,0 +1,97 @@
+/** Asks before several runs are cancelled, with their number. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { body, client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { Confirm } from "~/ui/dialog";
+import { count, plural } from "~/ui/format";
+import { say } from "~/ui/toast";
+import type { Query } from "./run-filter";
+
+/** As many as the server cancels at once. */
+const AT_ONCE = 1_000;
+
+type Wanted = { runs: readonly string[] } | { filter: Query };
+
+export function CancelDialog({
+  wanted,
+  says,
+  onClose,
+  onDone,
+}: {
+  wanted: Wanted;
+  says: string;
+  onClose: () => void;
+  onDone: () => void;
+}) {
+  const queries = useQueryClient();
+  const filter = "filter" in wanted ? { ...wanted.filter } : undefined;
+  const counted = useQuery({
+    queryKey: ["runs", "to-cancel", filter],
+    queryFn: async ({ signal }) => {
+      const found = await body(
+        client.POST("/v1/runs/cancel", { body: { filter: { ...filter }, dry_run: true }, signal }),
+      );
+      return found.data.matching;
+    },
+    enabled: filter !== undefined,
+    gcTime: 0,
+  });
+  const many = "runs" in wanted ? wanted.runs.length : counted.data;
+  const cancel = useMutation({
+    mutationFn: async () => {
+      if (filter !== undefined) {
+        const done = await data(
+          client.POST("/v1/runs/cancel", { body: { filter: { ...filter } } }),
+        );
+        return { cancelled: done.cancelled, of: done.matching };
+      }
+      const runs = "runs" in wanted ? wanted.runs : [];
+      const ends = await Promise.allSettled(
+        runs.map((id) => data(client.POST("/v1/runs/{id}/cancel", { params: { path: { id } } }))),
+      );
+      const failed = ends.find((end) => end.status === "rejected");
+      const cancelled = ends.filter((end) => end.status === "fulfilled").length;
+      if (cancelled === 0 && failed !== undefined) throw failed.reason;
+      return { cancelled, of: runs.length };
+    },
+    onSuccess: ({ cancelled, of }) => {
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+      say({
+        title: `${plural(cancelled, "run")} cancelled`,
+        ...(cancelled < of ? { about: "The others went on or ended meanwhile." } : {}),
+        shape: "cancelled",
+      });
+      onDone();
+    },
+  });
+  const error = cancel.error ?? counted.error;
+  return (
+    <Confirm
+      open
+      onClose={onClose}
+      title={many === undefined ? "Cancel runs?" : `Cancel ${number(many)}?`}
+      act={many === undefined ? "Cancel runs" : `Cancel ${number(many)}`}
+      keep="Keep them"
+      busy={cancel.isPending && "Cancelling…"}
+      error={error === null ? undefined : sentence(error)}
+      onConfirm={() => {
+        if (many !== undefined && many > 0) cancel.mutate();
+      }}
+    >
+      {many === undefined ? (
+        error === null && <p className="dim">Counting them…</p>
+      ) : many === 0 ? (
+        <p>None of the runs {says} waits any more.</p>
+      ) : (
+        <p>
+          {number(many)} {says} {many === 1 ? "waits" : "wait"}, queued or paused, and{" "}
+          {many === 1 ? "ends" : "end"} as cancelled. What they did stays done.
+        </p>
+      )}
+    </Confirm>
+  );
+}
+
+const number = (many: number) =>
+  many >= AT_ONCE ? `${count(AT_ONCE)} runs or more` : plural(many, "run");

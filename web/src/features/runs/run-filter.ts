@@ -1,0 +1,108 @@
+/** What runs a list has, as the address says it: a view, and filters beside it; pure. */
+
+import type { Status } from "~/api/status";
+import { isStatus } from "~/ui/status";
+import { type RunView, VIEWS } from "./views";
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+
+/** How far back. */
+export const AGES = {
+  hour: { says: "last hour", ms: HOUR },
+  day: { says: "last 24 h", ms: 24 * HOUR },
+  week: { says: "last 7 days", ms: 7 * 24 * HOUR },
+  month: { says: "last 30 days", ms: 30 * 24 * HOUR },
+} as const;
+
+export type Age = keyof typeof AGES;
+
+/** At least how long. */
+export const TOOK = {
+  second: { says: "1 s or longer", ms: 1_000 },
+  ten: { says: "10 s or longer", ms: 10_000 },
+  minute: { says: "1 min or longer", ms: MINUTE },
+} as const;
+
+export type Took = keyof typeof TOOK;
+
+export const KINDS = { live: "live", test: "tests", hook: "hooks" } as const;
+
+export type Kind = keyof typeof KINDS;
+
+export type RunFilter = {
+  status?: readonly Status[];
+  owner?: string;
+  age?: Age;
+  kind?: Kind;
+  took?: Took;
+  /** Class of an error, such as `TypeError`. */
+  error?: string;
+};
+
+export type FilterName = keyof RunFilter;
+
+export const FILTER_NAMES: readonly FilterName[] = [
+  "status",
+  "owner",
+  "age",
+  "kind",
+  "took",
+  "error",
+];
+
+const text = (given: unknown) => (typeof given === "string" && given !== "" ? given : undefined);
+
+const isKey = <K extends string>(all: Readonly<Record<K, unknown>>, given: unknown): given is K =>
+  typeof given === "string" && Object.hasOwn(all, given);
+
+/** The filter that an address has; what it cannot have is left out. */
+export function filterOf(given: Readonly<Record<string, unknown>>): RunFilter {
+  const status = (text(given.status) ?? "").split(",").filter(isStatus);
+  const [owner, error] = [text(given.owner), text(given.error)];
+  return {
+    ...(status.length === 0 ? {} : { status }),
+    ...(owner === undefined ? {} : { owner }),
+    ...(isKey(AGES, given.age) ? { age: given.age } : {}),
+    ...(isKey(KINDS, given.kind) ? { kind: given.kind } : {}),
+    ...(isKey(TOOK, given.took) ? { took: given.took } : {}),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+export type Query = {
+  status?: string;
+  owner_id?: string;
+  from?: number;
+  kind?: string;
+  min_ms?: number;
+  error_class?: string;
+};
+
+/** What the API is asked; a filter goes before what the view says of the same. */
+export function queryOf(view: RunView, filter: RunFilter, now: number): Query {
+  const { status, owner, age, kind, took, error } = filter;
+  return {
+    ...VIEWS[view].query,
+    ...(status === undefined ? {} : { status: status.join(",") }),
+    ...(owner === undefined ? {} : { owner_id: owner }),
+    // Whole minutes: what is asked again is the same question.
+    ...(age === undefined ? {} : { from: Math.floor((now - AGES[age].ms) / MINUTE) * MINUTE }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(took === undefined ? {} : { min_ms: TOOK[took].ms }),
+    ...(error === undefined ? {} : { error_class: error }),
+  };
+}
+
+const ENDED: readonly Status[] = ["succeeded", "failed", "cancelled"];
+const WAITS: readonly Status[] = ["queued", "paused"];
+
+/** The part of a filter that can be replayed, or cancelled, together; `undefined`: none of it. */
+export function actsOn(query: Query, act: "replay" | "cancel"): Query | undefined {
+  if (act === "replay" && query.kind !== undefined && query.kind !== "live") return undefined;
+  const able = act === "replay" ? ENDED : WAITS;
+  const { status, ...others } = query;
+  if (status === undefined) return others;
+  const fits = status.split(",").filter((each) => able.some((one) => one === each));
+  return fits.length === 0 ? undefined : { ...others, status: fits.join(",") };
+}

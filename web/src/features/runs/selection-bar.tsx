@@ -1,0 +1,138 @@
+/** What can be done with the runs that are chosen, at the bottom of their list. */
+
+import { Link } from "@tanstack/react-router";
+import { Ban, GitCompare, RotateCcw, X } from "lucide-react";
+import { useState } from "react";
+import type { RunRow } from "~/api/run-list";
+import { isFinal } from "~/api/runs";
+import { useReplay } from "~/shell/replay";
+import { useRefusal } from "~/shell/session";
+import { shortcuts, useShortcuts } from "~/shell/shortcuts";
+import { Button, buttonClass, IconButton } from "~/ui/button";
+import { count, plural } from "~/ui/format";
+import { useKeys } from "~/ui/keyboard";
+import { Keys } from "~/ui/keys";
+import { CancelDialog } from "./cancel-dialog";
+import { actsOn, type Query } from "./run-filter";
+import type { Selection } from "./selection";
+
+export function SelectionBar({
+  selection,
+  rows,
+  total,
+  query,
+  says,
+}: {
+  selection: Selection;
+  rows: readonly RunRow[];
+  /** Runs that match, and how that is said where they are not all counted. */
+  total: { n: number; says: string };
+  /** Which runs the list has, as the API is asked; `undefined` where words were searched: acts take no words. */
+  query: Query | undefined;
+  /** "that failed or are paused": of the runs that match. */
+  says: string;
+}) {
+  const replay = useReplay();
+  const invokes = useRefusal("invoke");
+  const deploys = useRefusal("deploy");
+  const [cancels, setCancels] = useState(false);
+  const chosen = rows.filter(({ id }) => selection.chosen.has(id));
+  const ended = chosen.filter(({ status, kind }) => isFinal(status) && kind === "live");
+  const waiting = chosen.filter(({ status }) => status === "queued" || status === "paused");
+  const forReplay = query === undefined ? undefined : actsOn(query, "replay");
+  const forCancel = query === undefined ? undefined : actsOn(query, "cancel");
+  const canReplay = selection.isAll ? forReplay !== undefined : ended.length > 0;
+  const canCancel = selection.isAll ? forCancel !== undefined : waiting.length > 0;
+  const startReplay = () => {
+    if (!canReplay || invokes !== undefined) return;
+    const [only] = ended;
+    if (!selection.isAll && ended.length === 1 && only !== undefined) {
+      replay({ kind: "one", run: only.id });
+      return;
+    }
+    replay({
+      kind: "many",
+      name: selection.isAll ? `runs ${says}` : "the runs that you selected",
+      stepwise: (selection.isAll ? rows : ended).some(
+        ({ isWorkflow, status }) => isWorkflow && status === "failed",
+      ),
+      ...(selection.isAll
+        ? { filter: { ...forReplay } }
+        : { runs: ended.map(({ id }) => id), count: ended.length }),
+    });
+  };
+  const startCancel = () => {
+    if (canCancel && deploys === undefined) setCancels(true);
+  };
+  useShortcuts({
+    replay: startReplay,
+    cancel: startCancel,
+    ...(query === undefined ? {} : { selectAll: selection.all }),
+  });
+  useKeys({ escape: selection.none });
+  const [one, two] = chosen;
+  return (
+    <section className="sel-bar" aria-label="What is selected">
+      <span className="name num" role="status">
+        {selection.isAll ? `All ${total.says} selected` : `${count(selection.size)} selected`}
+      </span>
+      {!selection.isAll && query !== undefined && total.n > selection.size && (
+        <button type="button" className="link row" onClick={selection.all}>
+          Select all {total.says} that match <Keys of={shortcuts.selectAll.keys} />
+        </button>
+      )}
+      <span className="grow" />
+      {!selection.isAll && selection.size === 2 && one !== undefined && two !== undefined && (
+        <Link
+          to="/runs/compare"
+          search={{ a: two.id, b: one.id }}
+          className={buttonClass({ look: "quiet" })}
+        >
+          <GitCompare className="icon" aria-hidden="true" />
+          Compare
+        </Link>
+      )}
+      <Button
+        icon={Ban}
+        keys={shortcuts.cancel.keys}
+        refused={
+          deploys ??
+          (canCancel ? undefined : "None of them waits: only queued and paused runs are cancelled.")
+        }
+        onClick={startCancel}
+      >
+        {selection.isAll || waiting.length === 0
+          ? "Cancel…"
+          : `Cancel ${plural(waiting.length, "run")}…`}
+      </Button>
+      <Button
+        look="primary"
+        icon={RotateCcw}
+        keys={shortcuts.replay.keys}
+        refused={
+          invokes ??
+          (canReplay ? undefined : "None of them can be replayed: only live runs that ended are.")
+        }
+        onClick={startReplay}
+      >
+        {selection.isAll || ended.length === 0
+          ? "Replay…"
+          : `Replay ${plural(ended.length, "run")}…`}
+      </Button>
+      <IconButton icon={X} label="Select none" keys="escape" onClick={selection.none} />
+      {cancels && (
+        <CancelDialog
+          wanted={
+            selection.isAll ? { filter: { ...forCancel } } : { runs: waiting.map(({ id }) => id) }
+          }
+          says={selection.isAll ? says : "that you selected"}
+          onClose={() => setCancels(false)}
+          onDone={() => {
+            setCancels(false);
+            selection.none();
+          }}
+        />
+      )}
+    </section>
+  );
+}
