@@ -1,5 +1,6 @@
 // The value of a `dir` prop: a file store, whose files are read and written by path while the code runs (facts 4.8).
 import { Buffer } from "node:buffer";
+import { EventEmitter } from "node:events";
 import fs from "node:fs";
 import { Readable, Writable, PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -96,6 +97,8 @@ class File {
     const chunks = stream as AsyncIterable<unknown>;
     if (typeof chunks?.[Symbol.asyncIterator] !== "function") throw new TypeError(`fromReadableStream takes a readable stream; got ${kindOf(stream)}`);
     const { store, call } = this.#writable();
+    // One that fails before it is read, such as that of a file which is not there, is reported by what is returned here.
+    if (stream instanceof EventEmitter) stream.on("error", () => {});
     const type = typeof contentType === "string" && contentType !== "" ? contentType : undefined;
     const id = await uploadParts(store, chunks, type, call);
     await ask(call, "files.keep", { store, files: [[id, this.path]] });

@@ -115,16 +115,26 @@ async fn an_endpoint_may_ask_for_a_signature() {
     assert_eq!((&run["event"]["body"], &run["context"]["verified"]), (&json!({ "paid": true }), &json!(true)));
     // The ways in which a secret is shown and pasted; what no delivery could be verified with is refused when it is given, and is not repeated.
     let encoded = STANDARD.encode(b"a key of thirty-two bytes, mostly");
-    for pasted in
-        [format!("v1,whsec_{encoded}"), format!(" whsec_{}\n", encoded.trim_end_matches('=')), encoded.clone(), "a key of thirty-two bytes, mostly".into()]
-    {
+    for pasted in [
+        format!("v1,whsec_{encoded}"),
+        format!(" whsec_{}\n", encoded.trim_end_matches('=')),
+        encoded.clone(),
+        "a key of thirty-two bytes, mostly".into(),
+        format!("\"whsec_{encoded}\""),
+        format!("\u{feff}\u{201c}v1,whsec_{encoded}\u{201d}\u{200b}"),
+        format!("export WEBHOOK_SECRET='whsec_{encoded}'"),
+    ] {
         let workflow = deploy(&server, json!({ "auth": { "type": "signature", "secret": pasted } }), json!({})).await;
         let request = server.raw(Method::POST, &endpoint(&workflow)).header("webhook-id", "msg_1").header("webhook-timestamp", now.to_string());
         assert_eq!(answer(request.header("webhook-signature", sign(now)).body(body)).await.status, 200, "{pasted:?}");
     }
     let standard = |secret: &str| json!({ "type": "signature", "secret": secret });
     let hex = json!({ "type": "signature", "secret": "pasted\n", "header": "x-hub-signature-256" });
-    for auth in [standard("whsec_not base64"), standard("v1,whsec_"), standard("v1,c2VjcmV0"), standard("whsk_c2VjcmV0"), standard("  "), hex] {
+    let quoted = json!({ "type": "signature", "secret": "'pasted'", "header": "x-hub-signature-256" });
+    let wrong =
+        ["whsec_not base64", "v1,whsec_", "v1,c2VjcmV0", "whsk_c2VjcmV0", "  ", "WHSEC_c2VjcmV0", "Bearer whsec_c2VjcmV0", "{\"secret\": \"whsec_c2VjcmV0\"}"];
+    let wrong = wrong.into_iter().chain(["whsec_c2VjcmV0 whsec_c2VjcmV0", "v1a,whpk_c2VjcmV0"]).map(standard);
+    for auth in wrong.chain([hex, quoted]) {
         let refused = server.post("/workflows", &json!({ "triggers": [{ "type": "http", "props": { "auth": auth } }], "steps": [] })).await;
         let (message, secret) = (refused.json["error"].as_str().unwrap_or_default(), auth["secret"].as_str().expect("a secret").trim());
         assert!(refused.status == 422 && message.contains("`secret`") && (secret.is_empty() || !refused.text.contains(secret)), "{auth}: {}", refused.text);

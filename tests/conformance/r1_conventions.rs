@@ -244,3 +244,20 @@ async fn r1_a_path_matches_its_route_with_and_without_escapes_and_never_across_a
     let missing = get("/v1/components/a%2Fb%40c").await;
     assert!(missing.status == 404 && missing.text.contains("a/b@c"), "{}", missing.text);
 }
+
+/// Of two, one reader would take the first and another the last.
+#[tokio::test]
+async fn r1_2_a_field_that_is_given_twice_is_refused() {
+    let server = Server::start().await;
+    for body in [
+        r#"{"name": "twice", "scopes": ["read"], "scopes": ["full"]}"#,
+        r#"{"name": "twice", "scopes": ["full"], "scope\u0073": ["read"]}"#,
+        r#"{"name": "a", "scopes": ["read"], "name": "a"}"#,
+    ] {
+        let request = server.raw(Method::POST, "/v1/api_keys").bearer_auth(&server.api_key);
+        let refused = answer(request.header("content-type", "application/json").body(body)).await;
+        assert_eq!(refused.refusal(), (400, "malformed_json"), "{}", refused.text);
+        assert!(refused.text.contains("is given twice"), "{}", refused.text);
+    }
+    assert_eq!(server.get("/api_keys").await.json["page_info"]["total_count"], 1);
+}

@@ -328,12 +328,42 @@ fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(());
     }
-    match serde_json::from_slice(body).map_err(|e| ApiError::malformed_json(format!("the body is not JSON: {e}")))? {
-        Value::Object(body) => params.extend(body),
-        Value::Null => {}
-        _ => return Err(ApiError::malformed_json("the body is JSON, but not an object")),
-    }
+    let fields: Option<Fields> = serde_json::from_slice(body).map_err(|e| match e.classify() {
+        // Of JSON that is right there is nothing else to say.
+        serde_json::error::Category::Data => ApiError::malformed_json(format!("the body is JSON, but not an object of fields: {e}")),
+        _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
+    })?;
+    params.extend(fields.unwrap_or_default().0);
     Ok(())
+}
+
+/// The fields of a body, each there once: of two, one reader would take the first and another the last.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl<'de> serde::Deserialize<'de> for Fields {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Once;
+        impl<'de> serde::de::Visitor<'de> for Once {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut given: A) -> Result<Fields, A::Error> {
+                let mut fields = Map::new();
+                while let Some((name, value)) = given.next_entry::<String, Value>()? {
+                    if fields.contains_key(&name) {
+                        return Err(serde::de::Error::custom(format!("the field `{name:.100}` is given twice; give it once")));
+                    }
+                    fields.insert(name, value);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_any(Once)
+    }
 }
 
 fn is_object(body: &[u8]) -> bool {

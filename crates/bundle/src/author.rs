@@ -9,6 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::language::{is_typescript, kind_of, with_jsx_where_needed};
+use crate::overrides::Overrides;
 use crate::pages::{Pages, raw_address};
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
@@ -152,8 +153,22 @@ impl Author {
 
     /// The range that the nearest `package.json` beside or above a file names for a package.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
+        self.manifests(importer).iter().find_map(|manifest| {
+            let range = |kind| manifest.get(kind)?.get(package)?.as_str();
+            ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"].into_iter().find_map(range).map(|range| range.trim().to_owned())
+        })
+    }
+
+    /// What is prescribed for packages that others import, by the nearest `package.json` beside or above the entry.
+    pub(crate) fn overrides(&self) -> Overrides {
+        self.manifests(&self.entry).first().map(Overrides::of).unwrap_or_default()
+    }
+
+    /// Each `package.json` beside or above a file, the nearest first. One that is no JSON is none.
+    fn manifests(&self, importer: &str) -> Vec<Value> {
+        let mut found = Vec::new();
         if self.pages.is_some() {
-            return None;
+            return found;
         }
         let files = self.files.lock();
         let mut folder = importer;
@@ -161,14 +176,9 @@ impl Author {
             folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
             let path = if folder.is_empty() { "package.json".to_owned() } else { format!("{folder}/package.json") };
             let text = files.get(&path).and_then(Option::as_deref);
-            if let Some(manifest) = text.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
-                let range = |kind| manifest.get(kind)?.get(package)?.as_str();
-                if let Some(range) = ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"].into_iter().find_map(range) {
-                    return Some(range.to_owned());
-                }
-            }
+            found.extend(text.and_then(|text| serde_json::from_str::<Value>(text).ok()));
             if folder.is_empty() {
-                return None;
+                return found;
             }
         }
     }

@@ -84,7 +84,10 @@ impl Dependencies<'_> {
 
     async fn wanted(&self, bare: &Bare, file: &Path, (label, manifest): (&str, &crate::packages::Manifest)) -> Result<HookResolveIdOutput, BundleError> {
         let specifier = format!("{}{}", bare.name, bare.subpath);
-        let import = |range, from| self.package(Import { bare, range, importer: label, from });
+        let import = |range: &str, from| {
+            let range = self.plugin.prescribed(&bare.name, range.to_owned(), label);
+            async move { self.package(Import { bare, range: &range, importer: label, from }).await }
+        };
         match manifest.wanted(&bare.name) {
             Wanted::Range(range) => match import(&range, From::Package).await {
                 Err(error) if error.is_about_a_package() && self.is_guarded(file, &specifier) => Ok(external(&specifier)),
@@ -193,7 +196,7 @@ impl Dependencies<'_> {
         match self.resolve(&specifier, &folder.join("importer.mjs").to_string_lossy()).await? {
             Some(resolved) if resolved.id.as_str().ends_with(".node") => Err(native()),
             // What is found elsewhere on this machine is not this package.
-            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) && self.plugin.is_laid(&label) => {
+            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) && self.plugin.lies_beside(&label) => {
                 Ok(external(&format!("{}{}", specifier_of(&label), self.path_within(bare, &folder, &resolved))))
             }
             Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) => Ok(HookResolveIdOutput::from_resolved_id(resolved)),

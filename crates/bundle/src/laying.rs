@@ -73,6 +73,7 @@ async fn needed_by(plugin: &MillracePlugin, home: &Path, name: &str) -> Result<V
             Wanted::OptionalPeer(range) if plugin.direct.lock().contains_key(needed) => (range, From::Package),
             Wanted::OptionalPeer(_) | Wanted::Undeclared => continue,
         };
+        let range = plugin.prescribed(needed, range, &label);
         let key = format!("{needed}@{range}");
         match version(plugin, &key, needed, &range, &label, from).await {
             Ok(found) if found.version.is_empty() => {}

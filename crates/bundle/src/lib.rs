@@ -14,6 +14,7 @@ mod known;
 mod language;
 mod laying;
 mod names;
+mod overrides;
 mod own;
 mod packages;
 mod pages;

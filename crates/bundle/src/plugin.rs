@@ -18,9 +18,11 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 use crate::author::Author;
 use crate::dependencies::Dependencies;
 use crate::laying::Root;
+use crate::names::begun_by;
+use crate::overrides::Overrides;
 use crate::own;
 use crate::packages::Packages;
-use crate::reads::depends_on_its_place;
+use crate::reads::{depends_on_its_place, may_load_made};
 use crate::sloppy::evaluated;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, Lock, LockedPackage};
@@ -34,9 +36,13 @@ const DECORATE: &str = "/helpers/esm/decorate.js";
 /// Ids of our own modules.
 const OURS: &str = "millrace:module/";
 
+/// A package with more code than this is not bundled: reading all of it takes minutes on a small machine, and Node reads only what is used.
+const LARGE_BYTES: u64 = 16 << 20;
+
 pub(crate) struct MillracePlugin {
     author: Arc<Author>,
     author_prefix: String,
+    overrides: Overrides,
     pub(crate) packages: Arc<Packages>,
     /// Chosen at an earlier time.
     pub(crate) before: Lock,
@@ -49,6 +55,10 @@ pub(crate) struct MillracePlugin {
     homes: Mutex<BTreeMap<String, Root>>,
     /// Folders of packages with code that depends on where it lies.
     readers: Mutex<BTreeSet<String>>,
+    /// Whether a package, by its folder, has so much code that it is laid beside the bundle without being read.
+    large: Mutex<BTreeMap<String, bool>>,
+    /// Packages that installed ones load by names which they make as they run.
+    begun: Mutex<BTreeSet<String>>,
     /// Files of the author whose code depends on where it lies.
     own_readers: Mutex<BTreeSet<String>>,
     /// What the files of a package import, by its label.
@@ -73,9 +83,11 @@ impl MillracePlugin {
     pub(crate) fn new(author: Arc<Author>, packages: Arc<Packages>, before: Lock, modules: &'static [(&'static str, &'static str)]) -> Self {
         let experimental_decorators = author.has_experimental_decorators();
         let author_prefix = format!("{}/{AUTHOR}/", packages.root().display());
+        let overrides = author.overrides();
         Self {
             author,
             author_prefix,
+            overrides,
             packages,
             before,
             chosen: Mutex::default(),
@@ -83,6 +95,8 @@ impl MillracePlugin {
             unfit: Mutex::default(),
             homes: Mutex::default(),
             readers: Mutex::default(),
+            large: Mutex::default(),
+            begun: Mutex::default(),
             own_readers: Mutex::default(),
             edges: Mutex::default(),
             laid: OnceLock::new(),
@@ -107,6 +121,16 @@ impl MillracePlugin {
         self.readers.lock().iter().filter_map(|folder| Some((folder.clone(), homes.get(folder)?.clone()))).collect()
     }
 
+    /// Packages that installed ones load by names which they make as they run.
+    pub(crate) fn begun(&self) -> BTreeSet<String> {
+        self.begun.lock().clone()
+    }
+
+    /// Of packages by their names those that were installed, by their folder.
+    pub(crate) fn homes_of(&self, names: &BTreeSet<String>) -> BTreeMap<String, Root> {
+        self.homes.lock().iter().filter(|(_, (name, _))| names.contains(name)).map(|(folder, root)| (folder.clone(), root.clone())).collect()
+    }
+
     /// Files of the author whose code depends on where it lies.
     pub(crate) fn own_readers(&self) -> BTreeSet<String> {
         self.own_readers.lock().clone()
@@ -120,6 +144,18 @@ impl MillracePlugin {
 
     pub(crate) fn is_laid(&self, folder: &str) -> bool {
         self.laid.get().is_some_and(|beside| beside.packages.contains_key(folder))
+    }
+
+    /// Whether a package lies beside the bundle: what was found so before, and what is too large to be read and printed for each component that imports it.
+    pub(crate) fn lies_beside(&self, folder: &str) -> bool {
+        if self.is_laid(folder) {
+            return true;
+        }
+        let is_large = *self.large.lock().entry(folder.to_owned()).or_insert_with(|| code_bytes(&self.packages.root().join(folder)) > LARGE_BYTES);
+        if is_large && self.laid.get().is_none() {
+            self.readers.lock().insert(folder.to_owned());
+        }
+        is_large
     }
 
     /// Takes over what an attempt chose that bundled everything.
@@ -202,6 +238,11 @@ impl MillracePlugin {
         dependencies.of_author(&bare, path).await
     }
 
+    /// The range of a package that counts where a package, by its label, asks for another's.
+    pub(crate) fn prescribed(&self, package: &str, range: String, importer: &str) -> String {
+        self.overrides.range(package, &range, importer).unwrap_or(range)
+    }
+
     /// The range that the author's `package.json` names.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
         self.author.declared(package, importer)
@@ -227,6 +268,16 @@ impl MillracePlugin {
         let is_ours = bare.range.is_none() && bare.subpath.is_empty() && self.modules.iter().any(|(name, _)| *name == bare.name);
         is_ours.then(|| HookResolveIdOutput::from_id(format!("{OURS}{}", bare.name)))
     }
+}
+
+/// Bytes of code and JSON below a folder.
+fn code_bytes(folder: &Path) -> u64 {
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => code_bytes(&entry.path()),
+        Ok(found) if entry.path().extension().is_some_and(|ending| ["js", "mjs", "cjs", "json"].iter().any(|of_code| ending == *of_code)) => found.len(),
+        _ => 0,
+    };
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(size).sum()
 }
 
 fn module_type(kind: SourceType) -> ModuleType {
@@ -284,10 +335,13 @@ impl Plugin for MillracePlugin {
         let code = rewritten.as_deref().unwrap_or(args.code);
         if !args.id.ends_with(".json")
             && let Some((folder, _)) = self.packages.owner(Path::new(args.id.split('?').next().unwrap_or(args.id)))
-            && !self.readers.lock().contains(&folder)
-            && depends_on_its_place(code)
         {
-            self.readers.lock().insert(folder);
+            if !self.readers.lock().contains(&folder) && depends_on_its_place(code) {
+                self.readers.lock().insert(folder.clone());
+            }
+            if self.readers.lock().contains(&folder) && may_load_made(code) {
+                self.begun.lock().extend(begun_by(code));
+            }
         }
         let evaluated = if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };
         let Some(code) = evaluated.or(rewritten) else { return Ok(None) };

@@ -49,6 +49,11 @@ fn requires_by_expression(code: &str) -> bool {
     })
 }
 
+/// Whether a file may load what is named as it runs: only then it is read for what it loads.
+pub(crate) fn may_load_made(code: &str) -> bool {
+    code.contains("import(") || code.contains("createRequire") || requires_by_expression(code)
+}
+
 #[derive(Default)]
 struct Finder {
     found: bool,

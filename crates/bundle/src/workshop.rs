@@ -136,6 +136,9 @@ impl<T> Drop for Owned<T> {
     }
 }
 
+/// Whether code surely loads a package, and no deploy is right without it.
+type IsSure = bool;
+
 /// One bundle's making.
 struct Job {
     packages: Arc<Packages>,
@@ -177,27 +180,35 @@ impl Job {
         let texts: Vec<(String, Names)> =
             author.texts().iter().filter(|(path, _)| !path.ends_with(".json")).map(|(path, text)| (path.clone(), names(path, text))).collect();
         let loose = own::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
-        let mut wanted: Vec<(&str, Bare)> = Vec::new();
+        let mut wanted: Vec<(&str, Bare, IsSure)> = Vec::new();
         // Code that is loaded as it lies, not bundled, finds its packages there, too.
-        wanted.extend(loose.iter().filter_map(|(path, specifier)| Some((path.as_str(), package_of(specifier)?))));
+        wanted.extend(loose.iter().filter_map(|(path, specifier)| Some((path.as_str(), package_of(specifier)?, true))));
         for (path, named) in &texts {
-            wanted.extend(named.loaded.iter().filter_map(|specifier| Some((path.as_str(), package_of(specifier)?))));
+            wanted.extend(named.loaded.iter().filter_map(|specifier| Some((path.as_str(), package_of(specifier)?, true))));
+            wanted.extend(named.begun.iter().filter_map(|name| Some((path.as_str(), package_of(name)?, false))));
         }
-        if !roots.is_empty() || !wanted.is_empty() {
-            // A name that is handed to a package, such as that of a transport.
+        // What an installed package finds in Node only because the author, or another package, brought it.
+        let begun = plugin.begun();
+        roots.extend(plugin.homes_of(&begun));
+        if !roots.is_empty() || !wanted.is_empty() || texts.iter().any(|(_, named)| named.loads_made) {
+            // A name that is handed to a package, such as that of a transport, or to a function that loads what it is given.
             for (path, named) in &texts {
                 let known = |bare: &Bare| plugin.direct.lock().contains_key(&bare.name) || author.declared(&bare.name, path).is_some();
-                wanted.extend(named.texts.iter().filter_map(|text| package_of(text)).filter(known).map(|bare| (path.as_str(), bare)));
+                wanted.extend(named.texts.iter().filter_map(|text| package_of(text)).filter(known).map(|bare| (path.as_str(), bare, true)));
             }
         }
-        for (path, bare) in wanted.into_iter().filter(|(_, bare)| plugin.our_module(bare).is_none()) {
+        for (path, bare, is_sure) in wanted.into_iter().filter(|(_, bare, _)| plugin.our_module(bare).is_none()) {
             let direct = plugin.direct.lock().get(&bare.name).cloned().filter(|_| bare.range.is_none());
             let package = match direct {
                 Some(package) => package,
                 None => {
                     let range = bare.range.or_else(|| author.declared(&bare.name, path)).unwrap_or_else(|| "latest".into());
                     let key = format!("{}@{range}", bare.name);
-                    let package = version(plugin, &key, &bare.name, &range, path, From::Author).await?;
+                    let package = match version(plugin, &key, &bare.name, &range, path, From::Author).await {
+                        // Node says so where the code comes to it.
+                        Err(error) if !is_sure && error.is_about_a_package() => continue,
+                        found => found?,
+                    };
                     plugin.chosen.lock().insert(key, package.clone());
                     plugin.direct.lock().entry(bare.name.clone()).or_insert_with(|| package.clone());
                     package

@@ -313,3 +313,20 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
     let refused = run(&server, &made, json!({})).await;
     assert!(refused["message"].as_str().is_some_and(|words| words.contains("`dir` names no file store")), "{refused}");
 }
+
+#[tokio::test]
+async fn r3_dir_a_stream_that_breaks_before_it_is_read_is_an_error_of_the_call() {
+    let server = Server::start().await;
+    let code = "import fs from 'fs'; import { Readable } from 'stream';
+      export default defineComponent({ props: { dir: { type: 'dir', accessMode: 'read-write' } }, async run() {
+        const tried = [];
+        const broken = () => { const stream = new Readable({ read() {} }); process.nextTick(() => stream.destroy(new Error('broke'))); return stream; };
+        for (const put of [(file) => file.fromFile('/tmp/none'), (file) => file.fromReadableStream(fs.createReadStream('/tmp/none')), (file) => file.fromReadableStream(broken())]) {
+          tried.push(await put(this.dir.open('x')).then(() => 'stored', (e) => e.code ?? e.message));
+        }
+        tried.push(await this.dir.open('x').toBuffer().then(() => 'there', () => 'not there'));
+        return tried; } });";
+    let steps = json!([{ "namespace": "a", "code": code, "props": { "dir": "broken" } }]);
+    let workflow = server.post("/workflows", &json!({ "name": "streams", "triggers": [{ "type": "http" }], "steps": steps })).await.data();
+    assert_eq!(run(&server, &workflow, json!({})).await, json!(["ENOENT", "ENOENT", "broke", "not there"]));
+}

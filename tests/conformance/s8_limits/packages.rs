@@ -111,6 +111,14 @@ const BESIDE: &[Package] = &[
             ("says.js", "module.exports = 'worked';"),
         ],
     ),
+    (
+        "makes-names",
+        r#"{ "type": "module", "exports": "./a.js" }"#,
+        &[(
+            "a.js",
+            "import { createRequire } from 'node:module'; const load = createRequire(import.meta.url); export default (name) => load('plain/' + name);",
+        )],
+    ),
     ("needs-undeclared", r#"{}"#, &[("index.js", "module.exports = __dirname.length > 0 && require('plain').name;")]),
     ("plain", r#"{}"#, &[("index.js", "exports.name = 'plain'; exports.count = (exports.count || 0) + 1; "), ("data.json", "{}")]),
 ];
@@ -154,6 +162,82 @@ async fn s8_packages_that_depend_on_where_they_lie_behave_as_installed() {
     let found = returned(&server, json!({ "component_code": writes })).await;
     assert_eq!((&found[0], &found[1]), (&json!("afm"), &json!("EACCES")), "read-only");
     assert_ne!(found[2], "open", "the folders of other hosts are closed");
+}
+
+#[tokio::test]
+async fn s8_a_name_that_code_makes_as_it_runs_finds_the_package_that_it_begins_with() {
+    let registry = beside_registry();
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    for (made, expected) in [
+        ("(await import(`plain/${'data'}.json`, { with: { type: 'json' } })).default", json!({})),
+        ("require('plain/' + 'data.json')", json!({})),
+        ("(await import(NAME)).default.name", json!("plain")),
+        ("(await import(Math.random() < 2 ? 'plain' : 'no-such-package')).name", json!("plain")),
+        ("later()", json!({})),
+        ("(await import('./' + 'x.mjs').catch((e) => e.code))", json!("ERR_MODULE_NOT_FOUND")),
+    ] {
+        let code = format!(
+            "import {{ createRequire }} from 'module'; const NAME = 'plain'; function later() {{ return load(`${{NAME}}/${{'data'}}.json`); }} const load = createRequire(import.meta.url);
+             export default {{ name: 'm', version: '1', async run() {{ return {made}; }} }};"
+        );
+        assert_eq!(returned(&server, json!({ "component_code": code, "component_entry": "main.mjs" })).await, expected, "{made}");
+    }
+    // A package finds so what the author brought, and it is one instance.
+    let code = "import load from 'makes-names'; import plain from 'plain'; export default { name: 'p', version: '1', run() { return [load('index.js') === plain, load('data.json')]; } };";
+    assert_eq!(returned(&server, json!({ "component_code": code })).await, json!([true, {}]));
+}
+
+/// What is so large is read by Node where it is used, not by each deploy.
+#[tokio::test]
+async fn s8_a_package_larger_than_a_bundle_may_be_lies_beside_it() {
+    let code = format!("module.exports = {{ length: '{}'.length, plain: require('plain').name }};", "x".repeat(33 << 20));
+    let large = json!({ "name": "large", "version": "1.0.0", "dependencies": { "plain": "1" } });
+    let needs = json!({ "name": "needs-large", "version": "1.0.0", "dependencies": { "large": "1" } });
+    let plain = json!({ "name": "plain", "version": "1.0.0" });
+    let registry = Registry::of(&[
+        Release { manifest: large, files: &[("index.js", code.as_bytes())] },
+        Release { manifest: needs, files: &[("index.js", b"module.exports = require('large');")] },
+        Release { manifest: plain, files: &[("index.js", b"exports.name = 'plain';")] },
+    ]);
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    for import in ["large", "needs-large", "large/index.js"] {
+        assert_eq!(returned(&server, component(import)).await, json!({ "length": 33 << 20, "plain": "plain" }), "{import}");
+    }
+}
+
+#[tokio::test]
+async fn s8_versions_that_the_authors_manifest_prescribes_count_for_packages() {
+    let plain = |name: &str, version: &str| json!({ "name": name, "version": version });
+    let depends = |name: &str| json!({ "name": name, "version": "1.0.0", "dependencies": { "deep": "^1.0.0" } });
+    let releases: Vec<Release<'_>> = [
+        (plain("deep", "1.0.0"), &b"module.exports = require('./package.json').version;"[..]),
+        (plain("deep", "2.0.0"), &b"module.exports = require('./package.json').version;"[..]),
+        (plain("deep", "1.1.0"), &b"module.exports = require('./package.json').version;"[..]),
+        (depends("bundled"), &b"module.exports = require('deep');"[..]),
+        (depends("laid"), &b"module.exports = __dirname && require('deep');"[..]),
+    ]
+    .map(|(manifest, code)| (manifest, [("index.js", code)]))
+    .into_iter()
+    .map(|(manifest, files)| Release { manifest, files: Box::leak(Box::new(files)) })
+    .collect();
+    let registry = Registry::of(&releases);
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    let code = "import bundled from 'bundled'; import laid from 'laid'; export default { name: 'o', version: '1', run() { return [bundled, laid]; } };";
+    for (manifest, expected) in [
+        (json!({}), ["1.1.0", "1.1.0"]),
+        (json!({ "overrides": { "deep": "2.0.0" } }), ["2.0.0", "2.0.0"]),
+        (json!({ "overrides": { "laid": { "deep": "1.0.0" } } }), ["1.1.0", "1.0.0"]),
+        (json!({ "dependencies": { "deep": "2.0.0" }, "overrides": { "deep": "$deep" } }), ["2.0.0", "2.0.0"]),
+        (json!({ "resolutions": { "**/deep": "1.0.0" } }), ["1.0.0", "1.0.0"]),
+        (json!({ "pnpm": { "overrides": { "bundled>deep": "2.0.0" } } }), ["2.0.0", "1.1.0"]),
+    ] {
+        let files = json!({ "package.json": manifest.to_string() });
+        let body = json!({ "component_code": code, "component_files": files, "component_entry": "main.mjs" });
+        assert_eq!(returned(&server, body).await, json!(expected), "{manifest}");
+    }
+    let files = json!({ "package.json": "{ \"overrides\": { \"deep\": \"9.0.0\" } }" });
+    let refused = server.post("/sources", &json!({ "component_code": code, "component_files": files, "component_entry": "main.mjs" })).await;
+    assert_eq!(refused.refusal(), (422, "no_matching_version"), "{}", refused.text);
 }
 
 #[tokio::test]

@@ -84,6 +84,9 @@ impl Engine {
                 if !(1..=SECRET_BYTES_MAX).contains(&secret.len()) || (kind == AuthKind::Bearer && secret.bytes().any(|b| !b.is_ascii_graphic())) {
                     return Err(EngineError::invalid(&field, format!("the secret has 1 to {SECRET_BYTES_MAX} characters; those of a token are visible ASCII")));
                 }
+                if kind == AuthKind::Bearer && unwrapped(&secret) != secret {
+                    return Err(EngineError::invalid(&field, "the token stands in quotes; give it without, as callers send it"));
+                }
                 if kind == AuthKind::Signature {
                     check_secret(&secret, header.is_some()).map_err(|why| EngineError::invalid(&field, format!("`secret` {why}")))?;
                 }
@@ -171,24 +174,46 @@ const VERSION_PREFIX: &str = "v1,";
 /// Keys of signatures of version `v1a`, which are made with Ed25519.
 const ASYMMETRIC_PREFIXES: [&str; 2] = ["whsk_", "whpk_"];
 
+/// Quotes that stand around what is copied out of code, a file or a message.
+const QUOTES: [(char, char); 7] = [('"', '"'), ('\'', '\''), ('`', '`'), ('\u{201c}', '\u{201d}'), ('\u{2018}', '\u{2019}'), ('\u{ab}', '\u{bb}'), ('<', '>')];
+
 /// Refuses a secret that no delivery could be verified with.
 fn check_secret(secret: &str, in_hex: bool) -> Result<(), &'static str> {
     if in_hex {
-        return if secret.trim() == secret { Ok(()) } else { Err("begins or ends with white space; paste it without") };
+        return if unwrapped(secret) == secret { Ok(()) } else { Err("begins or ends with white space or quotes; paste it without") };
     }
     webhook_keys(secret).map(|_| ())
 }
 
+/// A text without what is copied with it: white space, characters that nobody sees, and quotes.
+fn unwrapped(text: &str) -> &str {
+    let is_unseen = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{ad}');
+    let text = text.trim_matches(is_unseen);
+    let inner = QUOTES.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close)).filter(|inner| !inner.is_empty());
+    inner.map_or(text, unwrapped)
+}
+
+/// What stands behind the name of a variable: `SECRET=whsec_…` of a file of settings.
+fn value_of(text: &str) -> Option<&str> {
+    let (name, value) = text.trim_end_matches(';').split_once('=')?;
+    let name = name.trim().rsplit(' ').next()?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let value = unwrapped(value);
+    (is_name && value.strip_prefix(VERSION_PREFIX).unwrap_or(value).starts_with(SECRET_PREFIX)).then_some(value)
+}
+
 /// The keys that a secret of Standard Webhooks may mean: base64 after `whsec_` or `v1,whsec_`. Another text is the key itself, or base64 of it: the libraries
-/// of Standard Webhooks read it so.
+/// of Standard Webhooks read it so. One that holds such a secret and something else beside it is neither.
 fn webhook_keys(secret: &str) -> Result<Vec<Vec<u8>>, &'static str> {
-    let text = secret.trim();
+    const UNCLEAR: &str = "cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one";
+    let text = unwrapped(secret);
+    let text = if text.starts_with(SECRET_PREFIX) { text } else { value_of(text).unwrap_or(text) };
     let bare = text.strip_prefix(VERSION_PREFIX).unwrap_or(text);
     let decoded = |text: &str| PASTED.decode(text.replace('-', "+").replace('_', "/")).ok().filter(|key| !key.is_empty());
     if let Some(encoded) = bare.strip_prefix(SECRET_PREFIX) {
-        return decoded(encoded).map(|key| vec![key]).ok_or("cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one");
+        return decoded(encoded).map(|key| vec![key]).ok_or(UNCLEAR);
     }
-    if ASYMMETRIC_PREFIXES.iter().any(|prefix| bare.starts_with(prefix)) {
+    if ASYMMETRIC_PREFIXES.iter().any(|prefix| bare.contains(prefix)) {
         return Err("is a key of Ed25519 signatures (`v1a`), which are not verified here; allowed is a symmetric secret, `whsec_…`");
     }
     if bare != text {
@@ -196,6 +221,9 @@ fn webhook_keys(secret: &str) -> Result<Vec<Vec<u8>>, &'static str> {
     }
     if text.is_empty() {
         return Err("is white space");
+    }
+    if text.to_ascii_lowercase().contains(SECRET_PREFIX.trim_end_matches('_')) {
+        return Err(UNCLEAR);
     }
     Ok([Some(text.as_bytes().to_vec()), decoded(text)].into_iter().flatten().collect())
 }
@@ -266,6 +294,30 @@ mod tests {
         assert_eq!(webhook_keys("whsec_-_8"), webhook_keys("v1,whsec_+/8="));
         assert_eq!(webhook_keys("a key"), Ok(vec![b"a key".to_vec()]));
         assert_eq!(webhook_keys("YSBrZXk="), Ok(vec![b"YSBrZXk=".to_vec(), b"a key".to_vec()]));
+        // As it stands where it is copied from.
+        for pasted in ["\"whsec_AAAA\"", "'whsec_AAAA'", "`v1,whsec_AAAA`", "\u{201c}whsec_AAAA\u{201d}", "\u{feff}whsec_AAAA\u{200b}", " \"whsec_AAAA\"\r\n"] {
+            assert_eq!(webhook_keys(pasted), Ok(vec![vec![0; 3]]), "{pasted}");
+        }
+        for line in ["SECRET=whsec_AAAA", "export WEBHOOK_SECRET='whsec_AAAA'", "const secret = \"v1,whsec_AAAA\";"] {
+            assert_eq!(webhook_keys(line), Ok(vec![vec![0; 3]]), "{line}");
+        }
+        assert_eq!(webhook_keys("\"a key\""), Ok(vec![b"a key".to_vec()]));
+        for wrong in [
+            "WHSEC_AAAA",
+            "Bearer whsec_AAAA",
+            "whsecc_AAAA",
+            "{\"secret\":\"whsec_AAAA\"}",
+            "whsec_AAAA, whsec_AAAA",
+            "v1a,whpk_AAAA",
+            "KEY=whsk_AAAA",
+            "\"\u{200b}\"",
+        ] {
+            assert!(webhook_keys(wrong).is_err(), "{wrong}");
+        }
+        for quoted in ["\"abc\"", "'abc'", " abc", "abc\n", "\u{200b}abc"] {
+            assert!(check_secret(quoted, true).is_err(), "{quoted}");
+        }
+        assert!(check_secret("a\"b", true).is_ok());
         for wrong in ["whsec_", "whsec_a b", "v1,whsec_AAAA|v1,whsec_AAAA", "v1,AAAA", "v1,", "whsk_AAAA", " ", "whsec_é"] {
             assert!(webhook_keys(wrong).is_err(), "{wrong}");
         }
