@@ -58,6 +58,7 @@ pub use observe::names::WouldGo;
 pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
 pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
+pub use observe::system::System;
 pub use observe::traces::TraceConfig;
 pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use run::actions::ActionRun;
@@ -203,6 +204,7 @@ struct Inner {
     master_keys: Arc<dyn MasterKeys>,
     /// One change of the master key at a time within this node.
     rotating: tokio::sync::Mutex<()>,
+    started_at: millrace_model::clock::Timestamp,
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
@@ -262,6 +264,7 @@ impl Engine {
         let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
         let keyring = tenants::secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
+        let started_at = clock.now();
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
             let requeued = store.requeue_running(None).await?;
@@ -284,6 +287,7 @@ impl Engine {
             keyring,
             master_keys,
             rotating: tokio::sync::Mutex::default(),
+            started_at,
             node,
             cache: cache::Cache::default(),
             nodes: nodes::Nodes::default(),

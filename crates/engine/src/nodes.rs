@@ -2,7 +2,7 @@
 //! get too. Nothing here has to arrive: who hears nothing believes nothing ([`crate::cache`]), and looks at the queue by itself.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use millrace_model::error_chain;
@@ -43,8 +43,8 @@ const RUNS_REMEMBERED: usize = 10_000;
 
 #[derive(Default)]
 pub(crate) struct Nodes {
-    /// Whether others use the database, as far as was heard.
-    others: AtomicBool,
+    /// How many others use the database, as far as was heard.
+    pub(crate) others: AtomicU64,
     news: Mutex<Vec<News>>,
     gathered: tokio::sync::Notify,
     /// Owners whose lines other servers want as they come, and until when.
@@ -120,7 +120,7 @@ impl Engine {
 
     /// Whether no other server uses the database. False where that cannot be known.
     pub(crate) fn is_alone(&self) -> bool {
-        self.0.store.single_node() || (!self.0.nodes.others.load(Ordering::SeqCst) && self.0.cache.is_believed())
+        self.0.store.single_node() || (self.0.nodes.others.load(Ordering::SeqCst) == 0 && self.0.cache.is_believed())
     }
 
     /// There may be runs to be claimed, here or elsewhere.
@@ -192,7 +192,7 @@ impl Engine {
 
     async fn check_in(&self) -> StoreResult<()> {
         let others = self.0.store.check_in(&self.0.node, ALIVE_MS).await?;
-        if self.0.nodes.others.swap(others > 0, Ordering::SeqCst) != (others > 0) {
+        if self.0.nodes.others.swap(others, Ordering::SeqCst) != others {
             tracing::info!(others, "other servers use the database");
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Statistics of runs over time: how many ended how, and the percentiles of their durations, in buckets of one length.
 
 use crate::clock::Timestamp;
+use crate::ids::DeploymentId;
 use crate::run::RunStatus;
 
 /// One run that ended.
@@ -12,6 +13,21 @@ pub struct EndedRun {
     pub status: RunStatus,
     /// From its start to its end, pauses included; none: it never started.
     pub duration_ms: Option<i64>,
+}
+
+/// Live runs of one version of a workflow, by how they ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionRuns {
+    /// The version.
+    pub deployment_id: DeploymentId,
+    /// Queued, under way or paused.
+    pub unfinished: i64,
+    /// As `succeeded`.
+    pub succeeded: i64,
+    /// As `failed`.
+    pub failed: i64,
+    /// As `cancelled`.
+    pub cancelled: i64,
 }
 
 /// Buckets of a range of time.

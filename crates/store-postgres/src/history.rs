@@ -3,9 +3,10 @@
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
+use millrace_model::run_stats::VersionRuns;
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
     Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, log_query, payload_columns, run_column_bytes,
@@ -107,6 +108,14 @@ pub(crate) async fn ended_runs(
          WHERE org_id = $1 AND created_at >= $2 AND created_at < $3 AND kind = $4 AND finished_at IS NOT NULL ORDER BY created_at DESC LIMIT $5";
     let found = many(c, sql, &[&org.as_str(), &within.0.ms(), &within.1.ms(), &kind.as_str(), &i64::from(max)], rows::ended_run).await?;
     Ok(EndedRuns::of(found, owner, max))
+}
+
+pub(crate) async fn version_runs(c: &Client, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
+    let sql = "SELECT deployment_id, count(*) FILTER (WHERE status IN ('queued', 'running', 'paused')) AS unfinished, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
+           count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'cancelled') AS cancelled
+         FROM (SELECT deployment_id, status, kind FROM runs WHERE owner_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2) AS newest
+         WHERE kind = 'live' AND deployment_id IS NOT NULL GROUP BY deployment_id ORDER BY deployment_id";
+    many(c, sql, &[&id.as_str(), &i64::from(scan)], rows::version_runs).await
 }
 
 pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_filter::RunFilter;
-use millrace_model::run_stats::EndedRun;
+use millrace_model::run_stats::{EndedRun, VersionRuns};
 
 use crate::StoreResult;
 
@@ -143,6 +143,8 @@ pub trait History: Send + Sync + 'static {
     /// Runs of this kind that ended, of the organization or one owner in it, accepted within a time (from, to). At most `max` of the organization are
     /// looked at, the newest.
     async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns>;
+    /// Live runs of a workflow by version, of its newest `scan` runs.
+    async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>>;
     /// Logs of a run, in order.
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
     /// The newest `limit` log lines of a workflow or source that fit, oldest of them first. A filter looks through [`LogFilter::LINES_MAX`] of them.

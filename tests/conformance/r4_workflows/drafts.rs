@@ -105,6 +105,14 @@ async fn r4_1_versions_say_who_made_them_and_why() {
         assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("message")));
     }
 
+    // How their runs ended is told where it is asked for.
+    assert!(listed[0].get("runs").is_none());
+    server.post(&format!("{path}/run"), &json!({})).await.data();
+    let counted = server.get(&format!("{path}/deployments?runs=true")).await.json["data"].clone();
+    let none = json!({ "unfinished": 0, "succeeded": 0, "failed": 0, "cancelled": 0 });
+    let one = json!({ "unfinished": 0, "succeeded": 1, "failed": 0, "cancelled": 0 });
+    assert_eq!((&counted[0]["runs"], &counted[1]["runs"]), (&one, &none));
+
     // The command line gives and shows them.
     shell.run(&["workflows", "rollback", "w", "1"]).ok();
     shell.run(&["workflows", "rollback", "w", "2", "--message", "Two was right"]).ok();

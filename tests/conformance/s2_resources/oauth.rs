@@ -125,6 +125,36 @@ async fn s2_7_5_a_revoked_account_is_unhealthy_and_its_runs_say_so_until_it_is_c
 }
 
 #[tokio::test]
+async fn s2_7_5_an_account_is_checked_with_its_provider_when_that_is_asked_for() {
+    let (server, provider) = (Server::start().await, Provider::start());
+    provider.register(&server, "all").await;
+    assert_eq!(log_in(&server).await.status, 200);
+    let account = only_account(&server).await;
+    let path = format!("/accounts/{}", account["id"].as_str().expect("an id"));
+    // The first token ends within a minute, so that it was another already that was shown.
+    assert_eq!(account["credentials"]["oauth_access_token"], "at2");
+    let checked = server.post(&format!("{path}/check"), &json!({})).await;
+    assert!(!checked.text.contains("at3"), "{}", checked.text);
+    assert_eq!(checked.data()["healthy"], true);
+    assert_eq!((&provider.stats(&server).await["refreshes"], &only_account(&server).await["credentials"]["oauth_access_token"]), (&json!(2), &json!("at3")));
+    answer(server.raw(Method::GET, &format!("{}/refuse", provider.url))).await;
+    let refused = server.post(&format!("{path}/check"), &json!({})).await.data();
+    assert_eq!(refused["healthy"], false);
+    assert!(refused["problem"].as_str().is_some_and(|problem| problem.contains("invalid_grant")), "{refused}");
+
+    // What names it is told, and an account of fields is as it is known.
+    assert_eq!(server.get(&format!("{path}/uses")).await.data(), json!([]));
+    let source = server.source(SOURCE, json!({ "acme": { "authProvisionId": account["id"] } })).await;
+    let uses = server.get(&format!("{path}/uses")).await.data();
+    assert_eq!(uses, json!([{ "kind": "source", "id": source["id"], "name": source["name"], "about": uses[0]["about"] }]));
+    server.post("/apps", &json!({ "name_slug": "plain", "name": "Plain", "custom_fields": [{ "name": "api_key" }] })).await.data();
+    let plain = server.post("/accounts", &json!({ "app": "plain", "credentials": { "api_key": "k" } })).await.data();
+    let checked = server.post(&format!("/accounts/{}/check", plain["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!((&checked["id"], &checked["healthy"]), (&plain["id"], &json!(true)));
+    assert_eq!(server.post("/accounts/apn_nothere/check", &json!({})).await.status, 404);
+}
+
+#[tokio::test]
 async fn s2_7_5_an_account_whose_token_ended_while_its_provider_is_down_fails_its_runs_until_the_provider_is_back() {
     const NOON: i64 = 1_795_348_800_000;
     let (server, provider) = (Server::start_at(NOON, &[]).await, Provider::start());

@@ -1,8 +1,9 @@
 //! `/accounts`: connected accounts. Credentials only where they are asked for.
 
+use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{AccountView, ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
@@ -104,6 +105,17 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text
     };
     let update = UpdateAccount { name: params.text("name")?, credentials: params.object("credentials")?, external_user_id };
     let view = app.engine.update_account(&caller, &account, update).await?;
+    Ok(Fields::of(&params).data(wire::account(&view)))
+}
+
+/// What names it, as a delete would tell.
+pub(crate) async fn uses(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+    let found = app.engine.account_would_go(&caller, &id::<AccountId>("account", &text)?).await?;
+    Ok(Json(json!({ "data": found.uses.iter().map(names::shown).collect::<Vec<_>>() })).into_response())
+}
+
+pub(crate) async fn check(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
+    let view = app.engine.check_account(&caller, &id::<AccountId>("account", &text)?).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 

@@ -28,6 +28,7 @@ pub(crate) mod sources;
 pub(crate) mod sse;
 pub(crate) mod stream;
 pub(crate) mod subscriptions;
+pub(crate) mod system;
 pub(crate) mod users;
 pub(crate) mod webhooks;
 pub(crate) mod workflows;

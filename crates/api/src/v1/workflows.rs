@@ -4,6 +4,8 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use millrace_engine::{DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow, WorkflowView};
+use millrace_model::run_stats::VersionRuns;
+use millrace_model::workflow::Deployment;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -120,8 +122,22 @@ pub(crate) async fn discard(
 }
 
 pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let listing = app.engine.list_deployments(&caller, &id("workflow", &workflow)?, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |d| wire::deployment(&d)))
+    let workflow = id("workflow", &workflow)?;
+    let listing = app.engine.list_deployments(&caller, &workflow, &query.page).await?;
+    let counted = match query.params.flag("runs")? {
+        Some(true) => Some(app.engine.version_runs(&caller, &workflow).await?),
+        _ => None,
+    };
+    let show = |d: Deployment| {
+        let mut shown = wire::deployment(&d);
+        if let Some(counted) = &counted {
+            let of = |count: fn(&VersionRuns) -> i64| counted.iter().find(|v| v.deployment_id == d.id).map_or(0, count);
+            shown["runs"] =
+                json!({ "unfinished": of(|v| v.unfinished), "succeeded": of(|v| v.succeeded), "failed": of(|v| v.failed), "cancelled": of(|v| v.cancelled) });
+        }
+        shown
+    };
+    Ok(Fields::of(&query.params).records(listing, show))
 }
 
 pub(crate) async fn deployment(

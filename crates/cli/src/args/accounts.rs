@@ -27,6 +27,18 @@ pub enum AccountCommand {
         /// The account's id
         id: String,
     },
+    /// Show the workflows and sources that name an account
+    #[command(after_help = "Example: millrace accounts uses apn_Qa8Ium1")]
+    Uses {
+        /// The account's id
+        id: String,
+    },
+    /// Ask the provider of an account for a token now, and tell whether the account works
+    #[command(after_help = "Example: millrace accounts check apn_Qa8Ium1")]
+    Check {
+        /// The account's id
+        id: String,
+    },
     /// Give an account a new name, or without one new values of its fields
     #[command(after_help = "Example: millrace accounts update apn_Qa8Ium1 --name billing")]
     Update {

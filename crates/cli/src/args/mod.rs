@@ -157,6 +157,9 @@ pub enum ClientCommand {
         #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         n: u32,
     },
+    /// Show the server: its version, database, disk, queue, processes and walls
+    #[command(after_help = "Example: millrace system")]
+    System,
     /// List sources, components, workflows, or streams (what emits events)
     #[command(visible_alias = "ls", after_help = "Examples:\n  millrace list sources\n  millrace ls wf\n  millrace list streams")]
     List {

@@ -26,6 +26,10 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
             show.shaped(&json!({ "data": account }), without_warnings)
         }
         AccountCommand::Show { id } => show.record(&client.get(&format!("/accounts/{}", segment(&id))).await?),
+        AccountCommand::Uses { id } => {
+            show.table(&client.get(&format!("/accounts/{}/uses", segment(&id))).await?, &[("KIND", "kind"), ("ID", "id"), ("NAME", "name")])
+        }
+        AccountCommand::Check { id } => show.record(&client.call(Method::POST, &format!("/accounts/{}/check", segment(&id)), &json!({})).await?),
         AccountCommand::Update { id, name } => {
             let account = client.get(&format!("/accounts/{}", segment(&id))).await?;
             let mut body = json!({ "name": name });

@@ -110,6 +110,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             let found = client.get(&format!("/search?q={}&limit={n}", segment(&words.join(" ")))).await?;
             show.table(&found, &[("KIND", "kind"), ("ID", "id"), ("NAME", "name"), ("ABOUT", "about")])
         }
+        ClientCommand::System => show.record(&client.get("/system").await?),
         ClientCommand::List { what } => list(client, show, what).await,
         ClientCommand::Describe { name } => {
             let target = client.resolve(&name).await?;

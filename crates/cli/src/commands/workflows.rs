@@ -45,7 +45,7 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
         WorkflowCommand::Deployments { name } => {
             let path = named(client, &name).await?.path();
             let live = client.get(&format!("{path}?include=deployment_id")).await?["data"]["deployment_id"].clone();
-            let mut answer = client.whole(&format!("{path}/deployments")).await?;
+            let mut answer = client.whole(&format!("{path}/deployments?runs=true")).await?;
             if !show.json {
                 for deployment in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
                     let mark = if deployment["id"] == live { "live" } else { "" };
@@ -54,7 +54,16 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
             }
             show.table(
                 &answer,
-                &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at"), ("BY", "made_by.name"), ("", "live"), ("MESSAGE", "message")],
+                &[
+                    ("ID", "id"),
+                    ("VERSION", "version"),
+                    ("CREATED", "created_at"),
+                    ("BY", "made_by.name"),
+                    ("SUCCEEDED", "runs.succeeded"),
+                    ("FAILED", "runs.failed"),
+                    ("", "live"),
+                    ("MESSAGE", "message"),
+                ],
             )
         }
         WorkflowCommand::Rollback { name, deployment, message } => {

@@ -5,6 +5,7 @@ use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
 use millrace_model::run::{Run, RunResult, RunStatus, StepResult};
+use millrace_model::run_stats::VersionRuns;
 use millrace_model::schedule::ScheduleError;
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
@@ -22,6 +23,8 @@ use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
 
+/// Runs of a workflow that are looked at to count those of its versions.
+const VERSION_RUNS_SCAN: u32 = 10_000;
 /// Ticks of a timer that are shown before it is deployed.
 const TICKS_SHOWN: usize = 5;
 
@@ -287,6 +290,12 @@ impl Engine {
             deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
         }
         Ok(listing)
+    }
+
+    /// Live runs of each version, of the workflow's newest 10,000 runs.
+    pub async fn version_runs(&self, caller: &Caller, id: &WorkflowId) -> Result<Vec<VersionRuns>, EngineError> {
+        self.owned_workflow(caller, id).await?;
+        Ok(self.0.store.version_runs(id, VERSION_RUNS_SCAN).await?)
     }
 
     /// Cancels a run that is queued or paused.

@@ -184,7 +184,7 @@ impl Engine {
 }
 
 /// From /proc, in kB whatever the size of a page is; none where there is none.
-fn resident_bytes() -> Option<u64> {
+pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib: u64 = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kib * 1024)

@@ -9,5 +9,6 @@ pub(crate) mod names;
 pub(crate) mod readiness;
 pub(crate) mod search;
 pub(crate) mod streams;
+pub(crate) mod system;
 pub(crate) mod traces;
 pub(crate) mod views;

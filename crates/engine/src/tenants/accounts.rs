@@ -205,7 +205,7 @@ impl Engine {
         Ok(Listing { items, total_count: listing.total_count })
     }
 
-    async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {
+    pub(super) async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {
         let app = self.find_app(&caller.org_id, &account.app).await?;
         let app = app.ok_or_else(|| EngineError::internal("an account's app is missing", account.app.clone()))?;
         let account = if with_credentials { self.fresh(account).await? } else { account };

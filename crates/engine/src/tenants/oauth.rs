@@ -239,14 +239,24 @@ impl Engine {
 
     /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.
     pub(crate) async fn fresh(&self, account: Account) -> Result<Account, EngineError> {
-        if !self.wants_token(&account) {
-            return Ok(account);
-        }
+        if self.wants_token(&account) { self.refreshed(account, false).await } else { Ok(account) }
+    }
+
+    /// An account after its provider was asked for a token now, where it gave one to refresh it with.
+    pub async fn check_account(&self, caller: &Caller, id: &AccountId) -> Result<AccountView, EngineError> {
+        let found = self.0.store.account(&caller.org_id, id).await?.filter(|account| caller.may_use(account.external_user_id.as_deref()));
+        let account = found.ok_or_else(|| EngineError::not_found("account", id))?;
+        let account = self.refreshed(account, true).await?;
+        self.show_account(caller, account, false).await
+    }
+
+    /// Refreshes the token, one at a time: where another did meanwhile, only if it is `asked` for all the same.
+    async fn refreshed(&self, account: Account, asked: bool) -> Result<Account, EngineError> {
         let only = self.0.refreshing.lock().entry(account.id.clone()).or_default().clone();
         let turn = only.lock().await;
         // Another may have refreshed it meanwhile.
         let current = self.0.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
-        let done = if self.wants_token(&current) { self.refresh_once(current).await } else { Ok(current) };
+        let done = if asked || self.wants_token(&current) { self.refresh_once(current).await } else { Ok(current) };
         drop(turn);
         self.0.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
         done

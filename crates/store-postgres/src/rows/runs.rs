@@ -6,7 +6,7 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
-use millrace_model::run_stats::EndedRun;
+use millrace_model::run_stats::{EndedRun, VersionRuns};
 use millrace_model::source::Owner;
 use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
 use tokio_postgres::Row;
@@ -72,6 +72,16 @@ pub(crate) fn ended_run(row: &Row) -> StoreResult<(String, EndedRun)> {
         duration_ms: started.zip(finished).map(|(started, finished)| finished - started),
     };
     Ok((get(row, "owner_id")?, run))
+}
+
+pub(crate) fn version_runs(row: &Row) -> StoreResult<VersionRuns> {
+    Ok(VersionRuns {
+        deployment_id: DeploymentId::from_row(get(row, "deployment_id")?),
+        unfinished: get(row, "unfinished")?,
+        succeeded: get(row, "succeeded")?,
+        failed: get(row, "failed")?,
+        cancelled: get(row, "cancelled")?,
+    })
 }
 
 pub(crate) fn log_line(row: &Row) -> StoreResult<(RunId, LogLine)> {

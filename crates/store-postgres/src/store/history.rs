@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
+use millrace_model::run_stats::VersionRuns;
 use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult};
 
 use crate::db::transaction;
@@ -38,6 +39,9 @@ impl History for PostgresStore {
     }
     async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
         history::ended_runs(&self.db.client().await?, org, owner, kind, within, max).await
+    }
+    async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
+        history::version_runs(&self.db.client().await?, id, scan).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         history::logs(&self.db.client().await?, id).await

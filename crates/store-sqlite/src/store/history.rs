@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
+use millrace_model::run_stats::VersionRuns;
 use millrace_store::{
     Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point, log_query,
 };
@@ -46,6 +47,10 @@ impl History for SqliteStore {
     async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
         let (org, owner) = (org.clone(), owner.map(str::to_owned));
         self.db.read_history(move |c| history::ended_runs(c, &org, owner.as_deref(), kind, within, max)).await
+    }
+    async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
+        let id = id.clone();
+        self.db.read_history(move |c| history::version_runs(c, &id, scan)).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         let id = id.to_string();

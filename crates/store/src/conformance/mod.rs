@@ -159,6 +159,7 @@ macro_rules! suite {
                 an_update_keeps_interfaces_unless_they_are_given,
                 a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_that_is_named,
                 deployments_count_up,
+                runs_are_counted_by_version,
                 deployments_at_once_take_versions_of_their_own,
                 a_deployment_replaces_interfaces_and_trigger_subscriptions,
                 a_deployment_of_none_leaves_nothing,

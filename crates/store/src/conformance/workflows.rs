@@ -1,13 +1,14 @@
 //! Workflows and deployments.
 
-use millrace_model::run::RunStatus;
+use millrace_model::ids::DeploymentId;
+use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_model::subscription::Subscription;
 use millrace_model::workflow::{Deployment, Drafted, Workflow};
 
 use super::Database;
-use super::sample::{Org, at, made_from, page, same, version};
-use crate::{Interfaces, NewDeployment, StoreError};
+use super::sample::{Org, at, made_from, page, same, settlement, version};
+use crate::{Interfaces, NewDeployment, Settlement, StoreError};
 
 fn interfaces(org: &Org, workflow: &Workflow, key: &str) -> Interfaces {
     let owner = Owner::Workflow(workflow.id.clone());
@@ -107,6 +108,36 @@ pub async fn deployments_count_up(database: &dyn Database) {
     let listing = org.store.list_deployments(&org.id, &workflow.id, &page(10)).await.expect("lists");
     same(&listing.items, &[Deployment { version: 2, ..second.deployment }, first]);
     assert_eq!(listing.total_count, 2);
+}
+
+pub async fn runs_are_counted_by_version(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let workflow = org.add_workflow("a").await;
+    let owner = Owner::Workflow(workflow.id.clone());
+    for (deployment, kind, ms, ends) in [
+        ("d_1", RunKind::Live, 10, Some(RunStatus::Failed)),
+        ("d_1", RunKind::Live, 20, Some(RunStatus::Succeeded)),
+        ("d_2", RunKind::Live, 30, Some(RunStatus::Succeeded)),
+        ("d_2", RunKind::Test, 40, Some(RunStatus::Succeeded)),
+        ("d_2", RunKind::Live, 50, None),
+    ] {
+        let start = Start::Claimed { lease_until: at(ms + 1_000) };
+        let run = NewRun { deployment_id: Some(DeploymentId::from_row(deployment.into())), kind, start, ..org.run(&owner, ms) };
+        let id = run.id.clone();
+        org.store.accept(run, "node_a").await.expect("accepts");
+        if let Some(status) = ends {
+            let error = (status == RunStatus::Failed).then(|| "{}".to_owned());
+            org.store.settle(Settlement { status, error, ..settlement(&id, 1, ms) }).await.expect("settles");
+        }
+    }
+    let counted = async |scan| {
+        let found = org.store.version_runs(&workflow.id, scan).await.expect("counts");
+        found.into_iter().map(|v| (v.deployment_id.to_string(), v.unfinished, v.succeeded, v.failed, v.cancelled)).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(100).await, [("d_1".to_owned(), 0, 1, 1, 0), ("d_2".to_owned(), 1, 1, 0, 0)]);
+    // The newest are looked at, tests among them.
+    assert_eq!(counted(3).await, [("d_2".to_owned(), 1, 1, 0, 0)]);
+    assert_eq!(org.store.version_runs(&org.add_workflow("b").await.id, 100).await.expect("counts"), []);
 }
 
 pub async fn deployments_at_once_take_versions_of_their_own(database: &dyn Database) {

@@ -110,6 +110,7 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("triggers?", "[#Trigger]"),
             ("steps", "[#Step]"),
             ("settings?", "#WorkflowSettings"),
+            ("runs?", "#RunsByState"),
             ("created_at", "integer"),
         ],
     ),
@@ -212,8 +213,8 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
     ("Replay", "A replay of many runs", REPLAY),
     ("ReplayCount", "How many runs a replay would begin with; null: more than 100,000", &[("total", "integer|null")]),
     (
-        "ReplayRunCounts",
-        "What became of the runs that a replay made",
+        "RunsByState",
+        "How many runs are under way, and how many ended how: of a replay those that it made, of a deployment its live ones",
         &[("unfinished", "integer"), ("succeeded", "integer"), ("failed", "integer"), ("cancelled", "integer")],
     ),
     ("ReplayedRun", "A run that a replay made", &[("original_id", "string"), ("run_id", "string"), ("status", RUN_STATUS_OR_NULL)]),

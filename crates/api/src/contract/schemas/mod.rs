@@ -38,7 +38,7 @@ pub(crate) fn all() -> Map<String, Value> {
         ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
         ("NewOauthClient", "A new OAuth client with its secret, shown this once", with(OAUTH_CLIENT, "client_secret")),
     ];
-    let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#ReplayRunCounts")]).collect();
+    let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#RunsByState")]).collect();
     let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
     let group: Vec<_> = all_of("ErrorGroup").iter().copied().chain([("history", "[#ErrorGroupChange]"), ("versions", "[#ErrorVersion]")]).collect();
     let group = [("ErrorGroupRecord".to_owned(), record("A group of errors with the history of its state, and the deployments that it was seen in", &group))];

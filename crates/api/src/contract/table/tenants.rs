@@ -5,7 +5,7 @@ use millrace_model::ids::{SourceId, WorkflowId};
 use super::{ANY, DEPLOY, DRY_RUN, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
 use crate::audit;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{accounts, api_keys, apps, history, members, oauth_clients, session, users};
+use crate::v1::{accounts, api_keys, apps, history, members, oauth_clients, session, system, users};
 
 pub(super) fn people() -> Vec<Route> {
     let changed = [
@@ -193,6 +193,14 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
             ])
             .one("ConnectLink"),
         get("/accounts/{id}", READ, "A connected account", accounts::show).takes(&[credentials]).one("Account"),
+        get("/accounts/{id}/uses", READ, "The workflows and sources that name it", accounts::uses).gives(Gives::List("Named")),
+        post(
+            "/accounts/{id}/check",
+            FULL,
+            "Ask its provider for a token now, and tell whether the account works; of one without a refresh token as it is known",
+            accounts::check,
+        )
+        .one("Account"),
         put("/accounts/{id}", FULL, "Change an account's name or credentials", accounts::update)
             .takes(&[
                 text("name", "A new name"),
@@ -256,6 +264,8 @@ pub(super) fn of_history() -> Vec<Route> {
                 ORG,
             ])
             .gives(Gives::Lines("ExportLine")),
+        get("/system", FULL, "The server: its version, database, disk, queue, hosts and walls. Of the organization that was made first alone", system::show)
+            .one("System"),
         get("/audit", FULL, "Who changed what, newest first", audit::list)
             .takes(&[
                 text("user_id", "Only what was done for this user"),

@@ -64,7 +64,9 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .if_match()
             .gives(Gives::One("Deployment")),
         post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().one("Workflow"),
-        get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments).page("Deployment"),
+        get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments)
+            .takes(&[flag("runs", "Each with how its live runs ended, of the workflow's newest 10,000 runs")])
+            .page("Deployment"),
         get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
         post(
             "/workflows/{id}/rollback",
