@@ -39,6 +39,7 @@ import { Route as AppSettingsKeysRouteImport } from "./routes/_app.settings.keys
 import { Route as AppSettingsMembersRouteImport } from "./routes/_app.settings.members";
 import { Route as AppSettingsOauthClientsRouteImport } from "./routes/_app.settings.oauth-clients";
 import { Route as AppSettingsSessionsRouteImport } from "./routes/_app.settings.sessions";
+import { Route as AppSettingsSystemRouteImport } from "./routes/_app.settings.system";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
 import { Route as AppSourcesIdRouteImport } from "./routes/_app.sources.$id";
 import { Route as AppSourcesNewRouteImport } from "./routes/_app.sources.new";
@@ -209,6 +210,11 @@ const AppSettingsSessionsRoute = AppSettingsSessionsRouteImport.update({
   path: "/sessions",
   getParentRoute: () => AppSettingsRoute,
 } as any);
+const AppSettingsSystemRoute = AppSettingsSystemRouteImport.update({
+  id: "/system",
+  path: "/system",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
 const AppSourcesIndexRoute = AppSourcesIndexRouteImport.update({
   id: "/sources/",
   path: "/sources/",
@@ -334,6 +340,7 @@ export interface FileRoutesByFullPath {
   "/settings/members": typeof AppSettingsMembersRoute;
   "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
   "/settings/sessions": typeof AppSettingsSessionsRoute;
+  "/settings/system": typeof AppSettingsSystemRoute;
   "/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/sources/new": typeof AppSourcesNewRoute;
   "/webhooks/$id": typeof AppWebhooksIdRoute;
@@ -384,6 +391,7 @@ export interface FileRoutesByTo {
   "/settings/members": typeof AppSettingsMembersRoute;
   "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
   "/settings/sessions": typeof AppSettingsSessionsRoute;
+  "/settings/system": typeof AppSettingsSystemRoute;
   "/sources/new": typeof AppSourcesNewRoute;
   "/webhooks/$id": typeof AppWebhooksIdRoute;
   "/workflows/new": typeof AppWorkflowsNewRoute;
@@ -435,6 +443,7 @@ export interface FileRoutesById {
   "/_app/settings/members": typeof AppSettingsMembersRoute;
   "/_app/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
   "/_app/settings/sessions": typeof AppSettingsSessionsRoute;
+  "/_app/settings/system": typeof AppSettingsSystemRoute;
   "/_app/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/_app/sources/new": typeof AppSourcesNewRoute;
   "/_app/webhooks/$id": typeof AppWebhooksIdRoute;
@@ -488,6 +497,7 @@ export interface FileRouteTypes {
     | "/settings/members"
     | "/settings/oauth-clients"
     | "/settings/sessions"
+    | "/settings/system"
     | "/sources/$id"
     | "/sources/new"
     | "/webhooks/$id"
@@ -538,6 +548,7 @@ export interface FileRouteTypes {
     | "/settings/members"
     | "/settings/oauth-clients"
     | "/settings/sessions"
+    | "/settings/system"
     | "/sources/new"
     | "/webhooks/$id"
     | "/workflows/new"
@@ -588,6 +599,7 @@ export interface FileRouteTypes {
     | "/_app/settings/members"
     | "/_app/settings/oauth-clients"
     | "/_app/settings/sessions"
+    | "/_app/settings/system"
     | "/_app/sources/$id"
     | "/_app/sources/new"
     | "/_app/webhooks/$id"
@@ -836,6 +848,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppSettingsSessionsRouteImport;
       parentRoute: typeof AppSettingsRoute;
     };
+    "/_app/settings/system": {
+      id: "/_app/settings/system";
+      path: "/system";
+      fullPath: "/settings/system";
+      preLoaderRoute: typeof AppSettingsSystemRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
     "/_app/sources/": {
       id: "/_app/sources/";
       path: "/sources";
@@ -986,6 +1005,7 @@ interface AppSettingsRouteChildren {
   AppSettingsMembersRoute: typeof AppSettingsMembersRoute;
   AppSettingsOauthClientsRoute: typeof AppSettingsOauthClientsRoute;
   AppSettingsSessionsRoute: typeof AppSettingsSessionsRoute;
+  AppSettingsSystemRoute: typeof AppSettingsSystemRoute;
   AppSettingsIndexRoute: typeof AppSettingsIndexRoute;
 }
 
@@ -996,6 +1016,7 @@ const AppSettingsRouteChildren: AppSettingsRouteChildren = {
   AppSettingsMembersRoute: AppSettingsMembersRoute,
   AppSettingsOauthClientsRoute: AppSettingsOauthClientsRoute,
   AppSettingsSessionsRoute: AppSettingsSessionsRoute,
+  AppSettingsSystemRoute: AppSettingsSystemRoute,
   AppSettingsIndexRoute: AppSettingsIndexRoute,
 };
 

@@ -10,6 +10,7 @@ const parts = [
   ["/settings/oauth-clients", "OAuth clients"],
   ["/settings/domains", "Domains"],
   ["/settings/audit", "Audit"],
+  ["/settings/system", "System"],
   ["/settings/sessions", "Your sessions"],
 ] as const;
 

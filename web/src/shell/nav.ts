@@ -85,5 +85,11 @@ export const more: readonly Place[] = [
   { to: "/settings/keys", label: "API keys", icon: KeyRound },
   { to: "/settings/oauth-clients", label: "OAuth clients", icon: KeyRound },
   { to: "/settings/domains", label: "Domains", icon: Settings },
+  {
+    to: "/settings/system",
+    label: "System",
+    icon: Settings,
+    also: "server version disk walls node",
+  },
   { to: "/settings/audit", label: "Audit", icon: Settings, also: "who changed what" },
 ];

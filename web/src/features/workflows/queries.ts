@@ -39,7 +39,10 @@ export const deploymentsQuery = (id: string) =>
     ["workflow", id, "deployments"],
     (query, signal) =>
       body(
-        client.GET("/v1/workflows/{id}/deployments", { params: { path: { id }, query }, signal }),
+        client.GET("/v1/workflows/{id}/deployments", {
+          params: { path: { id }, query: { ...query, runs: true } },
+          signal,
+        }),
       ),
     50,
   );

@@ -12,7 +12,7 @@ import { useRefusal } from "~/shell/session";
 import { Banner, Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
-import { plural } from "~/ui/format";
+import { count, plural } from "~/ui/format";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
@@ -45,6 +45,7 @@ export function VersionList() {
                 <th>Version</th>
                 <th>Message</th>
                 <th>Deployed</th>
+                <th title="Of the workflow's newest 10,000 runs">Live runs</th>
                 <th className="is-right">
                   <span className="sr">Acts</span>
                 </th>
@@ -68,6 +69,7 @@ export function VersionList() {
                       <When at={each.created_at * 1_000} />
                       {each.made_by?.name != null && <>, {each.made_by.name}</>}
                     </td>
+                    <td className="mid cut">{runsInWords(each.runs)}</td>
                     <td className="is-right">
                       {!live && (
                         <Button
@@ -90,6 +92,13 @@ export function VersionList() {
       {chosen !== undefined && <GoBack to={chosen} onClose={() => setChosen(undefined)} />}
     </div>
   );
+}
+
+function runsInWords(runs: Deployment["runs"]): string {
+  if (runs === undefined) return "";
+  const total = runs.succeeded + runs.failed + runs.cancelled + runs.unfinished;
+  if (total === 0) return "none";
+  return runs.failed === 0 ? count(total) : `${count(total)}, ${count(runs.failed)} failed`;
 }
 
 function GoBack({ to, onClose }: { to: Deployment; onClose: () => void }) {

@@ -1,0 +1,19 @@
+// What the server is made of: for who runs it.
+import { join } from "../fixtures/people.ts";
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+
+test("an owner of the first organization sees the server, and a member is told who may", async ({ page, server, browser, store }) => {
+  await page.goto("/settings");
+  await page.getByRole("link", { name: "System", exact: true }).click();
+  const fact = (name: string) => page.locator(".fact-list > div").filter({ hasText: name });
+  await expect(fact("Address")).toContainText(server.url);
+  await expect(fact("Database")).toContainText(store === "sqlite" ? "SQLite" : "Postgres, used by this server alone");
+  await expect(fact("State")).toContainText("events are accepted");
+  await expect(fact("Free on the data disk")).toContainText("GB");
+  await expectAccessible(page);
+
+  const member = await join(browser, server, "Mo", "member");
+  await member.goto("/settings/system");
+  await expect(member.getByRole("main")).toContainText("owner");
+  await member.close();
+});

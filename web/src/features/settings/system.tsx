@@ -1,0 +1,135 @@
+/** The server: what it is made of, and how it is. */
+
+import "./settings.css";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { client, data } from "~/api/client";
+import { ReadFailed } from "~/shell/read-failed";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Banner } from "~/ui/banner";
+import { bytes } from "~/ui/format";
+import { When } from "~/ui/time";
+
+const EVERY_MS = 10_000;
+
+export function System() {
+  useTitle("System");
+  const refused = useRefusal("full");
+  const query = useQuery({
+    queryKey: ["system"],
+    queryFn: ({ signal }) => data(client.GET("/v1/system", { signal })),
+    enabled: refused === undefined,
+    refetchInterval: EVERY_MS,
+  });
+  if (refused !== undefined) return <p className="settings dim">{refused}</p>;
+  const system = query.data;
+  if (system === undefined) {
+    return query.error === null ? null : (
+      <ReadFailed what="The server" error={query.error} again={query.refetch} />
+    );
+  }
+  const { readiness, runs, hosts, walls } = system;
+  return (
+    <div className="settings scroll">
+      {readiness.status !== "ready" && (
+        <Banner
+          kind={readiness.status === "degraded" ? "waits" : "failed"}
+          title={
+            readiness.status === "degraded" ? "Events are accepted, but" : "No events are accepted"
+          }
+        >
+          {readiness.message}
+        </Banner>
+      )}
+      <section className="settings-row">
+        <h2>Server</h2>
+        <dl className="fact-list">
+          <Fact name="Version">{system.version}</Fact>
+          <Fact name="Address">
+            <span className="mono">{system.url}</span>
+          </Fact>
+          <Fact name="Started">
+            <When at={system.started_at * 1000} />
+          </Fact>
+          <Fact name="Node.js">{system.node_version}</Fact>
+          {readiness.status === "ready" && <Fact name="State">{readiness.message}</Fact>}
+        </dl>
+      </section>
+      <section className="settings-row">
+        <h2>Work</h2>
+        <dl className="fact-list">
+          <Fact name="Runs under way here">{runs.running}</Fact>
+          <Fact name="Waiting for a place">{runs.waiting}</Fact>
+          <Fact name="Not ended, on all servers">
+            {runs.unfinished ?? "the database does not answer"}
+          </Fact>
+          <Fact name="Processes with code">{hosts.with_code}</Fact>
+          <Fact name="Processes in reserve">{hosts.blank}</Fact>
+          <Fact name="Memory of the server">
+            {system.resident_bytes === null ? "not told" : bytes(system.resident_bytes)}
+          </Fact>
+        </dl>
+      </section>
+      <section className="settings-row">
+        <h2>Storage</h2>
+        <dl className="fact-list">
+          <Fact name="Database">
+            {system.database === "sqlite"
+              ? "SQLite, a file of this server"
+              : `Postgres, used by ${system.servers === 1 ? "this server alone" : `${system.servers} servers`}`}
+          </Fact>
+          <Fact name="Free on the data disk">
+            {system.free_bytes === null ? "not told" : bytes(system.free_bytes)}
+          </Fact>
+        </dl>
+      </section>
+      <section className="settings-row">
+        <h2>Walls around components</h2>
+        <div className="form-grid">
+          <p>{walls.standing}</p>
+          {walls.missing.map((missing) => (
+            <Banner key={missing} kind="waits" title="A wall is missing">
+              {missing}
+            </Banner>
+          ))}
+          <p className="small dim">
+            {system.egress_allow.length === 0
+              ? "Components reach public addresses only. --egress-allow opens others."
+              : "Opened by --egress-allow: "}
+            {system.egress_allow.map((rule) => (
+              <span key={rule} className="mono">
+                {rule}{" "}
+              </span>
+            ))}
+          </p>
+        </div>
+      </section>
+      <section className="settings-row">
+        <h2>Mail</h2>
+        <p>
+          {system.mail_server === null ? (
+            "No mail server (--smtp-url): mails stay in the outbox."
+          ) : (
+            <>
+              Goes to <span className="mono">{system.mail_server}</span>
+            </>
+          )}
+        </p>
+      </section>
+      <p className="small dim">
+        <span className="mono">millrace doctor</span> on the server's machine looks further, and
+        says what to mend.
+      </p>
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
