@@ -39,6 +39,23 @@ test("the palette finds every kind of record by words of its name, and by its id
   await expect(palette.getByText("Nothing is called like that.")).toBeVisible();
 });
 
+test("what is typed before the palette is there is not lost", async ({ page, server }) => {
+  await workflow(server, "Quay labels", { one: step("return 1;") });
+  let release = (): void => undefined;
+  const held = new Promise<void>((done) => { release = done; });
+  await page.route(/assets\/palette-.*\.js$/, async (route) => { await held; await route.continue(); });
+  await page.goto("/runs");
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await page.keyboard.press("ControlOrMeta+k");
+  await expect(page.getByRole("textbox", { name: "Find or do" })).toBeFocused();
+  await page.keyboard.type("quay lab");
+  release();
+  await expect(page.getByRole("combobox", { name: "Find or do" })).toHaveValue("quay lab");
+  await expect(page.getByRole("option", { name: "Quay labels workflow" })).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/workflows\/p_/);
+});
+
 test("lists say how many runs there were in a day, and how many of them failed", async ({ page, server }) => {
   const made = await workflow(server, "Counted labels", { one: step("if (steps.trigger.event.body.bad) throw new RangeError('no street'); return 1;") });
   for (const bad of [false, false, false, true]) await send(server, made, { bad });

@@ -75,6 +75,11 @@ test("an empty Home has three doors; the first one ends at the run of a request"
   await expect(page.getByLabel("Words, a key, an address or code")).toHaveValue("new rows");
   await page.goBack();
 
+  // An example is read and asked for what it needs.
+  await doors.getByRole("button", { name: /^HTTP requests/ }).click();
+  await expect(page.getByRole("button", { name: "Deploy source" })).toBeVisible();
+  await page.goto(server.url);
+
   await doors.getByRole("button", { name: "Make the workflow" }).click();
   await expect(doors).toContainText("Waits for the first request");
   await expect(doors).toContainText("/e/");
@@ -83,6 +88,7 @@ test("an empty Home has three doors; the first one ends at the run of a request"
   await expect(page.getByText("Received a request").first()).toBeVisible();
   await page.goto(server.url);
   await expect(page.getByRole("status").filter({ hasText: "All is well." })).toBeVisible();
+  await expect(page.getByRole("link", { name: /^Flow .*none queued$/ })).toBeVisible();
   await expectAccessible(page);
   await context.close();
   await server.stop();

@@ -81,7 +81,7 @@ export const actorsQuery = queryOptions({
     ]);
     return new Map([
       ...members.data.map(({ id, name }) => [id, name] as const),
-      ...keys.data.map(({ id, name }) => [id, `key ${name}`] as const),
+      ...keys.data.map(({ id, name }) => [id, `${name} (key)`] as const),
     ]);
   },
   staleTime: 30_000,

@@ -1,6 +1,7 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { HomePage } from "~/features/home/home-page";
 import { type RangeName, rangeOf } from "~/features/home/ranges";
+import { examples } from "~/features/sources/examples";
 
 export const Route = createFileRoute("/_app/")({
   validateSearch: (given: Record<string, unknown>): { range?: RangeName } => {
@@ -16,6 +17,7 @@ function Home() {
   return (
     <HomePage
       range={range ?? "hour"}
+      examples={examples}
       onRange={(next) =>
         void navigate({
           search: next === "hour" ? {} : { range: next },

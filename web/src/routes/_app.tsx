@@ -5,6 +5,7 @@ import { ApiError, sentence } from "~/api/errors";
 import { signOut, switchOrg } from "~/api/session";
 import { ConnectProvider } from "~/features/accounts/connect";
 import { openErrorsQuery } from "~/features/errors/queries";
+import { Gauge } from "~/features/home/gauge";
 import { ReplayProvider } from "~/features/runs/replay-provider";
 import { Frame } from "~/shell/frame";
 import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
@@ -65,6 +66,7 @@ function App() {
     <SessionContext value={session}>
       <Frame
         counts={{ "/errors": { n: errors, alarm: true, says: `${errors} open` } }}
+        foot={<Gauge />}
         onSignOut={session.id === null ? undefined : () => out.mutate()}
         onSwitch={(org) => turn.mutate(org)}
       >

@@ -1,6 +1,7 @@
 /** Frame of every signed-in page: side bar, palette, sheet of shortcuts, connection banner. */
 
 import "./frame.css";
+import "./palette.css";
 import { Link, type LinkProps, useNavigate } from "@tanstack/react-router";
 import {
   ChevronsUpDown,
@@ -69,6 +70,7 @@ export function Frame({
   const middling = useIsMiddling();
   const [folded, setFolded] = useState(read(RAIL_KEY) === "1");
   const [palette, setPalette] = useState(false);
+  const [typed, setTyped] = useState("");
   const [sheet, setSheet] = useState(false);
   const rail = middling || folded;
 
@@ -172,11 +174,15 @@ export function Frame({
         {children}
       </main>
       <BottomBar onMore={() => setPalette(true)} />
-      <Suspense>
+      <Suspense fallback={palette && <PaletteComes text={typed} onText={setTyped} />}>
         {palette && (
           <Palette
+            first={typed}
             open
-            onClose={() => setPalette(false)}
+            onClose={() => {
+              setPalette(false);
+              setTyped("");
+            }}
             acts={[
               { id: "theme", label: "Switch the theme", icon: SunMoon, onSelect: switchTheme },
               ...(onSignOut === undefined
@@ -188,6 +194,24 @@ export function Frame({
         )}
         {sheet && <ShortcutSheet open onClose={() => setSheet(false)} />}
       </Suspense>
+    </div>
+  );
+}
+
+/** In the place of the palette until its script is there: no letter is lost. */
+function PaletteComes({ text, onText }: { text: string; onText: (text: string) => void }) {
+  return (
+    <div className="palette">
+      <div className="palette-input">
+        <SearchIcon className="icon" aria-hidden="true" />
+        <input
+          // biome-ignore lint/a11y/noAutofocus: it was opened to type into
+          autoFocus
+          aria-label="Find or do"
+          value={text}
+          onChange={(event) => onText(event.target.value)}
+        />
+      </div>
     </div>
   );
 }

@@ -1,6 +1,5 @@
 /** Palette: pages, things and acts by a few letters, and ids pasted whole. */
 
-import "./palette.css";
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import { useNavigate } from "@tanstack/react-router";
@@ -28,11 +27,14 @@ type Group = { value: string; items: Act[]; fits?: boolean };
 
 export function Palette({
   open,
+  first,
   onClose,
   acts,
   onSheet,
 }: {
   open: boolean;
+  /** What was typed before the palette was there. */
+  first: string;
   onClose: () => void;
   acts: readonly Act[];
   onSheet: () => void;
@@ -47,7 +49,7 @@ export function Palette({
       <Dialog.Portal>
         <Dialog.Backdrop className="scrim palette-layer" />
         <Dialog.Popup className="palette" aria-label="Find or do">
-          <Found acts={acts} onSheet={onSheet} onClose={onClose} />
+          <Found first={first} acts={acts} onSheet={onSheet} onClose={onClose} />
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
@@ -55,16 +57,18 @@ export function Palette({
 }
 
 function Found({
+  first,
   acts,
   onSheet,
   onClose,
 }: {
+  first: string;
   acts: readonly Act[];
   onSheet: () => void;
   onClose: () => void;
 }) {
   const navigate = useNavigate();
-  const [text, setText] = useState("");
+  const [text, setText] = useState(first);
   const { found: things, earlier } = useThings(text);
   const go = (href: string) => () => void navigate({ href });
 

@@ -2,8 +2,14 @@
 
 import "./drawing.css";
 
-/** `isDry`: nothing runs yet, so the water is dashed. */
-export function Drawing({ isDry = false }: { isDry?: boolean }) {
+/** `isDry`: nothing runs yet, so the water is dashed. `isNamed`: says what its parts stand for. */
+export function Drawing({
+  isDry = false,
+  isNamed = false,
+}: {
+  isDry?: boolean;
+  isNamed?: boolean;
+}) {
   return (
     <svg
       className={isDry ? "drawing is-dry" : "drawing"}
@@ -61,6 +67,31 @@ export function Drawing({ isDry = false }: { isDry?: boolean }) {
       <path className="d-water" d="M581 250h18M584 254h12M587 258h6" />
       <path className="d-turn" d="M481 98.7A86 86 0 0 1 514.5 136.9" />
       <path className="d-turn" d="M507.5 132.9L514.5 136.9L515.5 128.9" />
+      {isNamed && <Names />}
     </svg>
+  );
+}
+
+/** Label, what it means, and where both stand. */
+const NAMES = [
+  ["Source", "where events come from", 0, 14],
+  ["Queue, pauses", "what may wait, and for how long", 296, 14],
+  ["Workflow", "steps of code and actions", 556, 150],
+  ["Runs", "kept, to read and replay", 556, 204],
+] as const;
+
+function Names() {
+  return (
+    <g className="d-names">
+      <path className="d-thin" d="M480 186L532 146H550M520 246V200H550" />
+      {NAMES.map(([name, says, x, y]) => (
+        <text key={name} x={x} y={y}>
+          <tspan className="d-name">{name}</tspan>
+          <tspan x={x} dy="14">
+            {says}
+          </tspan>
+        </text>
+      ))}
+    </g>
   );
 }

@@ -4,19 +4,23 @@ import "~/shell/as-command.css";
 import "./first-visit.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Blocks, KeyRound, Link2, SquareTerminal, Webhook } from "lucide-react";
+import { Blocks, ChevronRight, KeyRound, Link2, SquareTerminal, Webhook } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, listOf, textOf } from "~/api/json";
 import { useRefusal, useSession } from "~/shell/session";
 import { Banner } from "~/ui/banner";
-import { Button, buttonClass } from "~/ui/button";
+import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { Drawing } from "~/ui/drawing";
 import { PageHead } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
+import { Tile } from "~/ui/tag";
 import { partsQuery } from "./queries";
+
+/** A source whose code is at hand. */
+export type Example = { id: string; name: string; says: string; read: () => Promise<string> };
 
 /** The workflow that was made to receive a request. */
 export type Received = { id: string; endpoint: string };
@@ -33,9 +37,11 @@ const ASK_MS = 1_000;
 
 export function FirstVisit({
   received,
+  examples,
   onReceived,
 }: {
   received: Received | undefined;
+  examples: readonly Example[];
   onReceived: (received: Received) => void;
 }) {
   const { org } = useSession();
@@ -59,7 +65,7 @@ export function FirstVisit({
               Three ways to begin. Each ends with a run that you can open, break and replay.
             </p>
           </div>
-          <Drawing isDry />
+          <Drawing isDry isNamed />
         </section>
         <section className="doors" aria-label="Three ways to begin">
           <Door
@@ -78,7 +84,7 @@ export function FirstVisit({
             title="Bring a component"
             says="Any key or address: a registry’s, GitHub’s, or a link to raw code."
           >
-            <Bring />
+            <Bring examples={examples} />
           </Door>
           <Door
             icon={<SquareTerminal className="icon" aria-hidden="true" />}
@@ -88,8 +94,36 @@ export function FirstVisit({
             <Terminal />
           </Door>
         </section>
+        <Evening />
       </div>
     </>
+  );
+}
+
+const EVENING = [
+  ["Let an event in", "by one of the three ways above"],
+  ["Watch it arrive", "live, with its data"],
+  ["Build a workflow on it", "two steps are enough"],
+  ["Break a step", "and read the error beneath it"],
+  ["Mend it and replay", "from the step that failed"],
+] as const;
+
+/** The way through the product, as stretches of a channel that is dry yet. */
+function Evening() {
+  return (
+    <section className="evening" aria-labelledby="evening">
+      <h3 id="evening">
+        A first evening <span className="dim">five steps, about 20 minutes</span>
+      </h3>
+      <ol>
+        {EVENING.map(([name, says]) => (
+          <li key={name}>
+            <span className="name">{name}</span>
+            <span className="small mid">{says}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 
@@ -213,8 +247,15 @@ function Receive({ received: { id, endpoint } }: { received: Received }) {
   );
 }
 
-function Bring() {
+function Bring({ examples }: { examples: readonly Example[] }) {
   const navigate = useNavigate();
+  const refused = useRefusal("deploy");
+  const take = useMutation({
+    mutationFn: async (example: Example) =>
+      data(client.POST("/v1/components", { body: { component_code: await example.read() } })),
+    onSuccess: ({ id }) =>
+      void navigate({ to: "/sources", search: { action: "create", component: id } }),
+  });
   const [text, setText] = useState("");
   return (
     <form
@@ -240,9 +281,27 @@ function Bring() {
         </Button>
       </div>
       <p className="small dim door-or">Or one that needs no account:</p>
-      <Link to="/sources/new" className={buttonClass({})}>
-        A schedule, HTTP requests, a feed
-      </Link>
+      <ul className="door-examples">
+        {examples.map((example) => (
+          <li key={example.id}>
+            <button
+              type="button"
+              disabled={refused !== undefined || take.isPending}
+              onClick={() => take.mutate(example)}
+            >
+              <Tile name={example.name} />
+              <span className="name">{example.name}</span>
+              <span className="mid cut">{example.says}</span>
+              <ChevronRight className="icon is-sm" aria-hidden="true" />
+            </button>
+          </li>
+        ))}
+      </ul>
+      {take.error !== null && (
+        <Banner kind="failed" role="alert" title="It could not be taken">
+          {sentence(take.error)}
+        </Banner>
+      )}
     </form>
   );
 }

@@ -24,7 +24,7 @@ import { Until, useNow, When } from "~/ui/time";
 import { type Changeable, Changed } from "./changed";
 import { Chart } from "./chart";
 import { Figures } from "./figures";
-import { FirstVisit, type Received } from "./first-visit";
+import { type Example, FirstVisit, type Received } from "./first-visit";
 import { NextList, timersOf } from "./next-list";
 import { changesQuery, newestGroups, newestRuns, partsQuery, statsQuery } from "./queries";
 import { RANGES, type RangeName, rangeOf } from "./ranges";
@@ -35,9 +35,12 @@ const CHANGED_SHOWN = 7;
 
 export function HomePage({
   range: rangeName,
+  examples,
   onRange,
 }: {
   range: RangeName;
+  /** Sources that need no account, for the first visit. */
+  examples: readonly Example[];
   onRange: (range: RangeName) => void;
 }) {
   useTitle("Home");
@@ -66,7 +69,7 @@ export function HomePage({
     lately.data !== undefined &&
     parts.data.sources.length + parts.data.workflows.length + lately.data.rows.length === 0;
   if (nothing || received !== undefined) {
-    return <FirstVisit received={received} onReceived={setReceived} />;
+    return <FirstVisit received={received} examples={examples} onReceived={setReceived} />;
   }
 
   const waiting = paused.data?.rows.filter(isForPerson) ?? [];
@@ -97,9 +100,9 @@ export function HomePage({
               onChange={onRange}
               choices={RANGES.map(({ name, label }) => [name, label] as const)}
             />
-            <Link to="/map" aria-label="Map" className={buttonClass({ look: "quiet" })}>
+            <Link to="/map" className={`${buttonClass({ look: "quiet" })} only-wide`}>
               <MapIcon className="icon" aria-hidden="true" />
-              <span className="only-wide">Map</span>
+              Map
             </Link>
             <ActLink to="/sources/new" needs="deploy" icon={Radio}>
               <span className="only-wide" aria-hidden="true">

@@ -259,7 +259,7 @@ function ErrorActs({ run }: { run: RunDetail }) {
       </Button>
       <span className="grow" />
       <Button look="quiet" icon={ClipboardCopy} onClick={() => void copy()}>
-        Copy for an issue
+        <span className="sr-narrow">Copy for an issue</span>
       </Button>
     </div>
   );

@@ -95,7 +95,7 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
         <h1>{says.title}</h1>
         <p className="mid">{about(of)}</p>
         {of.kind !== "reset" && (
-          <Field label="Your name" hint="as others see it in the audit log" error={wrong("name")}>
+          <Field label="Your name" hint="As others see it in the audit log" error={wrong("name")}>
             {(props) => (
               <Input
                 {...props}

@@ -27,7 +27,10 @@ export function CodeLines({
   });
   const plain = code.split("\n");
   const lines = [];
-  for (let number = excerpt.from; number <= excerpt.to; number += 1) {
+  // A file ends with a line break: behind it is no line.
+  const last =
+    plain[excerpt.to - 1] === "" && excerpt.to === plain.length ? excerpt.to - 1 : excerpt.to;
+  for (let number = excerpt.from; number <= last; number += 1) {
     const hot = number === excerpt.hot;
     lines.push(
       <div key={number} className={cn("line", hot && "is-hot")}>
