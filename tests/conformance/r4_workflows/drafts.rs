@@ -2,7 +2,7 @@
 
 use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::cli::Shell;
-use millrace_tests::{Answer, Server};
+use millrace_tests::{Answer, Server, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -121,4 +121,68 @@ async fn r4_1_versions_say_who_made_them_and_why() {
     assert!(shell.run(&["workflows", "deployments", "b"]).ok().contains("From the folder"));
     let listed = shell.run(&["workflows", "deployments", "w", "--json"]).json();
     assert_eq!(messages(&listed)[..2], [json!("Two was right"), json!("Back to version 1")]);
+}
+
+#[tokio::test]
+async fn r4_2_a_test_runs_on_a_runs_event_and_behind_results_that_are_at_hand() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let step = |body: &str| format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});");
+    let load = step("$.export('tries', 1); return { order: steps.trigger.event.order };");
+    let charge = step("return { charged: steps.load.$return_value.order, tries: steps.load.tries };");
+    let mail = step("return `${steps.charge.$return_value.charged}!`;");
+    let steps = json!([
+        { "namespace": "load", "code": load }, { "namespace": "charge", "code": charge }, { "namespace": "mail", "code": mail },
+    ]);
+    let workflow = server.post("/workflows", &json!({ "name": "w", "triggers": [], "steps": steps })).await.data();
+    let path = format!("/workflows/{}", id(&workflow));
+    let run = server.post(&format!("{path}/run"), &json!({ "event": { "order": "A" } })).await.data();
+    let given = |run: &Value, n: usize| (run["steps"][n]["namespace"].clone(), run["steps"][n]["exports"]["$return_value"].clone());
+    assert_eq!(given(&run, 2), (json!("mail"), json!("A!")));
+    let test = async |body: Value| server.post(&format!("{path}/test"), &body).await;
+
+    let again = test(json!({ "event_from_run": run["id"] })).await.data();
+    assert_eq!((&again["event"], given(&again, 2).1), (&json!({ "order": "A" }), json!("A!")));
+    // Behind another run's results, which a pin wins over: only what follows runs.
+    let behind = test(json!({ "event": { "order": "B" }, "from_step": "charge", "results_of": run["id"] })).await.data();
+    assert_eq!((given(&behind, 0).1, given(&behind, 1).1), (json!({ "order": "A" }), json!({ "charged": "A", "tries": 1 })));
+    let pins = json!({ "load": { "$return_value": { "order": "P" }, "tries": 7 } });
+    let pinned = test(json!({ "from_step": "mail", "results_of": run["id"], "pins": pins, "up_to": "charge" })).await;
+    assert_eq!(pinned.refusal(), (422, "invalid_field"));
+    let pinned = test(json!({ "pins": pins, "up_to": "charge" })).await.data();
+    assert_eq!((&pinned["status"], given(&pinned, 1).1), (&json!("succeeded"), json!({ "charged": "P", "tries": 7 })));
+    // In the middle, too.
+    let middle = test(json!({ "event": { "order": "C" }, "pins": { "charge": { "$return_value": { "charged": "M" } } } })).await.data();
+    assert_eq!((given(&middle, 0).1, given(&middle, 2).1), (json!({ "order": "C" }), json!("M!")));
+
+    // Without waiting the run is there at once, and ends.
+    let begun = test(json!({ "event": { "order": "D" }, "wait": false })).await.data();
+    let ended = server.until("the test's end", &format!("/runs/{}", id(&begun)), |run| run["data"]["status"] == "succeeded").await;
+    assert_eq!((&ended["data"]["kind"], given(&ended["data"], 2).1), (&json!("test"), json!("D!")));
+
+    for (body, field) in [
+        (json!({ "pins": { "lode": {} } }), "pins"),
+        (json!({ "pins": { "load": 7 } }), "pins"),
+        (json!({ "pins": [] }), "pins"),
+        (json!({ "from_step": "mail" }), "results_of"),
+        (json!({ "results_of": run["id"] }), "from_step"),
+        (json!({ "from_step": "nothing", "results_of": run["id"] }), "from_step"),
+        (json!({ "event_from_run": "p_1" }), "run"),
+    ] {
+        let refused = test(body.clone()).await;
+        assert!(refused.status == 422 || refused.status == 404, "{body} {}", refused.text);
+        assert!(refused.status == 404 || refused.json["details"]["field"] == field, "{body} {}", refused.text);
+    }
+    assert_eq!(test(json!({ "event_from_run": "run_3MPlbwmoIbRQQTJuWs6qvEHMdKv" })).await.status, 404);
+
+    // A key that may not read the history learns nothing of a run's event by a test on it.
+    let invoke = server.post("/api_keys", &json!({ "name": "i", "scopes": ["invoke"] })).await.data()["key"].as_str().expect("a key").to_owned();
+    let told = server.call_as(&invoke, Method::POST, &format!("{path}/test"), Some(&json!({ "event_from_run": run["id"] }))).await;
+    assert!(told.status == 200 && told.json["data"]["event"].is_null() && !told.text.contains("\"A"), "{}", told.text);
+
+    let run_id = id(&run);
+    let said = shell.run(&["workflows", "test", "w", "--event-of", &run_id, "--pin", r#"charge={"$return_value":{"charged":"Z"}}"#, "--json"]).json();
+    assert_eq!(given(&said, 2).1, json!("Z!"));
+    let refused = shell.run(&["workflows", "test", "w", "--pin", "charge"]);
+    assert!(refused.stderr.contains("is no pin") && refused.stderr.contains("--pin"), "{}", refused.stderr);
 }

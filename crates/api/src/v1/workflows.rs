@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use millrace_engine::{DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow, WorkflowView};
+use millrace_model::ids::WorkflowId;
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::workflow::Deployment;
 use serde_json::{Value, json};
@@ -158,14 +159,31 @@ pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(wo
 
 pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
     let kept = params.text("event_id")?;
-    let shows_history = kept.is_some();
-    let event = match kept {
-        None => TestEvent::Given(event_of(&params)),
-        Some(kept) => TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?),
-    };
-    let test = NewTest { workflow: Some(id("workflow", &workflow)?), changes: UpdateWorkflow::default(), event, up_to: params.text("up_to")? };
+    let mut test = new_test(&params, Some(id("workflow", &workflow)?), UpdateWorkflow::default())?;
+    if let Some(kept) = kept {
+        test.event = TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?);
+    }
+    let shows_history = test.from.is_some() || !matches!(test.event, TestEvent::Given(_));
     let run = app.engine.test_workflow(&caller, test).await?;
     Ok(Fields::of(&params).data(if shows_history { wire::run_named_by(&caller, &run) } else { wire::run(&run) }))
+}
+
+/// What both tests take.
+fn new_test(params: &Params, workflow: Option<WorkflowId>, changes: UpdateWorkflow) -> Result<NewTest, ApiError> {
+    let event = match params.text("event_from_run")? {
+        None => TestEvent::Given(event_of(params)),
+        Some(run) => TestEvent::OfRun(id("run", &run)?),
+    };
+    let from = match (params.text("from_step")?, params.text("results_of")?) {
+        (None, None) => None,
+        (Some(step), Some(run)) => Some((step, id("run", &run)?)),
+        (Some(_), None) => {
+            return Err(ApiError::field("results_of", "`from_step` begins behind results; name the run that has them as `results_of`, or give them as `pins`"));
+        }
+        (None, Some(_)) => return Err(ApiError::field("from_step", "`results_of` gives the results before a step; name it as `from_step`")),
+    };
+    let (pins, waits) = (params.object("pins")?.unwrap_or_default(), params.flag("wait")?.unwrap_or(true));
+    Ok(NewTest { workflow, changes, event, up_to: params.text("up_to")?, from, pins, waits })
 }
 
 /// What is kept nowhere: it needs a key that may deploy, for it brings its own code.
@@ -179,7 +197,7 @@ pub(crate) async fn test_new(State(app): State<App>, Auth(caller): Auth, params:
         ..UpdateWorkflow::default()
     };
     let workflow = params.text("workflow_id")?.map(|text| id("workflow", &text)).transpose()?;
-    let test = NewTest { workflow, changes, event: TestEvent::Given(event_of(&params)), up_to: params.text("up_to")? };
+    let test = new_test(&params, workflow, changes)?;
     let run = app.engine.test_workflow(&caller, test).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }

@@ -86,6 +86,18 @@ pub enum WorkflowCommand {
         /// The last step to run
         #[arg(long, value_name = "STEP")]
         up_to: Option<String>,
+        /// On the event that this run had
+        #[arg(long, value_name = "RUN", conflicts_with = "event")]
+        event_of: Option<String>,
+        /// The first step to run, with the results that --results-of has of those before it
+        #[arg(long, value_name = "STEP", requires = "results_of")]
+        from_step: Option<String>,
+        /// The run whose results --from-step begins behind
+        #[arg(long, value_name = "RUN", requires = "from_step")]
+        results_of: Option<String>,
+        /// A step that does not run, with what it exports: STEP={"$return_value": …}; may be repeated
+        #[arg(long = "pin", value_name = "STEP=JSON")]
+        pins: Vec<String>,
     },
     /// List a workflow's runs, newest first
     #[command(after_help = "Example: millrace workflows runs order-mail -n 500")]

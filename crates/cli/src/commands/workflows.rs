@@ -40,7 +40,16 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
             show.record(&client.delete(&target.path()).await?)
         }
         WorkflowCommand::Run { name, event, no_wait } => run(client, show, &name, &event.event, no_wait).await,
-        WorkflowCommand::Test { name, event, up_to } => test(client, show, &name, &event.event, up_to).await,
+        WorkflowCommand::Test { name, event, up_to, event_of, from_step, results_of, pins } => {
+            let mut asked = json!({ "up_to": up_to, "from_step": from_step, "results_of": results_of, "event_from_run": event_of });
+            if event_of.is_none() {
+                asked["event"] = event::read(&event.event)?;
+            }
+            if !pins.is_empty() {
+                asked["pins"] = pins.iter().map(|pin| pinned(pin)).collect::<Result<_, _>>().map(Value::Object)?;
+            }
+            test(client, show, &name, asked).await
+        }
         WorkflowCommand::Runs { name, n } => history::list_runs(client, show, &format!("{}/runs", named(client, &name).await?.path()), n).await,
         WorkflowCommand::Deployments { name } => {
             let path = named(client, &name).await?.path();
@@ -143,17 +152,23 @@ pub(super) async fn run(client: &Client, show: Show, name: &str, event: &str, no
     follow::run(client, show, &id).await
 }
 
-async fn test(client: &Client, show: Show, name: &str, event: &str, up_to: Option<String>) -> Result<(), CliError> {
-    let event = event::read(event)?;
+/// A step with what it exports.
+fn pinned(text: &str) -> Result<(String, Value), CliError> {
+    let pin = text.split_once('=').and_then(|(step, exports)| Some((step.to_owned(), serde_json::from_str::<Value>(exports).ok()?)));
+    pin.ok_or_else(|| CliError::Usage { message: format!("`{text}` is no pin"), hint: "write --pin 'STEP={\"$return_value\": …}'" })
+}
+
+async fn test(client: &Client, show: Show, name: &str, mut body: Value) -> Result<(), CliError> {
     let path = Path::new(name);
     if !file::is_there(path) {
         let target = client.resolve_kind(Kind::Workflow, name).await?;
-        let body = json!({ "event": event, "up_to": up_to });
         let answer = client.call(Method::POST, &format!("{}/test", target.path()), &body).await?;
         return history::finished_test(client, show, &answer).await;
     }
     let file = WorkflowFile::read(path)?;
-    let mut body = json!({ "event": event, "up_to": up_to, "name": file.name, "steps": file.steps()?, "settings": file.settings() });
+    body["name"] = json!(file.name);
+    body["steps"] = json!(file.steps()?);
+    body["settings"] = json!(file.settings());
     if let Some(target) = existing(client, &file).await? {
         body["workflow_id"] = json!(target.id);
     }

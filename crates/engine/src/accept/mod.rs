@@ -234,15 +234,20 @@ impl Engine {
     /// Accepts a run that starts as claimed, and waits for its end.
     pub(crate) async fn wait_for(&self, caller: &Caller, program: &Arc<Program>, run: NewRun) -> Result<Run, EngineError> {
         let id = run.id.clone();
-        let ended = self.when_settled(&id);
+        // The sender goes away unsent only when the server stops; the record then tells how far it came.
+        let _ = self.begin(program, run).await?.await;
+        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+    }
+
+    /// Accepts a run that starts as claimed; what is given ends when it is settled.
+    pub(crate) async fn begin(&self, program: &Arc<Program>, run: NewRun) -> Result<oneshot::Receiver<()>, EngineError> {
+        let ended = self.when_settled(&run.id);
         match &**program {
             // One at a time, also where somebody asks for a run of it.
             Program::Source(source) if source.source.limits.is_some() => self.accept_queued(run, program.queue_max(), true, None).await?,
             _ => self.accept_here(run, program.clone(), None).await?,
         }
-        // The sender goes away unsent only when the server stops; the record then tells how far it came.
-        let _ = ended.await;
-        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+        Ok(ended)
     }
 
     /// Ends when the run is settled by this node.

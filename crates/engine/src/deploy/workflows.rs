@@ -44,11 +44,11 @@ pub enum ReplayFrom {
 }
 
 /// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
-pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<String, EngineError> {
+pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<RunResult, EngineError> {
     let text = run.result.as_deref().unwrap_or("{}");
     let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::damaged("stored results of a run", e))?;
     let first = match from {
-        ReplayFrom::Start => return Ok("{}".into()),
+        ReplayFrom::Start => return Ok(RunResult::default()),
         ReplayFrom::Step(step) => step,
         ReplayFrom::Failed => match result.steps.iter().find(|s| s.status == RunStatus::Failed) {
             Some(step) => step.namespace.clone(),
@@ -71,8 +71,7 @@ pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom)
             }
         }
     }
-    let before = RunResult { steps, ..RunResult::default() };
-    serde_json::to_string(&before).map_err(|e| EngineError::internal("could not write a result", e))
+    Ok(RunResult { steps, ..RunResult::default() })
 }
 
 impl Engine {

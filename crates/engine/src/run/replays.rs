@@ -285,7 +285,10 @@ impl Engine {
         };
         let result = match (&asked.from, program) {
             (ReplayFrom::Start, _) => None,
-            (from, Program::Workflow(workflow)) => Some(results_before(&workflow.namespaces, run, from.clone())?),
+            (from, Program::Workflow(workflow)) => {
+                let before = results_before(&workflow.namespaces, run, from.clone())?;
+                Some(serde_json::to_string(&before).map_err(|e| EngineError::internal("could not write a result", e))?)
+            }
             (_, Program::Source(_) | Program::Damaged(_)) => {
                 return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step"));
             }

@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use millrace_model::ids::{EventId, WorkflowId};
-use millrace_model::run::{Run, RunKind};
+use millrace_model::error_event::KEPT_NOTHING;
+use millrace_model::ids::{EventId, RunId, WorkflowId};
+use millrace_model::run::{NewRun, Run, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::source::Owner;
 use millrace_model::subscription::TEST;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Drafted, Workflow, WorkflowVersion};
-use serde_json::Value;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 
+use crate::ReplayFrom;
 use crate::deploy::workflow_parts::UpdateWorkflow;
+use crate::deploy::workflows::results_before;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError};
@@ -22,6 +27,8 @@ pub enum TestEvent {
     Given(Value),
     /// A test event that was kept.
     Kept(EventId),
+    /// The event that this run had.
+    OfRun(RunId),
 }
 
 /// What is tested.
@@ -35,6 +42,12 @@ pub struct NewTest {
     pub event: TestEvent,
     /// The last step to run.
     pub up_to: Option<String>,
+    /// The first step to run, and the run that has the results of those before it.
+    pub from: Option<(String, RunId)>,
+    /// Exports of steps that do not run, by name; they win over those of a run.
+    pub pins: Map<String, Value>,
+    /// Whether the caller waits for its end.
+    pub waits: bool,
 }
 
 impl Engine {
@@ -56,14 +69,92 @@ impl Engine {
         let event = match test.event {
             TestEvent::Given(event) => event.to_string(),
             TestEvent::Kept(event) => self.kept_event(caller, &workflow.id, event).await?,
+            TestEvent::OfRun(run) => self.event_of_run(caller, &run).await?,
         };
+        let namespaces: Vec<String> = version.steps.iter().map(|step| step.namespace.clone()).collect();
+        let result = self.results_at_hand(caller, &namespaces, test.from, test.pins).await?;
         let program = Arc::new(self.prepare_workflow(workflow, &version, None, &built).await?);
         let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
-        let run = self.run_and_wait(caller, &program, &origin, event).await;
-        if let Program::Workflow(workflow) = &*program {
-            self.0.runner.evict(&workflow.isolate.id).await;
+        let start = Start::Claimed { lease_until: self.lease_until() };
+        let begun = match self.new_run(&program, &origin, event, start) {
+            Ok(run) => self.begin_test(&program, NewRun { result, ..run }).await,
+            Err(error) => Err(error),
+        };
+        let engine = self.clone();
+        let evict = async move {
+            if let Program::Workflow(workflow) = &*program {
+                engine.0.runner.evict(&workflow.isolate.id).await;
+            }
+        };
+        let (id, ended) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                evict.await;
+                return Err(error);
+            }
+        };
+        // The sender goes away unsent only when the server stops.
+        if test.waits {
+            let _ = ended.await;
+            evict.await;
+        } else {
+            self.0.tasks.spawn(async move {
+                let _ = ended.await;
+                evict.await;
+            });
         }
-        run
+        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+    }
+
+    async fn begin_test(&self, program: &Arc<Program>, run: NewRun) -> Result<(RunId, oneshot::Receiver<()>), EngineError> {
+        let id = run.id.clone();
+        Ok((id, self.begin(program, run).await?))
+    }
+
+    /// Results that a test begins with, JSON text of [`RunResult`]; none where it begins with the first step and nothing is pinned.
+    async fn results_at_hand(
+        &self,
+        caller: &Caller,
+        namespaces: &[String],
+        from: Option<(String, RunId)>,
+        pins: Map<String, Value>,
+    ) -> Result<Option<String>, EngineError> {
+        if from.is_none() && pins.is_empty() {
+            return Ok(None);
+        }
+        let mut result = match from {
+            None => RunResult::default(),
+            Some((step, run)) => {
+                let run = self.0.store.run(&caller.org_id, &run).await?.ok_or_else(|| EngineError::not_found("run", run))?;
+                results_before(namespaces, &run, ReplayFrom::Step(step))?
+            }
+        };
+        for (namespace, exports) in pins {
+            if !namespaces.contains(&namespace) {
+                return Err(EngineError::invalid("pins", format!("the workflow has no step `{namespace}`; its steps are {}", namespaces.join(", "))));
+            }
+            if !exports.is_object() {
+                return Err(EngineError::invalid(
+                    "pins",
+                    format!("what is pinned to `{namespace}` is no object; give its exports by name, such as `{{\"$return_value\": 1}}`"),
+                ));
+            }
+            let exports = to_raw_value(&exports).map_err(|e| EngineError::internal("could not write exports", e))?;
+            result.steps.retain(|step| step.namespace != namespace);
+            result.steps.push(StepResult::new(namespace, RunStatus::Succeeded, None, exports));
+        }
+        let place = |step: &StepResult| namespaces.iter().position(|namespace| *namespace == step.namespace);
+        result.steps.sort_by_key(place);
+        serde_json::to_string(&result).map(Some).map_err(|e| EngineError::internal("could not write a result", e))
+    }
+
+    /// The event of a run, JSON text.
+    async fn event_of_run(&self, caller: &Caller, id: &RunId) -> Result<String, EngineError> {
+        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        if run.event == KEPT_NOTHING {
+            return Err(EngineError::Conflict { code: "not_kept", message: format!("the run `{id}` kept no data, so its event is gone; give one as `event`") });
+        }
+        Ok(run.event)
     }
 
     /// A test event that a request with `x-pd-notrigger` left, JSON text.

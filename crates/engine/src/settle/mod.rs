@@ -62,6 +62,10 @@ impl Engine {
         let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
         let mut settlement = self.bare_settlement(held, status)?;
         let mut result = result_of(carried, &mut collected, &outcome)?;
+        if let Program::Workflow(workflow) = &**program {
+            // A step whose result was pinned stands where it would have run.
+            result.steps.sort_by_key(|step| workflow.namespaces.iter().position(|namespace| *namespace == step.namespace));
+        }
         settlement.error = match &error {
             Some(error) => Some(serde_json::to_string(error).map_err(|e| EngineError::internal("could not write an error", e))?),
             None => None,

@@ -29,7 +29,15 @@ pub(super) fn of_workflows() -> Vec<Route> {
         text("name", "Its name"),
     ];
     let event = Param::new("event", Kind::Any, "The event");
-    let tested = [event, text("up_to", "The last step to run")];
+    let tested = [
+        event,
+        text("event_from_run", "In the place of `event` the event that this run had"),
+        text("up_to", "The last step to run"),
+        text("from_step", "The first step to run, with the results that the run `results_of` has of those before it"),
+        text("results_of", "The run whose results `from_step` begins behind"),
+        object("pins", "Exports of steps that are not run, by name: `{\"load\": {\"$return_value\": {…}}}`; they win over those of `results_of`"),
+        flag("wait", "Answer when the run has ended, as where it is not given; else at once: `GET /v1/runs/{id}/sse` shows how it goes on"),
+    ];
     vec![
         post(
             "/workflows/test",
