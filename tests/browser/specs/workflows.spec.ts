@@ -81,6 +81,10 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
     body: JSON.stringify({ hello: "there" }),
   });
   expect(answer.status).toBe(200);
+  // The newest run is the one of the request, and has ended.
+  const called = new URL(page.url()).pathname.split("/")[2] ?? "";
+  const newest = () => server.call<{ kind: string; status: string }[]>("GET", `/workflows/${called}/runs?limit=1&include=kind,status`);
+  await expect.poll(newest).toMatchObject([{ kind: "live", status: "succeeded" }]);
   await page.getByRole("link", { name: "Runs", exact: true }).last().click();
   const run = page.getByRole("table", { name: "Runs" }).getByRole("row").filter({ hasText: "Succeeded" }).first();
   await expect(run).toBeVisible();

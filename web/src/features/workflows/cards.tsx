@@ -1,7 +1,7 @@
 /** The column of cards: triggers, then steps in their order, with what the last test did at each. */
 
 import { useQuery } from "@tanstack/react-query";
-import { Clock, Code2, Globe, Hand, Plus, Radio } from "lucide-react";
+import { Clock, Code2, Globe, Hand, Pin, Plus, Radio } from "lucide-react";
 import type { ReactNode } from "react";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
@@ -142,6 +142,11 @@ function StepCard({
       state={
         step.disabled ? (
           <span className="small dim">off</span>
+        ) : test.pins[step.key] !== undefined ? (
+          <span className="small dim row">
+            <Pin className="icon is-xs" aria-hidden="true" />
+            pinned
+          </span>
         ) : refused ? (
           <Mark status="failed" says="refused" />
         ) : busy ? (

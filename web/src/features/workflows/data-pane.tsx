@@ -6,6 +6,7 @@ import { PaneHead } from "~/ui/pane";
 import { When } from "~/ui/time";
 import type { StepDraft } from "./model";
 import type { Parts } from "./parts";
+import { PinActs } from "./pin-acts";
 import { useBuilder } from "./use-builder";
 
 export function DataPane({
@@ -36,6 +37,15 @@ export function DataPane({
     ),
     [event.id, event.value],
   );
+  const pin = step === undefined ? undefined : test.pins[step.key];
+  const of = step?.namespace;
+  const pinned = useMemo(
+    () =>
+      pin === undefined || of === undefined ? undefined : (
+        <JsonInspector value={pin} base={`steps.${of}`} label={`Pinned result of ${of}`} />
+      ),
+    [pin, of],
+  );
   const { run, name, steps } = said ?? {};
   const result = useMemo(
     () =>
@@ -63,14 +73,20 @@ export function DataPane({
         <PaneHead
           title="Result"
           hint={
-            said === undefined ? undefined : (
+            pin !== undefined ? (
+              "pinned: tests take it as it is"
+            ) : said === undefined ? undefined : (
               <>
                 {said.says}, <When at={said.at} />
               </>
             )
           }
-        />
-        {said === undefined ? (
+        >
+          {step !== undefined && <PinActs step={step} />}
+        </PaneHead>
+        {pinned !== undefined ? (
+          pinned
+        ) : said === undefined ? (
           <p className="bld-none dim">
             {step === undefined
               ? "A step that you choose shows here what it gave."

@@ -10,6 +10,7 @@ import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
 import { clock } from "~/ui/format";
 import { type Draft, draftOf, requestOf, type StepDraft, savedStepsOf } from "./model";
+import { usePins } from "./pins";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
@@ -45,6 +46,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   const [chosen, setChosen] = useState<TestEvent | undefined>(undefined);
   const [said, setSaid] = useState<Readonly<Record<string, Said>>>({});
   const { now } = state.history;
+  const { pins, at: pinnedAt, pin, unpin } = usePins(state.base.id, now.steps);
   const { data: runs } = useQuery(recentRunsQuery(state.base.id));
   const newest = runs?.find(({ kind }) => kind === "live");
   const { data: newestRun } = useQuery({
@@ -70,6 +72,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   };
   /** Exports of a step as it was last tested, or as the run of the chosen event had them. */
   const exportsOf = (key: string): JsonObject | undefined => {
+    if (pins[key] !== undefined) return pins[key];
     const step = now.steps.find((each) => each.key === key);
     const entry = said[key];
     const tested = entry?.run.steps.flatMap(stepOf).find(({ name }) => name === entry.name);
@@ -84,7 +87,10 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       const request = requestOf(toSend(state), savedStepsOf(state.base.steps));
       const steps = request.steps.slice(0, to + 1).map((step, at) => {
         const key = sent.steps[at]?.key ?? "";
-        const pinned = of.kind === "alone" && at < to ? exportsOf(key) : undefined;
+        // The step that is tested runs, pinned or not; those before it, and others of all, need not.
+        const aside = of.kind === "all" || at < to;
+        const before = of.kind === "alone" && at < to ? exportsOf(key) : undefined;
+        const pinned = aside ? (pins[key] ?? before) : undefined;
         return pinned === undefined ? step : pinOf(String(step.namespace), pinned);
       });
       try {
@@ -125,8 +131,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   return {
     event,
     /** Grows with each test: what is at hand changed. */
-    tests:
-      Object.keys(said).length === 0 ? 0 : Math.max(...Object.values(said).map(({ at }) => at)),
+    tests: Math.max(pinnedAt, ...Object.values(said).map(({ at }) => at)),
     choose(next: TestEvent) {
       if (next.id === chosen?.id && next.run !== undefined) return;
       setChosen(next);
@@ -134,6 +139,9 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       if (next.run !== undefined) setSaid({});
     },
     run,
+    pins,
+    pin,
+    unpin,
     said: saidOf,
     exportsOf,
     ofStep: (key: string) => stepTest(saidOf(key), now, key),

@@ -1,0 +1,94 @@
+/** Pins the result of a step, edits the pin as JSON, and takes it off. */
+
+import { PencilLine, Pin, PinOff } from "lucide-react";
+import { useState } from "react";
+import { useRefusal } from "~/shell/session";
+import { Button } from "~/ui/button";
+import { Editor } from "~/ui/code/editor";
+import { Dialog } from "~/ui/dialog";
+import { Message } from "~/ui/field";
+import type { StepDraft } from "./model";
+import { pinFrom } from "./pins";
+import { useBuilder } from "./use-builder";
+
+export function PinActs({ step }: { step: StepDraft }) {
+  const { test } = useBuilder();
+  const refused = useRefusal("deploy");
+  const [edits, setEdits] = useState(false);
+  if (refused !== undefined) return null;
+  const pin = test.pins[step.key];
+  const result = test.exportsOf(step.key);
+  return (
+    <>
+      {pin === undefined ? (
+        result !== undefined && (
+          <Button size="sm" look="quiet" icon={Pin} onClick={() => test.pin(step.key, result)}>
+            Pin
+          </Button>
+        )
+      ) : (
+        <Button size="sm" look="quiet" icon={PinOff} onClick={() => test.unpin(step.key)}>
+          Unpin
+        </Button>
+      )}
+      {(pin !== undefined || result === undefined) && (
+        <Button size="sm" look="quiet" icon={PencilLine} onClick={() => setEdits(true)}>
+          {pin === undefined ? "Pin a result…" : "Edit the pin…"}
+        </Button>
+      )}
+      {edits && <EditPin step={step} onClose={() => setEdits(false)} />}
+    </>
+  );
+}
+
+function EditPin({ step, onClose }: { step: StepDraft; onClose: () => void }) {
+  const { test } = useBuilder();
+  const [text, setText] = useState(() =>
+    JSON.stringify(test.pins[step.key] ?? { $return_value: null }, null, 2),
+  );
+  const typed = pinFrom(text);
+  const problem = "problem" in typed ? typed.problem : undefined;
+  const take = () => {
+    if ("problem" in typed) return;
+    test.pin(step.key, typed.pin);
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Pinned result"
+      about={step.namespace}
+      size="middle"
+      onSubmit={take}
+      foot={
+        <>
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button look="primary" keys="mod+enter" refused={problem} onClick={take}>
+            Pin it
+          </Button>
+        </>
+      }
+    >
+      <div className="dialog-body">
+        <p className="small dim">
+          Tests take it in the place of running <span className="mono">{step.namespace}</span>.{" "}
+          <span className="mono">$return_value</span> is what the step returns; other names are what
+          it exports.
+        </p>
+        <Editor
+          language="json"
+          label={`Pinned result of ${step.namespace}`}
+          value={text}
+          onChange={setText}
+          invalid={problem !== undefined}
+          minHeight={160}
+          maxHeight="50dvh"
+        />
+        {problem !== undefined && <Message error={problem} />}
+      </div>
+    </Dialog>
+  );
+}
