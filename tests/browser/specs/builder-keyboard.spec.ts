@@ -1,8 +1,9 @@
-// The second half of the evening by the keyboard alone: a workflow on a source, a broken step, the error, the mend, fix and finish, roll back.
+// The whole evening by the keyboard alone: first visit, a source, a workflow on it, a broken step, the error, the mend, fix and finish, roll back.
+import { expect, type Locator, type Page, test } from "@playwright/test";
 import { enter, press, reach } from "../fixtures/keys.ts";
-import { expect, test } from "../fixtures/test.ts";
+import { stranger } from "../fixtures/people.ts";
+import { startServer } from "../fixtures/server.ts";
 import { step } from "../fixtures/workflows.ts";
-import type { Locator, Page } from "@playwright/test";
 
 const orders = `export default { name: "Orders by hand", version: "0.1.0", props: { http: "$.interface.http" }, run({ body }) {
   this.$emit(body, { id: body.id, summary: "Order " + body.id }); } };`;
@@ -17,19 +18,45 @@ async function code(page: Page, editor: Locator, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-test("a workflow is built, broken, mended, finished and rolled back by the keyboard alone", async ({ page, server }) => {
+test("from the first visit on, a workflow is built, broken, mended, finished and rolled back by the keyboard alone", async ({ browser }) => {
   test.setTimeout(300_000);
+  const server = await startServer();
+  const context = await stranger(browser, server);
+  const page = await context.newPage();
+  const messages: string[] = [];
+  page.on("console", (message) => {
+    // Before there is a session the API answers 401, which the browser writes to its console.
+    const told = message.type() === "error" || message.type() === "warning";
+    if (told && !message.text().includes("status of 401")) messages.push(message.text());
+  });
+  page.on("pageerror", (error) => messages.push(String(error)));
   await page.addInitScript(() => window.addEventListener("pointerdown", () => document.body.remove(), true));
-  type Source = { id: string; configured_props: { http: { endpoint_url: string } } };
-  const { configured_props } = await server.call<Source>("POST", "/sources", { name: "Orders by hand", component_code: orders });
+
+  // The link that the server printed, and a password.
+  await page.goto(server.setupUrl());
+  await expect(page.getByLabel("Your name")).toBeFocused();
+  await page.keyboard.type("Mara Lindqvist");
+  await press(page, "Tab");
+  await page.keyboard.type("mara@northgate.example");
+  await reach(page, page.getByLabel("Password", { exact: true }));
+  await page.keyboard.type("a wheel in the race");
+  await press(page, "Enter");
+
+  // A source of own code, by the second of the three doors.
+  await expect(page.getByRole("heading", { name: "Nothing turns yet. Let something in." })).toBeVisible();
+  await enter(page, page.getByRole("region", { name: "Three ways to begin" }).getByRole("button", { name: "Find" }));
+  await reach(page, page.getByRole("textbox", { name: "Words, a key, an address or code" }));
+  await page.keyboard.insertText(orders);
+  await enter(page, button(page, "Read the code"));
+  await enter(page, button(page, "Deploy source"));
+  await expect(page.getByRole("heading", { name: "Orders by hand" })).toBeVisible();
+  const endpoint = (await page.locator("code.endpoint").textContent()) ?? "";
   const post = (body: object) =>
-    fetch(configured_props.http.endpoint_url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    fetch(endpoint, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   await post({ id: 1, address: { street: "Mill lane" } });
+  await expect(page.getByRole("table", { name: "Events" })).toContainText("Order 1");
 
   // A workflow on the source, made at its page.
-  await page.goto("/sources");
-  await expect(page.getByRole("link", { name: "Orders by hand" })).toBeVisible();
-  await enter(page, page.getByRole("link", { name: "Orders by hand" }));
   await enter(page, page.getByRole("link", { name: "New workflow on it" }));
   await reach(page, page.getByLabel("Name"));
   await press(page, "ControlOrMeta+a");
@@ -91,4 +118,7 @@ test("a workflow is built, broken, mended, finished and rolled back by the keybo
   await press(page, "ControlOrMeta+Enter");
   await expect(page.getByText("v3 live")).toBeVisible();
   await expect(page.getByRole("table", { name: "Versions" })).toContainText("Orders without an address");
+  expect(messages, "messages on the console").toEqual([]);
+  await context.close();
+  await server.stop();
 });
