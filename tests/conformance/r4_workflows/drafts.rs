@@ -180,8 +180,8 @@ async fn r4_2_a_test_runs_on_a_runs_event_and_behind_results_that_are_at_hand() 
     let told = server.call_as(&invoke, Method::POST, &format!("{path}/test"), Some(&json!({ "event_from_run": run["id"] }))).await;
     assert!(told.status == 200 && told.json["data"]["event"].is_null() && !told.text.contains("\"A"), "{}", told.text);
 
-    let run_id = id(&run);
-    let said = shell.run(&["workflows", "test", "w", "--event-of", &run_id, "--pin", r#"charge={"$return_value":{"charged":"Z"}}"#, "--json"]).json();
+    let run_id = &id(&run);
+    let said = shell.run(&["workflows", "test", "w", "--event-of", run_id, "--pin", r#"charge={"$return_value":{"charged":"Z"}}"#, "--json"]).json();
     assert_eq!(given(&said, 2).1, json!("Z!"));
     let refused = shell.run(&["workflows", "test", "w", "--pin", "charge"]);
     assert!(refused.stderr.contains("is no pin") && refused.stderr.contains("--pin"), "{}", refused.stderr);
