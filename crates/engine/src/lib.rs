@@ -38,7 +38,7 @@ pub use deliver::s3::S3Config;
 pub use deliver::webhooks::NewWebhook;
 pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
-pub use deploy::registries::{RegistryEntry, RegistryUpload, RegistryView};
+pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::settings::SettingsRequest;
 pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
 pub use deploy::workflow_parts::{DeployRequest, NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow};

@@ -399,6 +399,17 @@ async fn r2_5_search_finds_published_components_too_in_the_place_of_a_registrys_
         found["data"]["components"].as_array().expect("a list").iter().filter(|c| c["key"] == key).map(|c| c["version"].clone()).collect::<Vec<_>>()
     };
     assert_eq!((of_key("acme-new-thing"), of_key("acme-own-thing")), (vec![json!("9.0.0")], vec![json!("2.0.0")]));
+    // Of one type, and of one's own alone.
+    let keys = async |query: &str| {
+        let found = server.get(&format!("/components/search?query=thing&limit=100&{query}")).await.json["data"]["components"].clone();
+        found.as_array().expect("a list").iter().map(|c| (c["type"].clone(), c["key"].clone())).collect::<Vec<_>>()
+    };
+    let (all, sources, actions) = (keys("").await, keys("type=source").await, keys("type=action").await);
+    assert_eq!(all.len(), sources.len() + actions.len());
+    assert!(sources.iter().all(|(kind, _)| kind == "source") && actions.iter().all(|(kind, _)| kind == "action"));
+    let own = keys("own=true").await;
+    assert!(!own.is_empty() && own.len() < all.len() && own.iter().all(|found| all.contains(found)), "{own:?} of {all:?}");
+    assert_eq!(server.get("/components/search?type=app").await.json["details"]["field"], "type");
     let of_app = server.get("/components/search?app=acme&query=own").await.json;
     assert_eq!(of_app["actions"], json!(["acme-own-thing"]));
     assert_eq!(server.delete("/components/acme-own-thing").await.status, 200);

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use millrace_engine::AskedComponents;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -33,7 +34,8 @@ async fn listed(State(app): State<App>, Auth(caller): Auth, Path(project): Path,
         Some(other) => return Err(ApiError::field("component_type", format!("`component_type` is `{other}`, allowed are `action` and `trigger`"))),
     };
     let (words, of_app) = (query.params.text("q")?.unwrap_or_default(), query.params.text("app")?);
-    let found = app.engine.search_components(&caller, &words, of_app.as_deref(), usize::MAX).await?;
+    let found =
+        app.engine.search_components(&caller, &AskedComponents { words: &words, app: of_app.as_deref(), ..AskedComponents::default() }, usize::MAX).await?;
     let fitting = found.into_iter().filter(|c| [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind));
     let keys = fitting.map(|c| (encode_cursor(&c.key), Value::from(c.key))).collect();
     let fields = Fields::of(&query.params);

@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView};
+use millrace_engine::{AskedComponents, EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView};
 use millrace_model::prop_type::PropType;
 use millrace_model::registry::Registry;
 use millrace_model::tenant::Caller;
@@ -51,7 +51,14 @@ pub(crate) async fn search(State(app): State<App>, Auth(caller): Auth, query: Li
     let words = query.params.text("query")?.unwrap_or_default();
     let of_app = query.params.text("app")?;
     let limit = usize::try_from(query.page.limit).unwrap_or(usize::MAX);
-    let found = app.engine.search_components(&caller, &words, of_app.as_deref(), limit).await?;
+    let component_type = query.params.text("type")?;
+    if let Some(other) = component_type.as_deref().filter(|kind| !["source", "action"].contains(kind)) {
+        let shown: String = other.chars().take(40).collect();
+        return Err(ApiError::field("type", format!("`{shown}` is no type of component; allowed are source and action")));
+    }
+    let is_own = query.params.flag("own")?.unwrap_or(false);
+    let asked = AskedComponents { words: &words, app: of_app.as_deref(), component_type: component_type.as_deref(), is_own };
+    let found = app.engine.search_components(&caller, &asked, limit).await?;
     let keys = |kind: &str| found.iter().filter(|c| c.component_type == kind).map(|c| c.key.clone()).collect::<Vec<_>>();
     let shown = |c: &millrace_model::registry::RegistryComponent| json!({ "key": c.key, "name": c.name, "description": c.description, "version": c.version, "type": c.component_type, "app": c.app });
     let components: Vec<Value> = found.iter().map(shown).collect();

@@ -49,6 +49,12 @@ pub enum RegistryCommand {
         /// Only of this app
         #[arg(long)]
         app: Option<String>,
+        /// Only sources, or only actions
+        #[arg(long = "type", value_name = "TYPE", value_parser = ["source", "action"])]
+        component_type: Option<String>,
+        /// Only those that the organization published
+        #[arg(long)]
+        own: bool,
         /// How many
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,

@@ -30,10 +30,12 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
             show.table(&json!({ "data": client.all("/registries").await? }), &columns)
         }
         RegistryCommand::Remove { name } => show.record(&client.delete(&format!("/registries/{}", segment(&name))).await?),
-        RegistryCommand::Search { words, app, limit } => {
+        RegistryCommand::Search { words, app, component_type, own, limit } => {
             let limit = limit.to_string();
             let mut query = vec![("query", words.join(" ")), ("limit", limit)];
             query.extend(app.map(|app| ("app", app)));
+            query.extend(component_type.map(|kind| ("type", kind)));
+            query.extend(own.then(|| ("own", "true".to_owned())));
             let found = client.send(client.request(Method::GET, "/components/search").query(&query)).await?;
             let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name")];
             show.table(&json!({ "data": found["data"]["components"] }), &columns)

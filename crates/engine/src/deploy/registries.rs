@@ -33,6 +33,19 @@ const UPLOADS_OF_ONE: Share = Share { places_max: 1, waiting_max: 4 };
 /// Organizations whose search index is kept.
 const INDEXES_MAX: usize = 16;
 
+/// Which components a search is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskedComponents<'a> {
+    /// Words, all of which are in the key, the name or the description.
+    pub words: &'a str,
+    /// The slug of their app; none: of any.
+    pub app: Option<&'a str>,
+    /// `source` or `action`; none: both.
+    pub component_type: Option<&'a str>,
+    /// Whether only what the organization published is meant.
+    pub is_own: bool,
+}
+
 /// A tree to be added, or to replace an earlier one.
 #[derive(Clone, Debug)]
 pub struct RegistryUpload {
@@ -146,13 +159,14 @@ impl Engine {
     }
 
     /// The registries' components that fit, best first (see [`search`]).
-    pub async fn search_components(&self, caller: &Caller, words: &str, app: Option<&str>, limit: usize) -> Result<Vec<RegistryComponent>, EngineError> {
+    pub async fn search_components(&self, caller: &Caller, asked: &AskedComponents<'_>, limit: usize) -> Result<Vec<RegistryComponent>, EngineError> {
         let index = self.search_index(&caller.org_id).await?;
         let published = self.published(caller).await?;
         let keys: HashSet<&str> = published.iter().map(|component| component.key.as_str()).collect();
         // A key names what was published first, so that is what is found under it.
-        let others = index.components.iter().filter(|component| !keys.contains(component.key.as_str()));
-        Ok(search(published.iter().chain(others), words, app, limit).into_iter().cloned().collect())
+        let others = index.components.iter().filter(|component| !asked.is_own && !keys.contains(component.key.as_str()));
+        let of_type = published.iter().chain(others).filter(|component| asked.component_type.is_none_or(|kind| component.component_type == kind));
+        Ok(search(of_type, asked.words, asked.app, limit).into_iter().cloned().collect())
     }
 
     /// What the organization published, as what a registry holds: it has no file, and its app is the first that its props ask for.

@@ -9,7 +9,7 @@ use millrace_model::run::{Context, RunStatus};
 use millrace_model::tenant::Caller;
 use millrace_store::RunFilter;
 
-use crate::{Engine, EngineError};
+use crate::{AskedComponents, Engine, EngineError};
 
 /// Records of a kind that a search looks at: the last changed.
 const NAMES_MAX: u32 = 5_000;
@@ -48,7 +48,7 @@ impl Engine {
     }
 
     async fn named_components(&self, caller: &Caller, text: &str, limit: usize) -> Result<Vec<Named>, EngineError> {
-        let found = self.search_components(caller, text, None, limit).await?;
+        let found = self.search_components(caller, &AskedComponents { words: text, ..AskedComponents::default() }, limit).await?;
         let named = |c: millrace_model::registry::RegistryComponent| Named {
             kind: NamedKind::Component,
             name: if c.name.is_empty() { c.key.clone() } else { c.name },

@@ -11,7 +11,7 @@ import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { TextArea } from "~/ui/field";
-import { count } from "~/ui/format";
+import { plural } from "~/ui/format";
 import { Tile } from "~/ui/tag";
 import { pastedOf } from "./code";
 import { type Example, examples } from "./examples";
@@ -177,9 +177,15 @@ function FoundByWords({
 }) {
   const query = useDeferredValue(words);
   const { data: found, error } = useQuery({
-    ...searchQuery(query),
+    ...searchQuery(query, "source"),
     placeholderData: keepPreviousData,
   });
+  const sources = found?.components ?? [];
+  const { data: others } = useQuery({
+    ...searchQuery(query, "action"),
+    enabled: found !== undefined && sources.length === 0,
+  });
+  const actions = others?.components.length ?? 0;
   if (error !== null) {
     return (
       <Banner kind="failed" role="alert" title="The registries could not be searched">
@@ -188,13 +194,12 @@ function FoundByWords({
     );
   }
   if (found === undefined) return <p className="dim">Searching…</p>;
-  const sources = found.components.filter(({ type }) => type === "source");
   if (sources.length === 0) {
     return (
       <p className="mid" role="status">
         No source of your registries has all of these words.
-        {found.components.length > 0 &&
-          ` ${count(found.components.length)} actions do: they are steps of workflows.`}
+        {actions > 0 &&
+          ` ${plural(actions, "action")} ${actions === 1 ? "does, and is a step" : "do, and are steps"} of workflows.`}
       </p>
     );
   }

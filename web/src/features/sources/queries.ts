@@ -22,13 +22,13 @@ export const componentOfId = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const searchQuery = (query: string) =>
+export const searchQuery = (query: string, type: "source" | "action") =>
   queryOptions({
-    queryKey: ["component-search", query],
+    queryKey: ["component-search", type, query],
     queryFn: ({ signal }) =>
       data(
         client.GET("/v1/components/search", {
-          params: { query: { query, limit: FOUND_MOST } },
+          params: { query: { query, type, limit: FOUND_MOST } },
           signal,
         }),
       ),

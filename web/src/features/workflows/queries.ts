@@ -185,11 +185,11 @@ export const actionsQuery = (query: string) =>
     queryFn: async ({ signal }) => {
       const found = await data(
         client.GET("/v1/components/search", {
-          params: { query: { query, limit: FOUND_MOST } },
+          params: { query: { query, type: "action", limit: FOUND_MOST } },
           signal,
         }),
       );
-      return found.components.filter(({ type }) => type === "action");
+      return found.components;
     },
     staleTime: 30_000,
   });

@@ -38,6 +38,8 @@ pub(super) fn code() -> Vec<Route> {
             .takes(&[
                 text("query", "Words"),
                 text("app", "Only of the app with this slug"),
+                text("type", "Only of this type: `source` or `action`"),
+                flag("own", "Only those that the organization published"),
                 number("limit", "How many at most, 1 to 100; 10 where it is not given"),
             ])
             .one("Found")
