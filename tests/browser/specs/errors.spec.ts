@@ -13,6 +13,13 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   await page.goto("/errors");
   await expect(side).toContainText("1 open");
   const about = page.getByRole("region", { name: "Error" });
+  const lately = about.getByRole("region", { name: "Lately" });
+  await expect(lately.getByRole("img", { name: "1 error in 14 days, 1 of them today" })).toBeVisible();
+  await expect(lately.getByRole("listitem")).toHaveCount(1);
+  await lately.getByRole("link", { name: "All of RangeError" }).click();
+  await expect(page.getByRole("button", { name: "Error: RangeError" })).toBeVisible();
+  await expect(page.getByRole("table", { name: "Runs" }).getByRole("link", { name: /no such shelf/ })).toHaveCount(1);
+  await page.goBack();
   await about.getByRole("button", { name: "Resolve" }).click();
   await expect(page.getByText("No error is open.")).toBeVisible();
   await expect(side).not.toContainText("open");

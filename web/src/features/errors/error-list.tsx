@@ -23,6 +23,7 @@ import { State, Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { StateActs, StateHistory, StateOf } from "./group-state";
+import { Lately } from "./lately";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
 
 const ROW_HEIGHT = 61;
@@ -275,6 +276,7 @@ function Peek({
           </Button>
           <StateActs group={group} />
         </div>
+        <Lately group={group} owner={owner.id} />
         <StateHistory id={group.id} />
       </div>
     </section>

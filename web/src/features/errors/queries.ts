@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
+import { firstDay } from "./days";
 
 const PAGE = 50;
 
@@ -46,4 +47,27 @@ export const groupQuery = (id: string) =>
     queryKey: ["error-group", id],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/error_groups/{id}", { params: { path: { id } }, signal })),
+  });
+
+/** As many runs as one page of a list has. */
+export const LATELY_MOST = 100;
+
+/** The newest runs of a group in the days that its bars stand for. */
+export const groupRunsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["runs", "of-group", id],
+    queryFn: ({ signal }) =>
+      body(
+        client.GET("/v1/runs", {
+          params: {
+            query: {
+              group: id,
+              from: firstDay(Date.now()),
+              limit: LATELY_MOST,
+              include: "id,summary,created_at_ms",
+            },
+          },
+          signal,
+        }),
+      ),
   });
