@@ -261,3 +261,15 @@ async fn r1_2_a_field_that_is_given_twice_is_refused() {
     }
     assert_eq!(server.get("/api_keys").await.json["page_info"]["total_count"], 1);
 }
+
+/// A refusal is no longer than a page, however much is wrong.
+#[tokio::test]
+async fn r1_3_a_refusal_names_as_many_problems_as_have_room() {
+    let server = Server::start().await;
+    let props: String = (0..5_000).map(|n| format!("p{n}: {{ type: 'string' }}, ")).collect();
+    let code = format!("export default {{ name: 'many', version: '1', props: {{ {props} }}, run() {{}} }};");
+    let refused = server.post("/sources", &json!({ "component_code": code })).await;
+    assert_eq!(refused.refusal(), (422, "missing_props"), "{}", refused.text.len());
+    assert!(refused.text.len() < 20_000 && refused.text.contains("; and 4950 more"), "{}", refused.text.len());
+    assert_eq!(refused.json["details"]["props"].as_array().map(Vec::len), Some(50));
+}

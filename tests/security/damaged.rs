@@ -36,6 +36,13 @@ async fn damage_of_a_listener_fails_its_own_runs_and_not_those_of_its_emitter() 
     let whole = listener(&server, "whole", &source, json!("well")).await;
     let ticking = server.source(TICKS, json!({ "timer": { "intervalSeconds": 3600 } })).await;
     let other = server.source(TICKS, json!({ "timer": { "intervalSeconds": 3600 } })).await;
+    let timeless = server.source(TICKS, json!({ "timer": { "intervalSeconds": 3600 } })).await;
+    let limited = json!({
+        "settings": { "name": "limited", "throttle": { "runs": 5, "interval_ms": 3_600_000 }, "concurrency": 2 },
+        "triggers": [{ "type": "source", "id": id(&source) }],
+        "steps": [{ "namespace": "step", "code": STEP }],
+    });
+    let limited = server.post("/workflows", &limited).await.data();
     assert_eq!(server.terminate(), Some(0));
     let sql = database.client().await;
     let damage = format!(
@@ -43,12 +50,16 @@ async fn damage_of_a_listener_fails_its_own_runs_and_not_those_of_its_emitter() 
          UPDATE deployments SET content = replace(content, '\"needle-broken\"', '') WHERE workflow_id = '{}';
          UPDATE workflows SET draft = '[]' WHERE id = '{}';
          UPDATE timers SET next_at = 1, schedule = '{{' WHERE owner_id = '{}';
-         UPDATE timers SET next_at = 2 WHERE owner_id = '{}';",
+         UPDATE timers SET next_at = 2 WHERE owner_id = '{}';
+         UPDATE timers SET next_at = -9223372036854775808 WHERE owner_id = '{}';
+         UPDATE run_limits SET window_at = -9223372036854775808, window_runs = 9223372036854775807 WHERE owner_id = '{}';",
         id(&sealed),
         id(&broken),
         id(&lost),
         id(&ticking),
-        id(&other)
+        id(&other),
+        id(&timeless),
+        id(&limited)
     );
     sql.batch_execute(&damage).await.expect("damages");
     server.launch().await;
@@ -57,7 +68,9 @@ async fn damage_of_a_listener_fails_its_own_runs_and_not_those_of_its_emitter() 
     assert_eq!(one_run(&server, &format!("/sources/{}", id(&source)), "succeeded").await["error"], Value::Null);
     let ran = one_run(&server, &format!("/workflows/{}", id(&whole)), "succeeded").await;
     assert_eq!(ran["steps"][0]["exports"]["$return_value"], json!([{ "n": 1 }, "well"]));
-    // The timer behind the one that cannot be read.
+    // Times and numbers that nobody can count with are no reason to stop.
+    one_run(&server, &format!("/workflows/{}", id(&limited)), "succeeded").await;
+    // The timer behind the ones that cannot be read.
     one_run(&server, &format!("/sources/{}", id(&other)), "succeeded").await;
     // Each damaged one has a run of its own, which says what is wrong.
     for (owner, words) in [(id(&sealed), "a sealed secret is damaged"), (id(&broken), "a stored record is damaged"), (id(&lost), "a stored record is damaged")]

@@ -373,7 +373,7 @@ pub(crate) fn light_run(listed: &ListedRun) -> Value {
     let steps: &[StepResult] = result.as_ref().map_or(&[], |result| &result.steps);
     let summary = |step: &StepResult| serde_json::from_str::<Summary>(step.exports.get()).ok()?.summary?.as_str().map(str::to_owned);
     let (source_id, workflow_id) = owner_ids(&r.owner);
-    let ran = |from: Timestamp, to: Timestamp| u64::try_from(to.ms() - from.ms()).unwrap_or(0);
+    let ran = |from: Timestamp, to: Timestamp| u64::try_from(to.since(from)).unwrap_or(0);
     let duration_ms = match (&result, r.started_at.zip(r.finished_at)) {
         (Some(result), _) => Some(result.duration_ms),
         (None, Some((from, to))) => Some(ran(from, to)),

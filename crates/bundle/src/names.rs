@@ -14,6 +14,11 @@ use crate::language::kind_of;
 use crate::reads::is_text;
 use crate::specifier::{Bare, is_builtin};
 
+/// Texts that one name may be.
+const CHOICES_MAX: usize = 16;
+/// The longest text that is looked at as a name.
+const NAME_BYTES_MAX: usize = 1_000;
+
 /// What a file names.
 #[derive(Default)]
 pub(crate) struct Names {
@@ -85,8 +90,15 @@ impl Names {
         }
     }
 
-    /// What an expression may be: texts that it is, or begins with.
+    /// What an expression may be: texts that it is, or begins with. Few, and short ones: each choice of choices would double them.
     fn made(&self, expression: &Expression<'_>) -> Vec<Made> {
+        let mut made = self.all_made(expression);
+        made.retain(|made| made.text.len() <= NAME_BYTES_MAX);
+        made.truncate(CHOICES_MAX);
+        made
+    }
+
+    fn all_made(&self, expression: &Expression<'_>) -> Vec<Made> {
         match expression.get_inner_expression() {
             Expression::StringLiteral(text) => vec![Made { text: text.value.to_string(), is_whole: true }],
             Expression::TemplateLiteral(template) => {
@@ -205,6 +217,11 @@ mod tests {
         ] {
             assert_eq!(names("a.mjs", code).begun.into_iter().collect::<Vec<_>>().join(" "), expected, "{code}");
         }
+        // A choice of choices does not double what is looked at.
+        let choices = (1..60).map(|n| format!("const v{n} = c ? v{} + 'x' : v{} + 'y';", n - 1, n - 1)).collect::<String>();
+        assert!(names("a.mjs", &format!("const v0 = 'a/'; {choices} import(v59)")).begun.contains("a"));
+        let long = format!("import({})", vec!["'a'"; 5_000].join(" + "));
+        assert!(names("a.mjs", &long).begun.is_empty());
         for code in [
             "import(`./handlers/${n}.mjs`)",
             "import('/tmp/' + n)",

@@ -417,11 +417,17 @@ impl From<ScheduleError> for EngineError {
     }
 }
 
-/// All problems of a component's props in one error.
+/// Problems of props that one error names: a short component can have thousands of props.
+const PROBLEMS_MAX: usize = 50;
+
+/// All problems of a component's props in one error, as far as there is room.
 pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
-    let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let mut message = errors.iter().take(PROBLEMS_MAX).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if let Some(more) = errors.len().checked_sub(PROBLEMS_MAX).filter(|more| *more > 0) {
+        message.push_str(&format!("; and {more} more"));
+    }
     let missing = errors.iter().all(|e| matches!(e, PropError::Missing { .. }));
-    let props: Vec<Value> = errors.iter().map(|e| json!({ "prop": e.prop(), "problem": e.to_string() })).collect();
+    let props: Vec<Value> = errors.iter().take(PROBLEMS_MAX).map(|e| json!({ "prop": e.prop(), "problem": e.to_string() })).collect();
     EngineError::Invalid {
         code: if missing { "missing_props" } else { "invalid_props" },
         message,

@@ -36,6 +36,11 @@ impl Timestamp {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()
     }
 
+    /// Milliseconds from another time to this one. A stored time may be damaged: what lies beyond all numbers is the farthest.
+    pub const fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// This time and `ms` milliseconds more.
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Self {

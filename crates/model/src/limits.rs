@@ -71,8 +71,8 @@ impl RunLimits {
         let Some(throttle) = self.throttle else { return (free, window) };
         let interval = i64::try_from(throttle.interval_ms).unwrap_or(i64::MAX);
         // A clock that stepped back does not hold runs for longer than an interval.
-        let current = if (0..interval).contains(&(now.ms() - window.began_at.ms())) { window } else { Window { began_at: now, runs: 0 } };
-        (free.min((i64::from(throttle.runs) - current.runs).max(0)), current)
+        let current = if (0..interval).contains(&now.since(window.began_at)) { window } else { Window { began_at: now, runs: 0 } };
+        (free.min(i64::from(throttle.runs).saturating_sub(current.runs).max(0)), current)
     }
 }
 
@@ -108,5 +108,8 @@ mod tests {
         assert_eq!(room(limits(None, Some((3, 100))), 9, window(500, 3), 100), (3, window(100, 0)));
         assert_eq!(room(limits(Some(1), Some((3, 100))), 0, window(0, 0), 1).0, 1);
         assert_eq!(room(limits(None, Some((0, 100))), 0, window(0, 0), 500).0, 0);
+        // A damaged window.
+        assert_eq!(room(limits(None, Some((3, 100))), 0, window(i64::MIN, i64::MAX), 500), (3, window(500, 0)));
+        assert_eq!(room(limits(None, Some((3, 100))), 0, window(500, i64::MIN), 500).0, i64::MAX);
     }
 }

@@ -88,7 +88,7 @@ impl Schedule {
         match self {
             Self::IntervalSeconds(seconds) => {
                 let step = seconds.saturating_mul(1000).max(1000);
-                let missed = (now.ms() - anchor.ms()).max(0) / step;
+                let missed = now.since(anchor).max(0) / step;
                 Ok(anchor.plus_ms((missed + 1).saturating_mul(step)))
             }
             Self::Cron { cron, timezone } => {
@@ -135,6 +135,15 @@ mod tests {
         let every_minute = Schedule::interval(60).expect("valid");
         assert_eq!(every_minute.next_after(NOON, NOON), Ok(NOON.plus_ms(60_000)));
         assert_eq!(every_minute.next_after(NOON, NOON.plus_ms(150_000)), Ok(NOON.plus_ms(180_000)));
+    }
+
+    #[test]
+    fn an_interval_that_counts_from_no_time_goes_on() {
+        let every_minute = Schedule::interval(60).expect("valid");
+        for anchor in [i64::MIN, i64::MIN + 1, i64::MAX] {
+            let next = every_minute.next_after(Timestamp(anchor), NOON).expect("a time");
+            assert!(next > Timestamp(anchor) || anchor == i64::MAX, "{anchor}");
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
                 rows::RUN
             );
             let runs = rows::claimed(t, "runs", &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)], rows::run).await?;
-            let started = window.runs + runs.len() as i64;
+            let started = window.runs.saturating_add(runs.len() as i64);
             // What came and went is added up here as well: some owners' runs come by no accept that looks.
             let sql = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1 RETURNING change)
                 UPDATE run_limits SET window_at = $2, window_runs = $3, waiting = waiting + (SELECT coalesce(sum(change), 0) FROM gone) WHERE owner_id = $1";

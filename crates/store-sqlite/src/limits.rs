@@ -46,7 +46,7 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>, owner: &str, (limits, wind
         return Ok(Vec::new());
     }
     let runs = runs::take(c, claim, owner, take)?;
-    let started = window.runs + runs.len() as i64;
+    let started = window.runs.saturating_add(runs.len() as i64);
     execute(c, "UPDATE run_limits SET window_at = ?2, window_runs = ?3 WHERE owner_id = ?1", params![owner, window.began_at.ms(), started])?;
     Ok(runs)
 }

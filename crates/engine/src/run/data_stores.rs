@@ -209,7 +209,7 @@ impl Engine {
         let mut write = self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
         if let Some(EntryEnd::At(at)) = ends {
             // In the bounds of a `ttl`.
-            let left = (at.ms() - write.now.ms()) as f64 / 1000.0;
+            let left = at.since(write.now) as f64 / 1000.0;
             data_store::expires_at(left, write.now).map_err(|_| {
                 EngineError::invalid(
                     "expires_at_ms",

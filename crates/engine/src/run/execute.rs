@@ -261,7 +261,7 @@ impl Engine {
         }
         let due = context.due.as_deref().and_then(Timestamp::parse_iso).unwrap_or(held.created_at);
         let began = asked.plus_ms(i64::try_from(waited.as_millis()).unwrap_or(i64::MAX));
-        let late = Duration::from_millis(u64::try_from(began.ms() - due.ms()).unwrap_or(0));
+        let late = Duration::from_millis(u64::try_from(began.since(due)).unwrap_or(0));
         self.0.metrics.ticked(late);
         (late >= TICK_LATE).then(|| {
             let seconds = late.as_secs_f64();

@@ -127,7 +127,7 @@ impl Engine {
     async fn until_next_timer(&self) -> Duration {
         let (timer, wake, deferred) = tokio::join!(self.0.store.next_timer_at(), self.0.store.next_wake_at(), self.0.store.next_deferred_at());
         match [timer, wake, deferred].into_iter().filter_map(|at| at.ok().flatten()).min() {
-            Some(at) => Duration::from_millis(u64::try_from(at.ms() - self.now().ms()).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
+            Some(at) => Duration::from_millis(u64::try_from(at.since(self.now())).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
             None => SLEEP_MAX,
         }
     }
@@ -145,7 +145,7 @@ impl Engine {
         let now = self.now();
         let next_at = timer.schedule.next_after(timer.next_at, now)?;
         let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else { return Ok(()) };
-        let due = (now.ms() - timer.next_at.ms() > DUE_KEPT_MS).then_some(timer.next_at);
+        let due = (now.since(timer.next_at) > DUE_KEPT_MS).then_some(timer.next_at);
         let origin = Origin { due, ..Origin::first("TIMER", timer.id.as_str()) };
         let run = self.new_run(&program, &origin, timer_event(timer, now.secs()).to_string(), Start::Queued)?;
         fail_point!("engine.tick.before_store");

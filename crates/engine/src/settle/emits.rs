@@ -84,7 +84,7 @@ impl Engine {
         if state.is_some() || !db.is_empty() {
             effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.clone() });
         }
-        Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
+        Ok(changed.map(|before| Remembered { version: before.version.saturating_add(1), dedupe: outcome.state }))
     }
 
     pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {

@@ -265,7 +265,7 @@ impl Engine {
     /// Whether the provider is to be asked for a token: this one ends soon, and it was not asked in vain just now.
     fn wants_token(&self, account: &Account) -> bool {
         let now = self.now().ms();
-        account.expires_at.is_some_and(|at| at.ms() <= now + AHEAD_MS) && (account.healthy || account.updated_at.ms() + AGAIN_MS <= now)
+        account.expires_at.is_some_and(|at| at.ms() <= now + AHEAD_MS) && (account.healthy || account.updated_at.plus_ms(AGAIN_MS).ms() <= now)
     }
 
     /// Refreshes the token, or waits for another server that does.

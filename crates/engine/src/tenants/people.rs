@@ -139,7 +139,7 @@ impl Engine {
         let now = self.now();
         if let Some(session) = &caller.session
             && caller.ends_at.is_some_and(|end| end > now)
-            && now.ms() - used_at.ms() > USED_WITHIN_MS
+            && now.since(used_at) > USED_WITHIN_MS
         {
             self.0.store.use_session(session, now).await?;
             caller.ends_at = caller.ends_at.map(|end| end.max(now.plus_ms(USED_WITHIN_MS)));
