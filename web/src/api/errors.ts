@@ -30,7 +30,7 @@ export class ApiError extends Error {
 export function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ApiError && error.status >= 500 && error.requestId !== undefined) {
-    return `${capital(error.message)} Request \`${error.requestId}\`.`;
+    return `${capital(error.message)} Request ${error.requestId}.`;
   }
   return capital(error.message);
 }

@@ -37,7 +37,7 @@ export function pinFrom(text: string): { pin: JsonObject } | { problem: string }
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return { pin: value };
     return {
-      problem: 'A result is an object of what the step exports, such as {"$return_value": 1}.',
+      problem: 'A result is an object of what the step exports: {"$return_value": 1}.',
     };
   } catch {
     return { problem: "This is no JSON. A text needs quotes." };
