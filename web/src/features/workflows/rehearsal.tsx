@@ -6,6 +6,7 @@ import { ListChecks } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import type { JsonObject } from "~/api/json";
 import { stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { useRefusal } from "~/shell/session";
@@ -17,7 +18,7 @@ import { requestOf, savedStepsOf } from "./model";
 import { type Outcome, outcomeOf, outcomeWords, withAccounts } from "./rehearse";
 import { toSend } from "./state";
 import { useBuilder } from "./use-builder";
-import { pinOf } from "./use-test";
+import { atRest } from "./use-test";
 
 const EVENTS_MAX = 10;
 
@@ -64,16 +65,22 @@ export function Rehearsal() {
   const one = async (before: Run): Promise<Row> => {
     const { triggers, steps } = requestOf(toSend(state), savedStepsOf(state.base.steps));
     const recorded = new Map(before.steps.flatMap(stepOf).map((step) => [step.name, step]));
+    const pins: Record<string, JsonObject> = {};
+    for (const [name, was] of recorded) {
+      if (pinned.has(name) && was.status !== "failed") pins[name] = was.exports;
+    }
     const body = {
       workflow_id: id,
       triggers,
       event: before.event,
       steps: steps.map((step) => {
         const name = String(step.namespace);
-        const was = recorded.get(name);
-        const pins = pinned.has(name) && was !== undefined && was.status !== "failed";
-        return pins ? pinOf(name, was.exports) : step;
+        return pins[name] === undefined ? step : atRest(name);
       }),
+      // A step that the draft has no more gives nothing.
+      pins: Object.fromEntries(
+        Object.entries(pins).filter(([name]) => steps.some(({ namespace }) => namespace === name)),
+      ),
     };
     try {
       const now = await data(client.POST("/v1/workflows/test", { body }));

@@ -85,13 +85,17 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       const sent = now;
       const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
       const request = requestOf(toSend(state), savedStepsOf(state.base.steps));
+      const given: Record<string, JsonObject> = {};
       const steps = request.steps.slice(0, to + 1).map((step, at) => {
         const key = sent.steps[at]?.key ?? "";
         // The step that is tested runs, pinned or not; those before it, and others of all, need not.
         const aside = of.kind === "all" || at < to;
         const before = of.kind === "alone" && at < to ? exportsOf(key) : undefined;
         const pinned = aside ? (pins[key] ?? before) : undefined;
-        return pinned === undefined ? step : pinOf(String(step.namespace), pinned);
+        if (pinned === undefined) return step;
+        const namespace = String(step.namespace);
+        given[namespace] = pinned;
+        return atRest(namespace);
       });
       try {
         const made = await data(
@@ -101,6 +105,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
               triggers: request.triggers,
               steps,
               event: event.value,
+              pins: given,
             },
           }),
         );
@@ -174,22 +179,11 @@ function placeOf(draft: Draft, key: string): number {
   return draft.steps.findIndex((step) => step.key === key);
 }
 
-/** A step that gives what was recorded, in the place of one that ran before. */
-export function pinOf(namespace: string, exports: JsonObject): Record<string, unknown> {
-  const recorded = JSON.stringify(JSON.stringify(exports));
-  return {
-    namespace,
-    code: `const recorded = JSON.parse(${recorded});
-export default defineComponent({
-  run({ $ }) {
-    const { $return_value, ...exports } = recorded;
-    for (const [name, value] of Object.entries(exports)) $.export(name, value);
-    return $return_value;
-  },
+/** In the place of a step whose result is pinned: it does not run, and need not build either. */
+export const atRest = (namespace: string): Record<string, unknown> => ({
+  namespace,
+  code: "export default defineComponent({ run() {} });",
 });
-`,
-  };
-}
 
 /** The answer of a test has no log; its record does, unless nothing of runs is kept. */
 async function withLogs(run: Run): Promise<Run> {
