@@ -300,11 +300,18 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn code_that_takes_all_memory_ends_its_own_bundling() {
-    let mut code = vec![b','; 80 << 20];
-    code.splice(..0, *b"module.exports = [");
-    code.push(b']');
-    let registry = Registry::of(&[("commas", &[(FILE, "package/index.js", &code)]), ("good", HELD)]);
-    drop(code);
+    // Each small enough to be bundled; one alone that is larger would lie beside the bundle, unread.
+    let part = [b"module.exports = [".as_slice(), &vec![b','; 15 << 20], b"];"].concat();
+    let names: Vec<String> = (0..6).map(|n| format!("commas-{n}")).collect();
+    let all: String = names.iter().map(|name| format!("exports['{name}'] = require('{name}');")).collect();
+    let all = format!("exports.default = 1; {all}");
+    let file = [(FILE, "package/index.js", part.as_slice())];
+    let needs: serde_json::Map<String, serde_json::Value> = names.iter().map(|name| (name.clone(), json!("1.0.0"))).collect();
+    let manifest = json!({ "name": "commas", "version": "1.0.0", "dependencies": needs }).to_string();
+    let of_all = [(FILE, "package/package.json", manifest.as_bytes()), (FILE, "package/index.js", all.as_bytes())];
+    let mut packages: Vec<(&str, &[Entry<'_>])> = names.iter().map(|name| (name.as_str(), file.as_slice())).collect();
+    packages.extend([("commas", of_all.as_slice()), ("good", HELD)]);
+    let registry = Registry::of(&packages);
     let mut field = Field::at_rest(&["--npm-registry", &registry.url]);
     field.launch().await;
     let refused = deploy(&field.server, "commas").await;
