@@ -1,14 +1,18 @@
 // Many runs at once: filters that the address keeps, selection, and what is done to all of them.
+import { startServer } from "../fixtures/server.ts";
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { send, step, workflow } from "../fixtures/workflows.ts";
 
-test("runs are filtered by chips, and those chosen are replayed or cancelled with their number said first", async ({ page, server }) => {
+test("runs are filtered by chips, and those chosen are replayed or cancelled with their number said first", async ({ page }) => {
+  // Of its own: what is done to all that match would reach runs of other tests, and theirs would be counted.
+  const server = await startServer();
+  await page.context().setExtraHTTPHeaders({ authorization: `Bearer ${server.key}` });
   const labels = await workflow(server, "Parcel labels", { street: step("if (!steps.trigger.event.body.street) throw new RangeError('no street'); return 1;") });
   const guard = await workflow(server, "Parcel guard", { wait: step("$.flow.suspend(3_600_000);") });
   for (const street of ["Mill lane", "", "", ""]) await send(server, labels, { street });
   for (const n of [1, 2]) await send(server, guard, { n });
 
-  await page.goto("/runs");
+  await page.goto(`${server.url}/runs`);
   const table = page.getByRole("table", { name: "Runs" });
   const rows = table.getByRole("row").filter({ hasText: "Parcel" });
   await expect(rows).toHaveCount(6);
@@ -74,4 +78,5 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await expect(page).toHaveURL(/\/replays\/rpl_/);
   const mended = () => server.call<unknown[]>("GET", `/workflows/${labels.id}/runs?status=succeeded&include=id`);
   await expect.poll(async () => (await mended()).length).toBe(4);
+  await server.stop();
 });
