@@ -330,7 +330,7 @@ fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
     }
     let fields: Option<Fields> = serde_json::from_slice(body).map_err(|e| match e.classify() {
         // Of JSON that is right there is nothing else to say.
-        serde_json::error::Category::Data => ApiError::malformed_json(format!("the body is JSON, but not an object of fields: {e}")),
+        serde_json::error::Category::Data => ApiError::malformed_json(format!("the body is JSON, but cannot be read as an object of fields: {e}")),
         _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
     })?;
     params.extend(fields.unwrap_or_default().0);
@@ -555,7 +555,8 @@ mod tests {
         assert_eq!(check("a=1&event_name=%24errors", ""), Ok(json!({ "a": "1", "event_name": "$errors" })));
         assert_eq!(check("a=1&b=2", r#" {"a": {"c": null}} "#), Ok(json!({ "a": { "c": null }, "b": "2" })));
         assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
-        assert!(check("", "[1]").unwrap_err().contains("not an object"));
+        assert!(check("", "[1]").unwrap_err().contains("expected an object"));
+        assert!(check("", r#"{"a": 1, "a": 2}"#).unwrap_err().contains("`a` is given twice; give it once"));
         assert!(check("", "{").unwrap_err().contains("malformed_json"));
         assert!(check("", &"[".repeat(100_000)).unwrap_err().contains("malformed_json"));
     }

@@ -43,7 +43,7 @@ const RUNS_REMEMBERED: usize = 10_000;
 
 #[derive(Default)]
 pub(crate) struct Nodes {
-    /// How many others use the database, as far as was heard.
+    /// Number of other servers that use the database, at the last check-in.
     pub(crate) others: AtomicU64,
     news: Mutex<Vec<News>>,
     gathered: tokio::sync::Notify,

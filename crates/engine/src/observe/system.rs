@@ -1,4 +1,4 @@
-//! What a server is made of, and how it is: for who operates it.
+//! The state of the server for its operator: version, database, queue, processes, walls.
 
 use std::sync::atomic::Ordering;
 
@@ -70,7 +70,7 @@ impl Engine {
     }
 }
 
-/// The host and port of an address: what stands before them may be a password. What is no address is not told.
+/// The host and port of a URL; its user and password are left out. A text that is no URL is not shown, it may hold a password.
 fn place(url: &str) -> String {
     let Ok(url) = url.parse::<url::Url>() else { return "an address that cannot be read".into() };
     let host = url.host_str().unwrap_or("");
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_mail_server_is_told_without_what_signs_in_there() {
-        for (url, told) in [
+        for (url, expected) in [
             ("smtps://user:p%40ss@mail.example:465?tls=required", "mail.example:465"),
             ("smtp://user:p@ss@mail.example", "mail.example"),
             ("smtp://user:pa/ss@mail.example", "an address that cannot be read"),
@@ -92,7 +92,7 @@ mod tests {
             ("smtp://127.0.0.1:1025", "127.0.0.1:1025"),
             ("mail.example", "an address that cannot be read"),
         ] {
-            assert_eq!(place(url), told);
+            assert_eq!(place(url), expected);
         }
     }
 }

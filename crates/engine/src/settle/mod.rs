@@ -62,8 +62,10 @@ impl Engine {
         let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
         let mut settlement = self.bare_settlement(held, status)?;
         let mut result = result_of(carried, &mut collected, &outcome)?;
-        if let Program::Workflow(workflow) = &**program {
-            // A step whose result was pinned stands where it would have run.
+        if context.test
+            && let Program::Workflow(workflow) = &**program
+        {
+            // Only tests have pinned results: such a step stands where it would have run.
             result.steps.sort_by_key(|step| workflow.namespaces.iter().position(|namespace| *namespace == step.namespace));
         }
         settlement.error = match &error {
