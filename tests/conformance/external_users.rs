@@ -1,6 +1,7 @@
 //! External users of `/v1/connect`: a request that names one sees and uses what carries it, and nothing else.
 
-use millrace_tests::{Server, id};
+use millrace_tests::{Server, answer, id};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 const ACTION: &str = "export default { name: 'Ask', key: 'users-ask', version: '1', type: 'action',
@@ -57,6 +58,14 @@ async fn accounts_are_seen_by_the_external_user_that_they_carry() {
     for wrong in ["?external_user_id=", "?external_user_id=%20", &format!("?external_user_id={}", "x".repeat(251))] {
         assert_eq!(server.get(&format!("{connect}/accounts{wrong}")).await.status, 422, "{wrong}");
     }
+    // Two users are nobody: which one was meant is not guessed.
+    for wrong in [
+        "/accounts?external_user_id=ann&external_user_id=bob",
+        "/accounts?external_user_id=ann&external_user_id=",
+        "/deployed-triggers?external_user_id=bob&external_user_id=ann",
+    ] {
+        assert_eq!(server.get(&format!("{connect}{wrong}")).await.refusal(), (422, "invalid_field"), "{wrong}");
+    }
     for (account, status) in [(&ann, 200), (&bob, 404), (&none, 404)] {
         assert_eq!(server.get(&format!("{connect}/accounts/{account}?external_user_id=ann&include_credentials=true")).await.status, status);
     }
@@ -103,6 +112,10 @@ async fn props_name_no_account_of_another_external_user() {
     // An account alone, as it is typed, and in a query beside the body.
     let typed = json!({ "id": "users-ask", "configured_props": { "acme": bob } });
     assert_eq!(server.post(&format!("{connect}/actions/run?external_user_id=ann"), &typed).await.status, 422);
+    let both = json!({ "id": "users-ask", "configured_props": props(&ann), "external_user_id": "ann" });
+    for (query, status) in [("ann", 200), ("bob", 422), ("", 422)] {
+        assert_eq!(server.post(&format!("{connect}/actions/run?external_user_id={query}"), &both).await.status, status, "{query}");
+    }
     // What `additionalProps` made of one user's account is not shown to another.
     let form = ask("/components/props", "users-ask", Some("ann"), &ann).await.json["dynamicProps"]["id"].clone();
     let of_bob = json!({ "id": "users-ask", "configured_props": props(&bob), "external_user_id": "bob", "dynamic_props_id": form });
@@ -150,4 +163,39 @@ async fn deployed_triggers_are_reached_by_the_external_user_that_they_carry() {
     assert_eq!(server.delete(&place(&of_bob, "")).await.status, 404);
     assert_eq!(server.delete(&place(&of_ann, "")).await.status, 200);
     assert_eq!(ids("").await.0, vec![of_bob]);
+}
+
+/// Each route takes an external user or refuses the field; none lets it pass unread.
+#[tokio::test]
+async fn no_route_below_connect_ignores_an_external_user() {
+    let World { server, connect, .. } = world().await;
+    let document: Value = server.raw(Method::GET, "/openapi.json").send().await.expect("an answer").json().await.expect("JSON");
+    let mut tried = 0;
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let Some((_, rest)) = path.split_once("/connect/").filter(|(before, _)| !before.contains("/accounts")) else { continue };
+        let rest = rest.replace("{project}/", "").replace("{id}", "apn_000000000000");
+        let base = if path.contains("{project}") { &connect } else { "/connect" };
+        for method in methods.as_object().expect("methods").keys() {
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+            let ask = async |query: &str, body: Option<Value>| {
+                let request = server.raw(method.clone(), &format!("/v1{base}/{rest}{query}")).bearer_auth(&server.api_key);
+                answer(if let Some(body) = body { request.json(&body) } else { request }).await
+            };
+            let mut answers = Vec::new();
+            for query in ["?external_user_id=", "?external_user_id=a&external_user_id=b", "?externalUserId=a", "?external_user_id[]=a"] {
+                answers.push(ask(query, None).await);
+            }
+            if method != Method::GET {
+                for body in [json!({ "external_user_id": "" }), json!({ "external_user_id": ["a"] }), json!({ "externalUserId": "a" })] {
+                    answers.push(ask("", Some(body)).await);
+                }
+            }
+            for refused in answers {
+                assert_eq!(refused.status, 422, "{method} {rest}: {}", refused.text);
+                assert!(refused.json["details"]["field"].as_str().is_some_and(|field| field.starts_with("external")), "{method} {rest}: {}", refused.text);
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 25, "{tried}");
 }

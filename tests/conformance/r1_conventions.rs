@@ -260,6 +260,15 @@ async fn r1_2_a_field_that_is_given_twice_is_refused() {
         assert!(refused.text.contains("is given twice"), "{}", refused.text);
     }
     assert_eq!(server.get("/api_keys").await.json["page_info"]["total_count"], 1);
+    // Of a query and of a form as well; the same value twice is one.
+    for (path, field) in [("/runs?status=failed&status=paused", "status"), ("/search?kinds=workflow&q=a&q=b", "q"), ("/apps?limit=3&limit=%33%30", "limit")] {
+        let refused = server.get(path).await;
+        assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!(field)), "{path}: {}", refused.text);
+    }
+    assert_eq!(server.get("/runs?status=failed&status=failed").await.status, 200);
+    let form = server.raw(Method::POST, "/v1/api_keys").bearer_auth(&server.api_key).header("content-type", "application/x-www-form-urlencoded");
+    let refused = answer(form.body("name=a&scopes=read&scopes=full")).await;
+    assert!(refused.status == 422 && refused.text.contains("`scopes` is given twice"), "{}", refused.text);
 }
 
 /// A refusal is no longer than a page, however much is wrong.

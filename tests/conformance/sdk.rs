@@ -19,6 +19,8 @@ const SOURCE: &str = "export default { name: 'Orders', key: 'sdk-orders', versio
   props: { db: '$.service.db', timer: { type: '$.interface.timer', default: { intervalSeconds: 86400 } }, http: { type: '$.interface.http', customResponse: true } },
   hooks: { async deploy() { this.$emit({ n: 1 }, { id: 1, summary: 'one' }); } }, run() {} };";
 
+const ECHO: &str = "export default { name: 'Echo', key: 'sdk-echo', version: '1', type: 'action', props: {}, run() { return 'echo'; } };";
+
 /// The client beside the build, installed once; none where npm or its registry is not there, which is said.
 #[expect(clippy::print_stderr, reason = "what was not tested is said")]
 fn client() -> Option<PathBuf> {
@@ -51,7 +53,7 @@ async fn gave(calls: &str, sdk: &str) -> Option<Value> {
         account.as_object_mut()?.extend(more.as_object()?.clone());
         server.post("/accounts", &account).await.data();
     }
-    for code in [ACTION, SOURCE] {
+    for code in [ACTION, SOURCE, ECHO] {
         server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
     }
     let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
@@ -90,7 +92,7 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
         assert_eq!(*value("deploy"), json!({ "fields": fields, "active": true, "listed": true, "events": [{ "n": 1 }] }), "{gave:#}");
         assert_eq!(*value("silent"), json!({ "updated": "Quiet", "found": "Quiet", "others": 0, "events": [] }), "{gave:#}");
         let catalogue = json!({
-            "actions": ["sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": own.map(|(name, _)| name), "one": ["sdk-greet", "Greet", "1"],
+            "actions": ["sdk-echo", "sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": own.map(|(name, _)| name), "one": ["sdk-greet", "Greet", "1"],
             "types": own.map(|(_, kind)| kind), "annotations": { "readOnlyHint": true, "destructiveHint": false }, "trigger": ["db", "timer", "http"],
             "kinds": ["sdk-orders"],
         });
@@ -98,12 +100,20 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
         let keys = json!([["http://127.0.0.1:9/hook", true, null], ["http://127.0.0.1:9/other", true, "whsec_"]]);
         let expected = json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"], "keys": keys });
         assert_eq!(*value("change"), expected, "{gave:#}");
+        let seen = json!([[true, "Orders"], [false, "Orders"], [false, "Orders"], [false, "Orders"], [false, "Half"], [true, "Half"]]);
+        let odd = json!({
+            "forms": [7, 7, 9, 9, 7], "another": 422, "run": "echo", "wrong": [[], 1], "pages": ["sdk-echo", "sdk-greet", "sdk-orders"], "byApp": [1, 2, 1, 2],
+            "seen": seen, "refused": [422, 422], "events": 0, "elsewhere": 404, "gone": ["taken", 404, 404, 404, 404],
+        });
+        assert_eq!(*value("odd"), odd, "{gave:#}");
         assert_eq!(*value("forget"), 1, "{gave:#}");
         // What is not there says so.
         for name in ["missing", "proxy", "tokens", "overrides", "environment", "byApp"] {
             assert_eq!(gave[name]["status"], 404, "{name} {gave:#}");
         }
-        assert_eq!(gave["stash"]["status"], 422, "{gave:#}");
+        for name in ["stash", "stashes"] {
+            assert_eq!(gave[name]["status"], 422, "{gave:#}");
+        }
     }
 }
 
@@ -112,7 +122,7 @@ async fn the_first_major_version_of_the_client_finds_the_fields_that_it_reads() 
     let Some(gave) = gave("calls-1.mjs", "sdk-1").await else { return };
     let value = |name: &str| &gave[name]["value"];
     assert_eq!((value("accounts"), value("account")), (&json!([["second", "user-7"]]), &json!([false, ""])), "{gave:#}");
-    assert_eq!((value("apps"), value("components"), value("component")), (&json!(["acme"]), &json!(["sdk-greet"]), &json!("whom")), "{gave:#}");
+    assert_eq!((value("apps"), value("components"), value("component")), (&json!(["acme"]), &json!(["sdk-echo", "sdk-greet"]), &json!("whom")), "{gave:#}");
     assert_eq!(*value("configure"), json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]), "{gave:#}");
     let names = ["whom", "kind", "lines", "much", "acme", "note", "request", "made", "rest"];
     assert_eq!(*value("reload"), json!({ "names": names, "made": "m" }), "{gave:#}");

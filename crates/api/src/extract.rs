@@ -141,6 +141,7 @@ impl FromRequestParts<App> for Auth {
         if let Some(known) = known {
             let query = query(parts.uri.query());
             known.check(&query)?;
+            given_once(parts.uri.query(), &query)?;
             if !known.declares(ORG) {
                 Params(query).org_is(&caller)?;
                 parts.extensions.insert(NamesOrg(caller.clone()));
@@ -234,6 +235,7 @@ impl FromRequest<App> for Params {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let mut params = query(request.uri().query());
+        let for_user = params.get(EXTERNAL_USER).cloned();
         let trail = request.extensions().get::<Trail>().cloned();
         let media = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
         let is_form = media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
@@ -278,6 +280,11 @@ impl FromRequest<App> for Params {
         if let Some(known) = known {
             known.check(&params)?;
         }
+        if let (Some(asked), Some(given)) = (for_user, params.get(EXTERNAL_USER))
+            && asked != *given
+        {
+            return Err(given_twice(EXTERNAL_USER));
+        }
         if let Some(trail) = trail {
             trail.gave(&params);
         }
@@ -289,6 +296,8 @@ impl FromRequest<App> for Params {
     }
 }
 
+/// The field that names the external user of a request.
+const EXTERNAL_USER: &str = "external_user_id";
 /// The most characters of an external user's id (facts 6.2).
 const EXTERNAL_USER_MAX: usize = 250;
 
@@ -376,13 +385,32 @@ fn merge_form(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiErr
         return merge(params, body);
     }
     let text = std::str::from_utf8(body).map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
-    params.extend(query(Some(text)));
+    let given = query(Some(text));
+    given_once(Some(text), &given)?;
+    params.extend(given);
     Ok(())
 }
 
 /// A query as parameters.
 pub(crate) fn query(query: Option<&str>) -> Map<String, Value> {
     form_urlencoded::parse(query.unwrap_or("").as_bytes()).map(|(name, value)| (name.into_owned(), Value::from(value.into_owned()))).collect()
+}
+
+/// Refuses a parameter of a query or form that is there twice with two values: one reader would take the first and another the last.
+fn given_once(text: Option<&str>, read: &Map<String, Value>) -> Result<(), ApiError> {
+    // Most queries have one parameter, or none.
+    let Some(text) = text.filter(|text| text.contains('&')) else { return Ok(()) };
+    let mut pairs = form_urlencoded::parse(text.as_bytes());
+    match pairs.find(|(name, value)| read.get(name.as_ref()).is_some_and(|kept| kept != value.as_ref())) {
+        Some((name, _)) => Err(given_twice(&name)),
+        None => Ok(()),
+    }
+}
+
+/// The values are not shown: they may be secrets.
+fn given_twice(name: &str) -> ApiError {
+    let shown: String = name.chars().take(80).collect();
+    ApiError::field(&shown, format!("`{shown}` is given twice, with two values; give it once (the values of a list with commas between them)"))
 }
 
 impl Params {
@@ -398,7 +426,7 @@ impl Params {
     /// The external user for whom the request is made; None where none is named. One that is named in vain is refused: without one, the organization's own
     /// program sees everything.
     pub(crate) fn external_user(&self) -> Result<Option<String>, ApiError> {
-        let field = "external_user_id";
+        let field = EXTERNAL_USER;
         match self.0.get(field) {
             None => Ok(None),
             Some(Value::String(user)) if !user.trim().is_empty() && user.chars().count() <= EXTERNAL_USER_MAX => Ok(Some(user.clone())),
@@ -491,6 +519,7 @@ impl FromRequestParts<App> for ListQuery {
         // Of a route without a key nobody else looks.
         if let Some(known) = parts.extensions.get::<Arc<Known>>() {
             known.check(&params.0)?;
+            given_once(parts.uri.query(), &params.0)?;
         }
         let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
         let limit = match params.text("limit")? {

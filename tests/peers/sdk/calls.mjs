@@ -78,6 +78,43 @@ const calls = {
     const keys = set.webhooks.map((webhook) => [webhook.url, webhook.signingKeySet, webhook.signingKey?.slice(0, 6) ?? null]).sort();
     return { active: changed.active, name: changed.name, counts, webhooks, keys };
   },
+  // What programs do in another order than the documentation shows.
+  odd: async () => {
+    const of = { id: "sdk-greet", externalUserId };
+    const failing = (call) => call.then(() => "taken", (error) => error.statusCode);
+    // Before any prop was configured, and again as each answer is typed.
+    const forms = [];
+    let dynamicPropsId;
+    for (const configuredProps of [undefined, {}, { kind: "a" }, { kind: "a", made: "m" }, {}]) {
+      const { dynamicProps } = await client.components.reloadProps({ ...of, configuredProps, dynamicPropsId });
+      dynamicPropsId = dynamicProps.id;
+      forms.push(dynamicProps.configurableProps.length);
+    }
+    const another = await failing(client.actions.run({ id: "sdk-echo", externalUserId, dynamicPropsId, configuredProps: {} }));
+    const run = (await client.actions.run({ id: "sdk-echo", externalUserId })).ret;
+    const wrong = await client.actions.configureProp({ ...of, propName: "nothing", configuredProps: {} });
+    const pages = [];
+    for (let page = await client.components.list({ limit: 1 }); ; page = await page.getNextPage()) {
+      pages.push(...page.data.map((component) => component.key));
+      if (!page.hasNextPage()) break;
+    }
+    const byApp = [];
+    for (const app of ["acme", (await client.apps.retrieve("acme")).data.id]) byApp.push((await client.actions.list({ app })).data.length, (await client.accounts.list({ app })).data.length);
+    const { data } = await client.triggers.deploy({ id: "sdk-orders", externalUserId, emitOnDeploy: false, workflowId });
+    const place = [data.id, { externalUserId }];
+    const change = async (part) => (await client.deployedTriggers.update(data.id, { externalUserId, ...part })).data;
+    const seen = [];
+    for (const part of [{}, { active: false }, { active: false }, { configuredProps: {} }, { name: "Half" }, { active: true }]) {
+      const { active, name } = await change(part);
+      seen.push([active, name]);
+    }
+    const refused = [{ name: "" }, { configuredProps: { none: 1 } }].map((part) => failing(change(part)));
+    const events = (await client.deployedTriggers.listEvents(...place)).data.length;
+    const elsewhere = await failing(client.deployedTriggers.delete(data.id, { externalUserId: "user-8" }));
+    const gone = [await failing(client.deployedTriggers.delete(...place)), await failing(client.deployedTriggers.delete(...place)), await failing(change({ name: "x" }))];
+    gone.push(await failing(client.deployedTriggers.listEvents(...place)), await failing(client.accounts.delete("apn_000000000000")));
+    return { forms, another, run, wrong: [wrong.options, wrong.errors.length], pages: pages.sort(), byApp, seen, refused: await Promise.all(refused), events, elsewhere, gone };
+  },
   forget: async () => {
     const { id } = (await client.accounts.list({ limit: 1 })).data[0];
     await client.accounts.delete(id);
@@ -85,6 +122,7 @@ const calls = {
   },
   missing: async () => client.actions.run({ id: "sdk-nothing", externalUserId }),
   stash: async () => client.actions.run({ id: "sdk-greet", externalUserId, configuredProps: { whom: "you" }, stashId: "NEW" }),
+  stashes: async () => client.actions.run({ id: "sdk-greet", externalUserId, configuredProps: { whom: "you" }, stashId: true }),
   // The second version has none.
   overrides: async () => (client.appOverrides ? client.appOverrides.list() : client.projectEnvironment.retrieveWebhook()),
   environment: async () => client.projectEnvironment.retrieveWebhook(),

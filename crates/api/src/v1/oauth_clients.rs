@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use millrace_model::ids::OauthClientId;
-use millrace_model::tenant::{OauthClient, Scopes};
+use millrace_model::tenant::{OauthClient, Scope, Scopes};
 use serde_json::{Value, json};
 
 use crate::App;
@@ -56,7 +56,12 @@ pub(crate) async fn token(State(app): State<App>, ShownBy(from): ShownBy, header
     let wanted = match params.text("scope")? {
         // `*` stands for all that the client may do, as clients of such platforms say it.
         Some(text) if text.trim() != "*" => {
-            Scopes::parse(&text).map_err(|word| ApiError::field("scope", format!("`{}` is not a scope", word.chars().take(40).collect::<String>())))?
+            let refused = |word: String| {
+                let allowed = Scope::ALL.map(Scope::as_str).join(", ");
+                let shown: String = word.chars().take(40).collect();
+                ApiError::field("scope", format!("`{shown}` is not a scope; allowed are {allowed}, and `*` for all that the client may do"))
+            };
+            Scopes::parse(&text).map_err(refused)?
         }
         _ => None,
     };

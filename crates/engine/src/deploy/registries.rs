@@ -38,7 +38,7 @@ const INDEXES_MAX: usize = 16;
 pub struct AskedComponents<'a> {
     /// Words, all of which are in the key, the name or the description.
     pub words: &'a str,
-    /// The slug of their app; none: of any.
+    /// The slug or id of their app; none: of any.
     pub app: Option<&'a str>,
     /// `source` or `action`; none: both.
     pub component_type: Option<&'a str>,
@@ -166,7 +166,12 @@ impl Engine {
         // A key names what was published first, so that is what is found under it.
         let others = index.components.iter().filter(|component| !asked.is_own && !keys.contains(component.key.as_str()));
         let of_type = published.iter().chain(others).filter(|component| asked.component_type.is_none_or(|kind| component.component_type == kind));
-        Ok(search(of_type, asked.words, asked.app, limit).into_iter().cloned().collect())
+        // Of an app that the catalogue has not, its components tell the slug all the same.
+        let app = match asked.app {
+            Some(app) => Some(self.find_app(&caller.org_id, app).await?.map_or_else(|| app.to_owned(), |found| found.name_slug)),
+            None => None,
+        };
+        Ok(search(of_type, asked.words, app.as_deref(), limit).into_iter().cloned().collect())
     }
 
     /// What the organization published, as what a registry holds: it has no file, and its app is the first that its props ask for.

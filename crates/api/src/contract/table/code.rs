@@ -37,7 +37,7 @@ pub(super) fn code() -> Vec<Route> {
         get("/components/search", READ, "Published components and those of registries that fit, best first", registries::search)
             .takes(&[
                 text("query", "Words"),
-                text("app", "Only of the app with this slug"),
+                text("app", "Only of the app with this slug or id"),
                 text("type", "Only of this type: `source` or `action`"),
                 flag("own", "Only those that the organization published"),
                 number("limit", "How many at most, 1 to 100; 10 where it is not given"),

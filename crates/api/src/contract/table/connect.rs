@@ -25,7 +25,7 @@ pub(super) fn of_connect() -> Vec<Route> {
             .page("ConnectApp"),
         get("/connect/apps/{id}", READ, "An app, by id or slug", connect::app).one("ConnectApp"),
         get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
-            .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
+            .takes(&[text("app", "Only of the app with this slug or id"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
             .page("ConnectAccount"),
         get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
             .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
@@ -95,7 +95,7 @@ fn components() -> Vec<Route> {
         get("/connect/{project}/actions", READ, "Actions, best first", connect_components::actions),
         get("/connect/{project}/triggers", READ, "Components of sources, best first", connect_components::triggers),
     ];
-    let filter = [text("q", "Words"), text("app", "Only of the app with this slug")];
+    let filter = [text("q", "Words"), text("app", "Only of the app with this slug or id")];
     let mut routes: Vec<Route> =
         lists.into_iter().map(|route| route.takes(&filter).takes(&[text("component_type", "`action` or `trigger`")]).page("ConnectComponent")).collect();
     for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {

@@ -171,7 +171,12 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
             ])
             .gives(Gives::One("AppEvent")),
         get("/accounts", READ, "Connected accounts", accounts::list)
-            .takes(&[text("app", "Only of the app with this slug"), text("external_user_id", "Only those that carry this external user"), credentials, ORG])
+            .takes(&[
+                text("app", "Only of the app with this slug or id"),
+                text("external_user_id", "Only those that carry this external user"),
+                credentials,
+                ORG,
+            ])
             .page("Account"),
         post("/accounts", FULL, "Connect an account", accounts::create)
             .takes(&[
