@@ -1,7 +1,7 @@
 // Pictures of every page, for whoever changes how they look: PICTURES=folder npx playwright test pictures
 import { mkdir } from "node:fs/promises";
 import { test as base, type Page } from "@playwright/test";
-import { ofShop as pages, plain, type Shop, shop } from "../fixtures/shop.ts";
+import { hard, ofShop as pages, plain, type Shop, shop } from "../fixtures/shop.ts";
 import { startServer, type Server } from "../fixtures/server.ts";
 
 const folder = process.env["PICTURES"];
@@ -103,6 +103,12 @@ test("pages with long names", async ({ page, server }) => {
   await settle(page, server);
   const made = await shop(server, true);
   await take(page, "long", [...plain, ...ofShop(made), ...dialogs(made)], ["light", "narrow"]);
+});
+
+test("pages of long workflows, long errors and deep events", async ({ page, server }) => {
+  page.setDefaultTimeout(5000);
+  await settle(page, server);
+  await take(page, "hard", await hard(server), ["light", "narrow"]);
 });
 
 test("pages whose data the server fails to give, and pages of a viewer", async ({ page, server }) => {

@@ -2,7 +2,7 @@
 
 import "./frame.css";
 import "./palette.css";
-import { Link, type LinkProps, useNavigate } from "@tanstack/react-router";
+import { Link, type LinkProps, useLocation, useNavigate } from "@tanstack/react-router";
 import {
   ChevronsUpDown,
   LogOut,
@@ -32,6 +32,8 @@ const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
 
 const RAIL_KEY = "millrace.rail";
+/** The builder has three panes of its own: it begins with the rail. */
+const BUILDER_KEY = "millrace.builder-side";
 const narrowEnoughForRail = window.matchMedia("(max-width: 1180px)");
 
 function useIsMiddling(): boolean {
@@ -72,7 +74,11 @@ export function Frame({
   const [palette, setPalette] = useState(false);
   const [typed, setTyped] = useState("");
   const [sheet, setSheet] = useState(false);
-  const rail = middling || folded;
+  const [wideBuilder, setWideBuilder] = useState(read(BUILDER_KEY) === "1");
+  const builds = useLocation({
+    select: ({ pathname }) => /^\/workflows\/[^/]+\/edit$/.test(pathname),
+  });
+  const rail = middling || (builds ? !wideBuilder : folded);
 
   const switchTheme = () => {
     const next = nextTheme(theme);
@@ -80,6 +86,12 @@ export function Frame({
     say({ title: themeWord[next] });
   };
   const fold = () => {
+    if (builds) {
+      setWideBuilder(!wideBuilder);
+      write(BUILDER_KEY, wideBuilder ? null : "1");
+      prefer("builder_side", wideBuilder ? "no" : "yes");
+      return;
+    }
     setFolded(!folded);
     write(RAIL_KEY, folded ? null : "1");
     prefer("rail", folded ? "no" : "yes");
@@ -88,9 +100,13 @@ export function Frame({
   useEffect(() => {
     let left = false;
     preferencesOf(`${user.id} ${org.id}`).then(
-      ({ theme: chosen, rail: narrow }) => {
+      ({ theme: chosen, rail: narrow, builder_side: wide }) => {
         if (left) return;
         takeTheme(chosen);
+        if (wide === "yes" || wide === "no") {
+          setWideBuilder(wide === "yes");
+          write(BUILDER_KEY, wide === "yes" ? "1" : null);
+        }
         if (narrow !== "yes" && narrow !== "no") return;
         setFolded(narrow === "yes");
         write(RAIL_KEY, narrow === "yes" ? "1" : null);

@@ -1,6 +1,7 @@
 import "./banner.css";
 import { CircleAlert, Info, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
+import { worded } from "./worded";
 
 const icons = { failed: CircleAlert, waits: TriangleAlert, note: Info };
 
@@ -23,8 +24,8 @@ export function Banner({
     <div className={`banner is-${kind}`} role={role}>
       <Icon className="icon" aria-hidden="true" />
       <div className="grow">
-        <div className="name">{title}</div>
-        {children !== undefined && <div className="mid">{children}</div>}
+        <div className="name">{worded(title)}</div>
+        {children !== undefined && <div className="mid">{worded(children)}</div>}
       </div>
       {act}
     </div>

@@ -6,6 +6,7 @@ import { Button, IconButton, type Look } from "./button";
 import { cn } from "./cn";
 import { Field, Input } from "./field";
 import { LayerContext } from "./layer";
+import { worded } from "./worded";
 
 type Props = {
   open: boolean;
@@ -161,7 +162,7 @@ export function Confirm({
         )}
         {error !== undefined && error !== null && (
           <p role="alert" className="failed-text">
-            {error}
+            {worded(error)}
           </p>
         )}
       </div>

@@ -7,6 +7,7 @@ import { type ComponentPropsWithRef, type ReactNode, useId, useState } from "rea
 import { IconButton } from "./button";
 import { cn } from "./cn";
 import { Keys } from "./keys";
+import { worded } from "./worded";
 
 type Described = {
   label: ReactNode;
@@ -56,13 +57,13 @@ export function Message({ id, error, hint }: { id?: string; error?: ReactNode; h
     return (
       <p className="message is-bad" id={id}>
         <CircleAlert className="icon" aria-hidden="true" />
-        <span>{error}</span>
+        <span>{worded(error)}</span>
       </p>
     );
   }
   return hint ? (
     <p className="message" id={id}>
-      <span>{hint}</span>
+      <span>{worded(hint)}</span>
     </p>
   ) : null;
 }

@@ -5,6 +5,7 @@ import { Button } from "./button";
 import { cn } from "./cn";
 import { clock } from "./format";
 import { ZoneContext } from "./time";
+import { Long } from "./worded";
 
 export type LogLine = { at: number; level: string; text: string; step?: string | undefined };
 
@@ -92,7 +93,9 @@ export function Log({
               <span className="at">{clock(line.at, zone)}</span>
               <span className="level">{line.level}</span>
               {withSteps && <span className="step">{line.step}</span>}
-              <span className="text">{line.text}</span>
+              <span className="text">
+                <Long text={line.text} />
+              </span>
             </div>
           );
         })}

@@ -4,6 +4,7 @@ import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button, IconButton } from "./button";
 import { Glyph, type Shape } from "./status";
+import { worded } from "./worded";
 
 /** One that offers an act stays until a person without a mouse has come to it by F6. */
 const ACT_MS = 12_000;
@@ -22,8 +23,8 @@ type Said = {
 /** Says what was done elsewhere on the page. Errors that have a place are said there instead. */
 export function say({ title, about, shape, act }: Said): string {
   return manager.add({
-    title,
-    ...(about === undefined ? {} : { description: about }),
+    title: worded(title),
+    ...(about === undefined ? {} : { description: worded(about) }),
     data: { shape },
     ...(act === undefined
       ? {}

@@ -88,7 +88,7 @@ export function ComponentPage({ id }: { id: string }) {
               {component.key !== null && (
                 <div className="is-wide">
                   <dt>Key</dt>
-                  <dd className="mono">{component.key}</dd>
+                  <dd className="mono wrap">{component.key}</dd>
                 </div>
               )}
               <div>

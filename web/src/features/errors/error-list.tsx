@@ -22,6 +22,7 @@ import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { State, Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
+import { Line } from "~/ui/worded";
 import { StateActs, StateHistory, StateOf } from "./group-state";
 import { Lately } from "./lately";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
@@ -155,7 +156,9 @@ export function ErrorList({
                               onClick={() => onShow({ q, group: group.id })}
                             >
                               <span className="failed-text name">{group.code}</span>
-                              <span className="cut">{group.message}</span>
+                              <span className="cut">
+                                <Line text={group.message} />
+                              </span>
                             </button>
                             <Where group={group} owner={ownerOf(group, owners)} />
                           </td>

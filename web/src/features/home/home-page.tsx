@@ -21,6 +21,7 @@ import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { Until, useNow, When } from "~/ui/time";
+import { Line } from "~/ui/worded";
 import { type Changeable, Changed } from "./changed";
 import { Chart } from "./chart";
 import { Figures } from "./figures";
@@ -335,7 +336,7 @@ function What({ run }: { run: RunRow }): ReactNode {
   if (run.error !== undefined) {
     return (
       <>
-        <span className="failed-text">{run.error.code}</span> {run.error.message}
+        <span className="failed-text">{run.error.code}</span> <Line text={run.error.message} />
       </>
     );
   }
@@ -354,7 +355,7 @@ function Group({ group, owners }: { group: ErrorGroup; owners: Map<string, Owner
   return (
     <li className="home-item">
       <Link to="/errors" search={{ group: group.id }} className="row-link cut">
-        <span className="failed-text">{group.code}</span> {group.message}
+        <span className="failed-text">{group.code}</span> <Line text={group.message} />
       </Link>
       <span className="num end">{count(group.count)}</span>
       <span className="dim small cut home-under">

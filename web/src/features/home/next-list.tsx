@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { isObject, numberOf, textOf } from "~/api/json";
 import type { RunRow } from "~/api/run-list";
 import type { Source, Workflow } from "~/api/schema";
+import { useCronWords } from "~/shell/cron-words";
 import { coarse, every } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -106,6 +107,7 @@ export function NextList({
 }
 
 function TimerRow({ timer, at }: { timer: Timer; at: number | undefined }) {
+  const words = useCronWords(timer.cron);
   const shared = { className: "row-link name cut", children: timer.name };
   const params = { id: timer.owner };
   return (
@@ -126,13 +128,7 @@ function TimerRow({ timer, at }: { timer: Timer; at: number | undefined }) {
         <Link to="/sources/$id" params={params} {...shared} />
       )}
       <span className="mid cut">
-        {timer.cron === undefined ? (
-          every(timer.seconds ?? 0)
-        ) : (
-          <>
-            cron <span className="mono">{timer.cron}</span>, {timer.zone}
-          </>
-        )}
+        {timer.cron === undefined ? every(timer.seconds ?? 0) : `${words}, ${timer.zone}`}
       </span>
     </>
   );

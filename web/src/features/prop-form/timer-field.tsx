@@ -3,6 +3,7 @@ import { useDeferredValue } from "react";
 import { client, data as read } from "~/api/client";
 import { isObject, numberOf, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";
+import { cronWordsQuery } from "~/shell/cron-words";
 import { Combobox } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
 import { every } from "~/ui/format";
@@ -166,21 +167,9 @@ function NextTimes({ cron, zone }: { cron: string; zone: string }) {
 }
 
 function CronWords({ cron, zone }: { cron: string; zone: string }) {
-  const { data } = useQuery({
-    queryKey: ["cron", cron],
-    queryFn: async () => {
-      const { default: cronstrue } = await import("cronstrue");
-      try {
-        return { words: cronstrue.toString(cron, { use24HourTimeFormat: true, verbose: false }) };
-      } catch (error) {
-        return { problem: String(error).replace(/^Error: /, "") };
-      }
-    },
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-  });
+  const { data } = useQuery(cronWordsQuery(cron));
   if (data === undefined) return null;
-  return "problem" in data ? (
+  return data.problem !== undefined ? (
     <Message
       error={`${data.problem}. A cron line has five parts: minute, hour, day, month, day of the week.`}
     />

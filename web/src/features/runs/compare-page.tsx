@@ -16,6 +16,7 @@ import { clock, duration, plural, shortId } from "~/ui/format";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Glyph, StatusMark } from "~/ui/status";
 import { Tag } from "~/ui/tag";
+import { Worded } from "~/ui/worded";
 import { comparedSteps, type Verdict, verdictWords } from "./compare";
 import { type Difference, everyDifference } from "./differs";
 import { type Plan, planQuery, runQuery } from "./queries";
@@ -250,7 +251,7 @@ function Errors({ first, second }: { first: RunDetail; second: RunDetail }) {
           says={error.step === undefined ? null : <span className="mono">{error.step}</span>}
         >
           <p className="compare-error">
-            <span className="failed-text name">{error.code}</span> {error.message}
+            <span className="failed-text name">{error.code}</span> <Worded text={error.message} />
           </p>
         </Part>
       ),

@@ -9,6 +9,7 @@ import { commonIndent, framesOf, linesAround, ownFrame } from "~/api/stack";
 import { CodeLines } from "~/ui/code/code-lines";
 import { shortId } from "~/ui/format";
 import { When } from "~/ui/time";
+import { Worded } from "~/ui/worded";
 import { differencesOf } from "./differs";
 import type { PlannedStep } from "./queries";
 
@@ -33,7 +34,13 @@ export function ErrorPanel({
     <>
       <div className="error-head">
         <p className="error-class">{error.code}</p>
-        <p className="error-message">{error.message}</p>
+        <p className="error-message">
+          {error.message === "" ? (
+            <span className="dim">It was thrown without a message.</span>
+          ) : (
+            <Worded text={error.message} />
+          )}
+        </p>
       </div>
       {own !== undefined && code !== undefined && first !== undefined && last !== undefined && (
         <figure className="frame">

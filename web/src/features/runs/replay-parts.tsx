@@ -35,6 +35,12 @@ export function Pick({
   );
 }
 
+/** Beyond these a stretch has no room for a name, and names that are alike differ at their end. */
+const MANY = 8;
+
+const middle = (name: string): string =>
+  name.length > 11 ? `${name.slice(0, 4)}…${name.slice(-6)}` : name;
+
 const fateWords = { kept: "kept", again: "runs again", off: "off" } as const;
 
 export function Flow({ fates }: { fates: readonly Fate[] }) {
@@ -44,7 +50,7 @@ export function Flow({ fates }: { fates: readonly Fate[] }) {
         <li key={step.name} className={`replay-step is-${fate}`}>
           <span className="replay-bar" />
           <span className="mono cut" title={step.name}>
-            {step.name}
+            {fates.length > MANY ? middle(step.name) : step.name}
           </span>
           <span className="micro dim">{fateWords[fate]}</span>
         </li>

@@ -13,6 +13,7 @@ import { StatusMark, statusWord } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
+import { Line } from "~/ui/worded";
 import { Flow } from "./flow";
 import { entriesOf, type Mark } from "./marks";
 import { stretchesOf } from "./timeline";
@@ -186,7 +187,7 @@ function Happened({ run }: { run: RunRow }): ReactNode {
   if (run.error !== undefined) {
     return (
       <>
-        <span className="failed-text name">{run.error.code}</span> {run.error.message}
+        <span className="failed-text name">{run.error.code}</span> <Line text={run.error.message} />
       </>
     );
   }

@@ -1,10 +1,11 @@
 import "./timeline.css";
 import { FoldHorizontal } from "lucide-react";
-import { type CSSProperties, type KeyboardEvent, useRef, useState } from "react";
+import { type CSSProperties, type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { RunDetail } from "~/api/runs";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { count, duration } from "~/ui/format";
+import { keepInView } from "~/ui/keep-in-view";
 import { PaneHead } from "~/ui/pane";
 import { Glyph, type Shape } from "~/ui/status";
 import { type Timeline, type TimelineRow, timelineOf } from "./timeline";
@@ -45,6 +46,13 @@ export function TimelineView({
   const [folds, setFolds] = useState(true);
   const list = useRef<HTMLDivElement>(null);
   const timeline = timelineOf(run, plan, now, folds);
+  // A run of many steps opens at the one that failed.
+  const shown = timeline.rows.length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another step is what moves the list
+  useEffect(() => {
+    const row = list.current?.querySelector("[aria-current=step]");
+    keepInView(row?.closest("section"), row);
+  }, [current, shown]);
   const move = (event: KeyboardEvent, by: number) => {
     const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".race-row") ?? [])];
     const index = timeline.rows.findIndex(({ key }) => key === current);

@@ -4,6 +4,7 @@ import "./session.css";
 import type { ReactNode } from "react";
 import { Drawing } from "~/ui/drawing";
 import { Mark } from "~/ui/mark";
+import { worded } from "~/ui/worded";
 
 export function Entry({ children }: { children: ReactNode }) {
   return (
@@ -26,7 +27,7 @@ export function Entry({ children }: { children: ReactNode }) {
 export function Refused({ children }: { children: ReactNode }) {
   return (
     <p role="alert" className="failed-text">
-      {children}
+      {worded(children)}
     </p>
   );
 }

@@ -2,11 +2,13 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Clock, Code2, Globe, Hand, Pin, Plus, Radio } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
+import { useCronWords } from "~/shell/cron-words";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
 import { cn } from "~/ui/cn";
 import { duration } from "~/ui/format";
+import { keepInView } from "~/ui/keep-in-view";
 import { Keys } from "~/ui/keys";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -34,8 +36,13 @@ export function Cards({
   const { data: sources = [] } = useQuery(sourceNamesQuery);
   const refused = useRefusal("deploy");
   const nameOf = (id: string) => sources.find((source) => source.id === id)?.name;
+  const column = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another card is what moves the column
+  useEffect(() => {
+    keepInView(column.current, column.current?.querySelector(".card.is-on"));
+  }, [open]);
   return (
-    <nav className="bld-steps" aria-label="Trigger and steps">
+    <nav ref={column} className="bld-steps" aria-label="Trigger and steps">
       <ol className="cards">
         {draft.triggers.length === 0 && (
           <Card
@@ -96,6 +103,7 @@ function TriggerCard({
   onOpen: () => void;
 }) {
   const Icon = triggerIcons[trigger.kind];
+  const words = useCronWords(trigger.kind === "timer" ? trigger.cron : undefined);
   return (
     <Card
       current={current}
@@ -103,7 +111,11 @@ function TriggerCard({
       name={
         trigger.kind === "source" ? (nameOf(trigger.id) ?? "Source") : triggerNames[trigger.kind]
       }
-      says={triggerWords(trigger, nameOf)}
+      says={
+        trigger.kind === "timer" && trigger.cron !== undefined
+          ? `${words}, ${trigger.zone}`
+          : triggerWords(trigger, nameOf)
+      }
       state={wrong && <Mark status="failed" says="refused" />}
       onOpen={onOpen}
     />

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { sentence } from "~/api/errors";
+import { worded } from "~/ui/worded";
 import { expressionQuery, fits } from "./expressions";
 
 const WAIT_MS = 500;
@@ -32,7 +33,7 @@ export function ValueOfExpression({
       {large ? (
         <span className="dim">The data at hand are too large: test the step to see the value.</span>
       ) : error !== null ? (
-        <span className="failed-text">{sentence(error)}</span>
+        <span className="failed-text">{worded(sentence(error))}</span>
       ) : current === undefined ? (
         <span className="dim">…</span>
       ) : "problem" in current ? (

@@ -13,6 +13,7 @@ import { Says } from "~/ui/code/completion";
 import { Editor } from "~/ui/code/editor";
 import { plural } from "~/ui/format";
 import { Tile } from "~/ui/tag";
+import { Worded } from "~/ui/worded";
 import { ValueOfExpression } from "./expression-value";
 import { type SavedStep, type StepDraft, savedStepsOf } from "./model";
 import type { Parts } from "./parts";
@@ -73,7 +74,9 @@ export function StepEditor(given: Given & { parts: Parts }) {
                 : "It threw in the last test"
             }
           >
-            <span className="mono">{thrown.message}</span>
+            <span className="mono">
+              <Worded text={thrown.message ?? ""} />
+            </span>
             {thrown.line !== undefined && <> In line {thrown.line}.</>}
           </Banner>
         </div>
@@ -109,7 +112,7 @@ function Failing({ step }: { step: string | undefined }) {
         }
       >
         <span className="mono">
-          {group.code}: {group.message}
+          {group.code}: <Worded text={group.message} />
         </span>
       </Banner>
     </div>
