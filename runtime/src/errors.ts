@@ -1,8 +1,9 @@
 // Errors as the server gets them.
+import Module from "node:module";
 import { dirname, join } from "node:path";
 
 import { JSON } from "./kept.ts";
-import { mapStacksOf, sourceText } from "./mapped.ts";
+import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
 import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
 import type { WireError } from "./types.ts";
 
@@ -48,7 +49,50 @@ const OWN_FILES = "component";
 export function hideFolderOf(path: string): void {
   hideFolder(join(dirname(path), OWN_FILES));
   hideFolder(dirname(path));
-  mapStacksOf(path);
+  mapStacksOf(path, shownStack);
+}
+
+/** Stacks as they were made, with the places of files, of the errors whose stacks code reads without them. */
+const wholeStacks = new WeakMap<object, { shown: string; whole: string }>();
+
+function shownStack(error: object, whole: string): string {
+  const shown = asCodeKnows(whole);
+  if (shown !== whole) wholeStacks.set(error, { shown, whole });
+  return shown;
+}
+
+/** The stack of an error with the places of files; as code left it where code wrote it. */
+function wholeStackOf(error: object): unknown {
+  const stack = read(error, "stack");
+  const known = wholeStacks.get(error);
+  return known !== undefined && known.shown === stack ? known.whole : stack;
+}
+
+/** What `require` throws names no folder of the server either: neither where it looked, nor what asked. */
+export function hideFoldersOfRequire(): void {
+  const loader = Module as unknown as Record<"_load" | "_resolveFilename", (...args: unknown[]) => unknown>;
+  for (const name of ["_load", "_resolveFilename"] as const) {
+    const original = loader[name];
+    loader[name] = function (this: unknown, ...args: unknown[]) {
+      try {
+        return original.apply(this, args);
+      } catch (error) {
+        if (isErrorLike(error)) nameAsCodeKnows(error);
+        throw error;
+      }
+    };
+  }
+}
+
+function nameAsCodeKnows(error: object): void {
+  for (const field of ["message", "path"]) {
+    const text = read(error, field);
+    if (typeof text !== "string") continue;
+    const shown = asCodeKnows(text);
+    if (shown !== text) Reflect.set(error, field, shown);
+  }
+  const asked = read(error, "requireStack");
+  if (Array.isArray(asked)) Reflect.set(error, "requireStack", asked.map((path) => asCodeKnows(text(path))));
 }
 
 function hideFolder(folder: string): void {
@@ -68,6 +112,7 @@ export function asCodeKnows(text: string): string {
       .filter((line) => !(line.includes(__filename) && line.trimStart().startsWith("at ")))
       .join("\n");
   }
+  if (shown.includes(".mjs")) shown = withOwnNames(shown);
   for (const [folder, known] of folders) if (shown.includes(folder)) shown = shown.replaceAll(folder, known);
   return shown;
 }
@@ -126,7 +171,7 @@ function classOf(error: object): string {
 
 /** The stack of an error as an author reads it; never without its message. */
 function stackOf(error: object, message = messageOf(error)): string {
-  const stack = read(error, "stack");
+  const stack = wholeStackOf(error);
   return typeof stack === "string" && stack !== "" ? asCodeKnows(withSourceLine(stack)).replaceAll("/component/", "") : `${classOf(error)}: ${asCodeKnows(message)}`;
 }
 

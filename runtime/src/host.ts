@@ -6,7 +6,7 @@ import { setEnvironmentData } from "node:worker_threads";
 import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, whenQuiet } from "./context.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
-import { FlowExit, showAsTmp, wireError } from "./errors.ts";
+import { FlowExit, hideFoldersOfRequire, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { JSON, later } from "./kept.ts";
 import { loadModules, moduleOf, sourcesOf } from "./load.ts";
@@ -29,6 +29,7 @@ async function load(frame: Bag): Promise<void> {
     const tmp = String(frame["tmp"]);
     showAsTmp(tmp);
     leadTmp(tmp);
+    hideFoldersOfRequire();
     setEnvironmentData(OWN_TMP, tmp);
     mirrorInto(tmp);
     const modules = frame["modules"] as { name: string; path: string }[];

@@ -64,10 +64,21 @@ function withOwnFiles(stack: string): string {
   return shown;
 }
 
-/** From now on, stacks name the files that the module at `path` was made of. */
-export function mapStacksOf(path: string): void {
+/** From now on, stacks name the files that the module at `path` was made of; code gets them as `shown` has them. */
+export function mapStacksOf(path: string, shown: (error: object, stack: string) => string): void {
   maps.set(path, "unread");
-  Error.prepareStackTrace = (error, trace) => withOwnFiles(plainStack(error, trace));
+  Error.prepareStackTrace = (error, trace) => shown(error as object, withOwnFiles(plainStack(error, trace)));
+}
+
+/** Text in which a module is called by the file that it was made of: its author's, the last one that is of no package. */
+export function withOwnNames(text: string): string {
+  let shown = text;
+  for (const path of maps.keys()) {
+    if (!shown.includes(path)) continue;
+    const own = mapOf(path)?.paths.findLast((source) => !source.includes("/node_modules/"));
+    if (own !== undefined) shown = shown.replaceAll(path, own);
+  }
+  return shown;
 }
 
 /** The text of a file that a module was made of, as stacks name it; of the module itself where it was made of nothing else. */

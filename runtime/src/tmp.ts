@@ -4,6 +4,7 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { types } from "node:util";
 
 /** The data of all threads (`setEnvironmentData`) under which the main thread names the folder. */
 export const OWN_TMP = "millrace:tmp";
@@ -27,15 +28,47 @@ function leading(own: string): (path: unknown) => unknown {
   };
 }
 
+/** Their last argument is given no error, or is known again by what it is. */
+const NO_CALLBACK = new Set(["exists", "unwatchFile", "watch", "watchFile"]);
+
+/** Gives an error the names that code knows: Node's has those of the folder that a path was led to. */
+function naming(own: string): (error: unknown) => unknown {
+  return (error) => {
+    if (error === null || typeof error !== "object") return error;
+    const fields = error as Record<string, unknown>;
+    for (const name of ["message", "path", "dest"]) {
+      const text = fields[name];
+      if (typeof text === "string" && text.includes(own)) fields[name] = text.replaceAll(own, "/tmp");
+    }
+    return error;
+  };
+}
+
 /** Leads /tmp to `own` in all functions of this thread's `fs`. */
 export function leadTmp(own: string): void {
   const lead = leading(own);
+  const named = naming(own);
   const wrap = (target: Record<string, unknown>, name: string, paths: number) => {
     const original = target[name];
     if (typeof original !== "function") return;
     const led = function (this: unknown, ...args: unknown[]) {
       for (let n = 0; n < paths && n < args.length; n++) args[n] = lead(args[n]);
-      return (original as AnyFunction).apply(this, args);
+      const last = args.length - 1;
+      const callback = args[last];
+      if (typeof callback === "function" && !NO_CALLBACK.has(name)) {
+        args[last] = function (this: unknown, error: unknown, ...more: unknown[]) {
+          return (callback as AnyFunction).apply(this, [named(error), ...more]);
+        };
+      }
+      try {
+        const given = (original as AnyFunction).apply(this, args);
+        if (!types.isPromise(given)) return given;
+        return given.then(undefined, (error: unknown) => {
+          throw named(error);
+        });
+      } catch (error) {
+        throw named(error);
+      }
     };
     // `realpath.native`, `promisify.custom`, name and length stay.
     Object.defineProperties(led, Object.getOwnPropertyDescriptors(original));
@@ -47,14 +80,20 @@ export function leadTmp(own: string): void {
     wrap(fs as unknown as Record<string, unknown>, `${name}Sync`, paths);
     wrap(fs.promises as unknown as Record<string, unknown>, name, paths);
   }
-  leadCwd(own, lead);
+  leadCwd(own, lead, named);
   syncBuiltinESMExports();
 }
 
 /** `process.chdir("/tmp")` goes to `own`, and `process.cwd()` calls it /tmp. */
-function leadCwd(own: string, lead: (path: unknown) => unknown): void {
+function leadCwd(own: string, lead: (path: unknown) => unknown, named: (error: unknown) => unknown): void {
   const { chdir, cwd } = process;
-  process.chdir = (folder) => chdir(lead(folder) as string);
+  process.chdir = (folder) => {
+    try {
+      chdir(lead(folder) as string);
+    } catch (error) {
+      throw named(error);
+    }
+  };
   process.cwd = () => {
     const folder = cwd();
     return folder === own || folder.startsWith(`${own}/`) ? `/tmp${folder.slice(own.length)}` : folder;

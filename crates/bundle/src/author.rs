@@ -22,6 +22,15 @@ fn without_mark(text: String) -> String {
     text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
 }
 
+/// A `package.json`, an object; else what is wrong with it.
+fn manifest_of(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        Ok(manifest @ Value::Object(_)) => Ok(manifest),
+        Ok(_) => Err("it is JSON, but no object".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
+    }
+}
+
 /// Whether a path names its language.
 pub(crate) fn has_ending(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -153,7 +162,8 @@ impl Author {
 
     /// The range that the nearest `package.json` beside or above a file names for a package.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
-        self.manifests(importer).iter().find_map(|manifest| {
+        self.manifests(importer).iter().find_map(|(_, manifest)| {
+            let manifest = manifest.as_ref().ok()?;
             let range = |kind| manifest.get(kind)?.get(package)?.as_str();
             ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"].into_iter().find_map(range).map(|range| range.trim().to_owned())
         })
@@ -161,11 +171,19 @@ impl Author {
 
     /// What is prescribed for packages that others import, by the nearest `package.json` beside or above the entry.
     pub(crate) fn overrides(&self) -> Overrides {
-        self.manifests(&self.entry).first().map(Overrides::of).unwrap_or_default()
+        self.manifests(&self.entry).first().and_then(|(_, manifest)| manifest.as_ref().ok()).map(Overrides::of).unwrap_or_default()
     }
 
-    /// Each `package.json` beside or above a file, the nearest first. One that is no JSON is none.
-    fn manifests(&self, importer: &str) -> Vec<Value> {
+    /// Refuses a `package.json` beside or above the entry that cannot be read: the versions that it names would be passed over.
+    pub(crate) fn check_manifests(&self) -> Result<(), BundleError> {
+        match self.manifests(&self.entry).into_iter().find_map(|(path, manifest)| Some((path, manifest.err()?))) {
+            Some((path, reason)) => Err(BundleError::Manifest { path, reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Each `package.json` beside or above a file, the nearest first, or what is wrong with it.
+    fn manifests(&self, importer: &str) -> Vec<(String, Result<Value, String>)> {
         let mut found = Vec::new();
         if self.pages.is_some() {
             return found;
@@ -175,8 +193,9 @@ impl Author {
         loop {
             folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
             let path = if folder.is_empty() { "package.json".to_owned() } else { format!("{folder}/package.json") };
-            let text = files.get(&path).and_then(Option::as_deref);
-            found.extend(text.and_then(|text| serde_json::from_str::<Value>(text).ok()));
+            if let Some(text) = files.get(&path).and_then(Option::as_deref) {
+                found.push((path, manifest_of(text)));
+            }
             if folder.is_empty() {
                 return found;
             }

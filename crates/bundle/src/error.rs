@@ -101,6 +101,14 @@ pub enum BundleError {
         /// The limit.
         count_max: usize,
     },
+    /// A `package.json` beside the code that says nothing: what it declares would be passed over.
+    #[error("`{path}`, beside or above the code, is no manifest: {reason}; mend it, or leave it out")]
+    Manifest {
+        /// The path.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A path that is a file and the folder of another one.
     #[error("the file `{path}` cannot lie beside the bundle: `{path}/…` is another file's folder; give one of them another name")]
     FileIsFolder {
@@ -201,7 +209,7 @@ impl BundleError {
             Self::TooLarge { .. } | Self::TooManyFiles { .. } => "component_too_large",
             Self::OutOfMemory { .. } => "bundle_out_of_memory",
             Self::TimedOut { .. } => "bundle_timeout",
-            Self::Build { .. } | Self::FileIsFolder { .. } => "bundle_failed",
+            Self::Build { .. } | Self::FileIsFolder { .. } | Self::Manifest { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",
             Self::Integrity { .. } => "package_integrity",
             Self::Unpackable { .. } => "package_unpackable",

@@ -125,7 +125,7 @@ impl Registry {
             name: name.clone(),
             range: range.clone(),
             importer: importer.to_owned(),
-            known: document.known(),
+            known: document.known() + Alternatives::parse(&range).hint(),
         })?;
         let release = document.versions.get(&version);
         let integrity = release.and_then(|r| r.dist.integrity.clone()).unwrap_or_default();
@@ -296,17 +296,17 @@ impl Document {
                 return Some(range.to_owned());
             }
         }
-        let wanted = if is_bare { Range::any() } else { Range::parse(range).ok()? };
+        let wanted = if is_bare { Alternatives::any() } else { Alternatives::parse(range) };
         let runs = |release: &Release| node.is_none_or(|node| release.runs_on(node));
         let is_kept = |release: &Release| release.deprecated.is_null() || release.deprecated == false;
         if let Some(latest) = latest
-            && (is_bare || satisfies(latest, &wanted))
+            && (is_bare || wanted.take(latest))
             && self.versions.get(latest).is_some_and(|release| runs(release) && (is_bare || is_kept(release)))
         {
             return Some(latest.clone());
         }
         let newest = latest.filter(|_| is_bare).and_then(|latest| Version::parse(latest).ok());
-        let fitting = self.versions.iter().filter(|(text, _)| satisfies(text, &wanted));
+        let fitting = self.versions.iter().filter(|(text, _)| wanted.take(text));
         let best = fitting
             .filter_map(|(text, release)| Version::parse(text).ok().map(|version| (release, version, text)))
             .max_by_key(|(release, version, _)| (runs(release), newest.as_ref().is_none_or(|newest| version <= newest), is_kept(release), version.clone()));
@@ -351,13 +351,67 @@ fn wanted_node(engines: &Value) -> Option<(Range, String)> {
     Some((Range::parse(text).ok()?, text.to_owned()))
 }
 
-fn satisfies(version: &str, range: &Range) -> bool {
-    Version::parse(version).is_ok_and(|v| v.satisfies(range))
+/// A range as npm reads it: alternatives between `||`, of each of which all parts must hold. The parser alone takes one of the parts where they exclude
+/// each other (`^6 ^7`).
+struct Alternatives {
+    ranges: Vec<Range>,
+    /// Whether an alternative has parts that exclude each other.
+    excluding: bool,
+}
+
+impl Alternatives {
+    fn any() -> Self {
+        Self { ranges: vec![Range::any()], excluding: false }
+    }
+
+    fn parse(text: &str) -> Self {
+        let (mut ranges, mut excluding) = (Vec::new(), false);
+        for alternative in text.split("||") {
+            let parts = parts_of(alternative);
+            let read = Range::parse(alternative).ok();
+            let all = match parts.as_slice() {
+                [] | [_] => read,
+                parts => {
+                    let mut parts = parts.iter().map(|part| Range::parse(part).ok());
+                    let first = parts.next().flatten();
+                    let held = parts.fold(first, |held, part| held?.intersect(&part?));
+                    excluding |= held.is_none() && read.is_some();
+                    held.and(read)
+                }
+            };
+            ranges.extend(all);
+        }
+        Self { ranges, excluding }
+    }
+
+    fn take(&self, version: &str) -> bool {
+        Version::parse(version).is_ok_and(|version| self.ranges.iter().any(|range| version.satisfies(range)))
+    }
+
+    /// What a refusal adds about the range itself.
+    const fn hint(&self) -> &'static str {
+        if self.excluding { " (what stands side by side in a range must all hold; `||` stands between alternatives)" } else { "" }
+    }
+}
+
+/// The comparators of an alternative, operators with what follows them; one where it is a range with a hyphen.
+fn parts_of(alternative: &str) -> Vec<String> {
+    if alternative.contains(" - ") {
+        return vec![alternative.to_owned()];
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for word in alternative.split_whitespace() {
+        match parts.last_mut().filter(|last| last.ends_with(['<', '>', '=', '~', '^'])) {
+            Some(last) => last.push_str(word),
+            None => parts.push(word.to_owned()),
+        }
+    }
+    parts
 }
 
 /// Whether a version chosen for somebody else serves this range as well.
 pub(crate) fn serves(version: &str, range: &str) -> bool {
-    Range::parse(range).is_ok_and(|range| satisfies(version, &range))
+    Alternatives::parse(range).take(version)
 }
 
 fn failed(name: &str, reason: &str) -> BundleError {
@@ -403,6 +457,16 @@ mod tests {
             ("^1 || ^3", Some("1.1.0")),
             ("^3", None),
             ("nonsense", None),
+            ("^1 ^2", None),
+            ("^1 ^2 || ^3", None),
+            ("^1 ^2 || ~2.1", Some("2.1.0")),
+            (">=1 <2", Some("1.1.0")),
+            (">= 1 < 2", Some("1.1.0")),
+            (">1.0.0 <=1.1.0", Some("1.1.0")),
+            ("1.0.0 - 1.1.0", Some("1.1.0")),
+            ("^1 || nonsense", Some("1.1.0")),
+            (">=3.0.0-rc.0 <4", Some("3.0.0-rc.1")),
+            ("~1.1 ^1", Some("1.1.0")),
         ] {
             assert_eq!(document.pick(range, Some(&node)).as_deref(), expected, "{range}");
         }

@@ -222,6 +222,7 @@ impl Job {
 
     async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
         let author = Arc::new(Author::open(request.entry, self.pages.clone()).await?);
+        author.check_manifests()?;
         let entry_code = author.entry_code().to_owned();
         let lowered = lowered(&author, &self.node_version)?;
         let lock = request.lock.unwrap_or_default();

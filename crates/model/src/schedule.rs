@@ -195,9 +195,15 @@ mod tests {
             ("* * * *", "it has 4 fields"),
             ("0 0 12 * * * 2030", "it has 7 fields"),
             ("* * * * * * * *", "it has 8 fields"),
+            ("0 9 * * MONDAY", "`MONDAY` is no name; names are SUN, MON, TUE, WED, THU, FRI, SAT"),
+            ("0 9 * * mon-friday", "`FRIDAY` is no name; names are SUN, MON, TUE, WED, THU, FRI, SAT"),
+            ("0 0 9 1 January *", "`JANUARY` is no name; names are JAN, FEB, MAR, APR, MAY, JUN, JUL, AUG, SEP, OCT, NOV, DEC"),
         ] {
             let error = Schedule::cron(cron, None, NOON).expect_err(cron).to_string();
             assert_eq!(error, format!("`{cron}` is not a cron expression: {why}; {allowed}"));
+        }
+        for taken in ["0 9 * * MON-FRI", "0 9 * jan,Dec Mon#1", "0 9 * * FRIL", "0 9 L * *"] {
+            assert!(Schedule::cron(taken, None, NOON).is_ok(), "{taken}");
         }
         assert!(matches!(Schedule::cron("@sometimes", None, NOON), Err(ScheduleError::Cron { .. })));
         assert!(matches!(Schedule::cron("* * * * *", Some("Mars/Base"), NOON), Err(ScheduleError::Timezone { .. })));

@@ -96,3 +96,54 @@ async fn s7_workflow_code_may_handle_errors_itself() {
         (&json!("succeeded"), &json!("handled x"), Some(2))
     );
 }
+
+/// What code catches names no folder of the server either: it is often what code answers with.
+#[tokio::test]
+async fn s7_an_error_that_code_catches_shows_no_folder_of_the_server() {
+    let server = Server::start().await;
+    let code = r#"import fs from "node:fs"; import { promisify } from "node:util"; import { createRequire } from "node:module"; import { once } from "node:events"; import { inspect } from "node:util";
+      const load = createRequire(import.meta.url);
+      const none = "/tmp/none/none.txt";
+      const tries = {
+        sync: () => fs.readFileSync(none),
+        callback: () => new Promise((done, fail) => fs.readFile(none, (error, text) => (error ? fail(error) : done(text)))),
+        promisified: () => promisify(fs.stat)(none),
+        promised: () => fs.promises.readFile(none),
+        opened: () => fs.promises.open(none),
+        both: () => fs.promises.rename(none, "/tmp/other.txt"),
+        stream: () => once(fs.createReadStream(none), "open"),
+        written: () => once(fs.createWriteStream(none), "open"),
+        gone: () => process.chdir("/tmp/none"),
+        own: () => { throw new TypeError("mine"); },
+        kept: () => { const kept = {}; Error.captureStackTrace(kept); throw Object.assign(new Error("kept"), { kept: kept.stack }); },
+        required: () => load("no-such-package-" + 1),
+        resolved: () => load.resolve("./no-such-file-" + 1),
+        made: () => new Function("null.x")(),
+      };
+      export default defineComponent({ async run() {
+        const said = {};
+        for (const [name, one] of Object.entries(tries)) {
+          try { await one(); said[name] = "nothing was thrown"; } catch (e) { said[name] = [e.message, e.stack, e.path ?? "", e.dest ?? "", e.kept ?? "", String(e.requireStack ?? ""), inspect(e)]; }
+        }
+        return said; } });"#;
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("looks", code)]).await;
+    let tested = server.post(&format!("/workflows/{}/test", workflow["id"].as_str().expect("an id")), &json!({ "event": {} })).await.data();
+    let said = &tested["steps"][0]["exports"]["$return_value"];
+    let folder = server.data_dir().to_str().expect("a path").to_owned();
+    for (name, texts) in said.as_object().unwrap_or_else(|| panic!("{tested}")) {
+        let texts: Vec<&str> = texts.as_array().unwrap_or_else(|| panic!("{name}: {texts}")).iter().filter_map(|text| text.as_str()).collect();
+        let [message, stack, ..] = texts[..] else { panic!("{name}: {texts:?}") };
+        assert!(texts.iter().all(|text| !text.contains(&folder) && !text.contains("host.cjs")), "{name}: {texts:#?}");
+        assert!(stack.starts_with(stack.split(':').next().unwrap_or("")) && stack.contains(message), "{name}: {texts:#?}");
+        if ["sync", "callback", "promisified", "promised", "opened", "both", "stream", "written"].contains(&name.as_str()) {
+            assert!(message.contains("'/tmp/none/none.txt'") && texts[2] == "/tmp/none/none.txt", "{name}: {texts:#?}");
+        }
+    }
+    assert_eq!(said["both"][3], "/tmp/other.txt");
+    assert!(said["own"][1].as_str().is_some_and(|stack| stack.contains("looks.mjs:")), "{said}");
+    // The run's own error still shows the author's line.
+    let failing = "export default defineComponent({ run() {\n  const order = null;\n  return order.id;\n} });";
+    let workflow = server.workflow("f", json!([{ "type": "http" }]), &[("fails", failing)]).await;
+    let tested = server.post(&format!("/workflows/{}/test", workflow["id"].as_str().expect("an id")), &json!({ "event": {} })).await.data();
+    assert!(tested.to_string().contains("3 |   return order.id;"), "{tested}");
+}

@@ -27,6 +27,8 @@ async fn s8_an_import_takes_the_newest_version_that_runs_on_the_node_in_use() {
         (release("staged", "1.4.0", ">=18", json!({})), &code[..]),
         (release("staged", "2.0.0", ">=98", json!({})), &code[..]),
         (release("asks-peer", "1.0.0", ">=14", json!({ "peerDependencies": { "staged": "*" } })), &of_peer[..]),
+        (release("asks-one", "1.0.0", ">=14", json!({ "peerDependencies": { "staged": "^1.0.0 || ^2.0.0" } })), &of_peer[..]),
+        (release("asks-none", "1.0.0", ">=14", json!({ "peerDependencies": { "staged": "^1.0.0 ^2.0.0" } })), &of_peer[..]),
         (release("asks-undeclared", "1.0.0", ">=14", json!({})), &of_peer[..]),
         (release("of-tomorrow", "3.1.0", ">=98 <99", json!({})), &b"module.exports = 1; throw new Error('needs what is not there');"[..]),
     ]
@@ -36,8 +38,13 @@ async fn s8_an_import_takes_the_newest_version_that_runs_on_the_node_in_use() {
     .collect();
     let registry = Registry::of(&releases);
     let server = Server::start_with(&["--npm-registry", &registry.url]).await;
-    for import in ["staged", "staged@*", "staged@latest", "staged@>=1", "asks-peer", "asks-undeclared"] {
+    for import in ["staged", "staged@*", "staged@latest", "staged@>=1", "asks-peer", "asks-one", "asks-undeclared"] {
         assert_eq!(returned(&server, component(import)).await, json!("1.4.0"), "{import}");
+    }
+    for import in ["asks-none", "staged@^1 ^2"] {
+        let refused = server.post("/sources", &component(import)).await;
+        assert_eq!(refused.refusal(), (422, "no_matching_version"), "{}", refused.text);
+        assert!(refused.text.contains("must all hold; `||` stands between alternatives"), "{}", refused.text);
     }
     assert_eq!(returned(&server, component("staged@2.0.0")).await, json!("2.0.0"), "a version that is named is taken, as npm does");
     for import in ["of-tomorrow", "of-tomorrow@^3"] {
@@ -119,6 +126,14 @@ const BESIDE: &[Package] = &[
             "import { createRequire } from 'node:module'; const load = createRequire(import.meta.url); export default (name) => load('plain/' + name);",
         )],
     ),
+    (
+        "makes-own-names",
+        r#"{ "type": "module", "exports": "./a.js", "dependencies": { "plain": "^1.0.0" } }"#,
+        &[(
+            "a.js",
+            "import { createRequire } from 'node:module'; const load = createRequire(import.meta.url); export default (name) => { try { return load('plain/' + name); } catch (e) { return e.message; } };",
+        )],
+    ),
     ("needs-undeclared", r#"{}"#, &[("index.js", "module.exports = __dirname.length > 0 && require('plain').name;")]),
     ("plain", r#"{}"#, &[("index.js", "exports.name = 'plain'; exports.count = (exports.count || 0) + 1; "), ("data.json", "{}")]),
 ];
@@ -185,6 +200,13 @@ async fn s8_a_name_that_code_makes_as_it_runs_finds_the_package_that_it_begins_w
     // A package finds so what the author brought, and it is one instance.
     let code = "import load from 'makes-names'; import plain from 'plain'; export default { name: 'p', version: '1', run() { return [load('index.js') === plain, load('data.json')]; } };";
     assert_eq!(returned(&server, json!({ "component_code": code })).await, json!([true, {}]));
+    // Or what it declares; what it does not find, it calls by its own name.
+    let code = "import load from 'makes-own-names'; export default { name: 'p', version: '1', run() { return [load('data.json'), load('none.json')]; } };";
+    let found = returned(&server, json!({ "component_code": code })).await;
+    assert_eq!(found[0], json!({}));
+    let message = found[1].as_str().expect("a message");
+    assert!(message.contains("Cannot find module 'plain/none.json'") && message.contains("makes-own-names/a.js"), "{message}");
+    assert!(!message.contains(server.data_dir().to_str().expect("a path")), "{message}");
 }
 
 /// What is so large is read by Node where it is used, not by each deploy.
@@ -235,6 +257,22 @@ async fn s8_versions_that_the_authors_manifest_prescribes_count_for_packages() {
         let body = json!({ "component_code": code, "component_files": files, "component_entry": "main.mjs" });
         assert_eq!(returned(&server, body).await, json!(expected), "{manifest}");
     }
+    for (manifest, why) in
+        [("{ \"overrides\": { \"deep\": \"2.0.0\" }, }", "it is not JSON: trailing comma"), ("", "it is not JSON"), ("[]", "it is JSON, but no object")]
+    {
+        for path in ["package.json", "below/package.json"] {
+            let body = json!({ "component_code": code, "component_files": { path: manifest }, "component_entry": "below/main.mjs" });
+            let refused = server.post("/sources", &body).await;
+            assert_eq!(refused.refusal(), (422, "bundle_failed"), "{}", refused.text);
+            assert!(refused.text.contains(&format!("`{path}`")) && refused.text.contains(why), "{}", refused.text);
+        }
+        // Elsewhere it is a file like others.
+        let body = json!({ "component_code": code, "component_files": { "templates/package.json": manifest }, "component_entry": "main.mjs" });
+        assert_eq!(returned(&server, body).await, json!(["1.1.0", "1.1.0"]));
+    }
+    let marked = format!("\u{feff}{}", json!({ "overrides": { "deep": "2.0.0" } }));
+    let body = json!({ "component_code": code, "component_files": { "package.json": marked }, "component_entry": "main.mjs" });
+    assert_eq!(returned(&server, body).await, json!(["2.0.0", "2.0.0"]));
     let files = json!({ "package.json": "{ \"overrides\": { \"deep\": \"9.0.0\" } }" });
     let refused = server.post("/sources", &json!({ "component_code": code, "component_files": files, "component_entry": "main.mjs" })).await;
     assert_eq!(refused.refusal(), (422, "no_matching_version"), "{}", refused.text);

@@ -42,6 +42,9 @@ impl CronTimes {
         if !(5..=6).contains(&fields.len()) {
             return Err(format!("it has {} field{}", fields.len(), if fields.len() == 1 { "" } else { "s" }));
         }
+        if let Some(why) = long_name(&fields) {
+            return Err(why);
+        }
         let times = CronParser::builder().seconds(Seconds::Optional).build().parse(&fields.join(" ")).map_err(|e| e.to_string())?;
         let is_wildcard = fields.iter().take(fields.len() - 3).any(|field| field.starts_with(['*', '?']));
         Ok(Self { times, is_wildcard })
@@ -87,6 +90,21 @@ impl CronTimes {
     fn next_shown(&self, from: NaiveDateTime, inclusive: bool) -> Option<NaiveDateTime> {
         self.times.find_next_occurrence(&from.and_utc(), inclusive).ok().map(|at| at.naive_utc())
     }
+}
+
+const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+
+/// What is wrong with a month or day that is not called by three letters: the parser reads the first three as a number and tells of the rest.
+fn long_name(fields: &[&str]) -> Option<String> {
+    let (&month, &day) = (fields.get(fields.len().checked_sub(2)?)?, fields.last()?);
+    let wrong = |field: &str, names: &'static [&'static str]| {
+        let words = field.split(|c: char| !c.is_ascii_alphabetic()).map(str::to_ascii_uppercase);
+        // `FRIL` is the last Friday.
+        let is_wrong = |word: &String| word.len() > 3 && names.iter().any(|name| word.strip_prefix(name).is_some_and(|rest| rest != "L"));
+        words.into_iter().find(is_wrong).map(|word| format!("`{word}` is no name; names are {}", names.join(", ")))
+    };
+    wrong(month, &MONTHS).or_else(|| wrong(day, &DAYS))
 }
 
 /// The first instant after the times that clocks leave out, of which `shown` is one.
