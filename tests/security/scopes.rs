@@ -126,6 +126,7 @@ impl Laid {
         assert_eq!(replay.status, 202, "{}", replay.text);
         let group = server.get("/error_groups").await.json["data"][0].clone();
         let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
+        let emitted = server.post(&format!("/sources/{}/events", id(&source)), &json!({ "event": { "says": HISTORY } })).await.data();
         let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
         let ids = vec![
             ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),
@@ -138,6 +139,7 @@ impl Laid {
             ("/error_groups/{id}", id(&group).to_owned()),
             ("/mail/{id}", id(&mails["data"][0]).to_owned()),
             ("{deployment}", workflow["deployment_id"].as_str().expect("a deployment").to_owned()),
+            ("{event}", emitted["event_id"].as_str().expect("an event").to_owned()),
             ("{emitter}", id(&source).to_owned()),
             ("/file_stores/{name}", "vaulted-files".into()),
             ("/registries/{name}", "none".into()),
@@ -319,6 +321,7 @@ async fn a_key_with_invoke_alone_learns_nothing_but_what_it_runs_itself() {
     for row in table().iter().filter(|row| row.scope == "invoke") {
         let body = match row.path.as_str() {
             "/v1/apps/{id}/events" => json!({ "event_name": "any", "event": 1 }),
+            "/v1/sources/{id}/events" => json!({ "event": 1 }),
             "/v1/connect/{project}/actions/run" => {
                 json!({ "id": "vault-act", "configured_props": { "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] } })
             }
@@ -400,6 +403,7 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
         ("PUT", "/v1/sources/{id}") => {
             ("", json!({ "component_code": code("own-again", "").replace("props:", &format!("hooks: {{ async deactivate() {{ {tells} }} }}, props:")) }))
         }
+        ("POST", "/v1/sources/{id}/events") => ("", json!({ "event": 1 })),
         ("POST", "/v1/subscriptions") => ("?", json!({})),
         ("POST", "/v1/auto_subscriptions") => ("?event_name=$logs", json!({})),
         ("POST", "/v1/webhooks") => ("", json!({ "url": "http://127.0.0.1:9/other" })),

@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, Delivery, DeploymentView, EngineError, Interfaces, Lineage, ListedRun, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{
+    AccountView, Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceView, StepView, WorkflowView,
+};
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, PropDef, SavedComponent};
@@ -177,6 +179,18 @@ pub(crate) fn source(view: &SourceView) -> Value {
         "calls_per_isolate": s.settings.calls_per_isolate.unwrap_or(1), "concurrency": s.limits.as_ref().and_then(|limits| limits.concurrency),
         "made_from": s.made_from, "external_user_id": s.external_user_id, "interfaces": interfaces(&view.interfaces),
     })
+}
+
+/// The newest event of a source.
+pub(crate) fn newest_event(e: &NewestEvent) -> Value {
+    let said: Value = serde_json::from_str(&e.metadata).unwrap_or_default();
+    json!({ "id": e.id.to_string(), "at_ms": e.id.ms, "name": e.name, "summary": said["summary"] })
+}
+
+/// How its newest failed run failed.
+pub(crate) fn newest_error(run: &FailedRun) -> Value {
+    let error: Value = serde_json::from_str(&run.error).unwrap_or_default();
+    json!({ "run_id": run.id, "at_ms": run.at.ms(), "code": error["code"], "message": error["message"] })
 }
 
 /// What triggers a source; its props tell the addresses.

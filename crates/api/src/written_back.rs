@@ -24,6 +24,8 @@ const MOVED: &[&str] = &[
     "history",
     // With runs and what they write.
     "stats",
+    "last_event",
+    "last_error",
     "keys",
     "bytes",
     "count",

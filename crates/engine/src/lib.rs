@@ -32,6 +32,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 pub use accept::app_hooks::AppEvent;
+pub use accept::by_hand::{NewEvent, PassedOn};
 pub use accept::uploads::{FilesIn, Pieces};
 pub use deliver::mailer::check_smtp;
 pub use deliver::s3::S3Config;
@@ -46,8 +47,8 @@ pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
 pub use millrace_store::{
-    CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, Interfaces, Lineage, ListedRun, Mail, PauseEnd, RunFilter, RunState,
-    SubscriptionKey,
+    CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, FailedRun, Interfaces, Lineage, ListedRun, Mail, NewestEvent, NewestOf,
+    PauseEnd, RunFilter, RunState, SubscriptionKey,
 };
 pub use observe::error_groups::ErrorGroupView;
 pub use observe::events::{AskedStats, OwnerStats, RunStats};

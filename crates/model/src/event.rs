@@ -30,6 +30,25 @@ pub struct ListedEvent {
     pub payload_bytes: usize,
 }
 
+/// Which events of an emitter are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventFilter<'a> {
+    /// The stream; none: all channels, without errors, test events and what waits.
+    pub name: Option<&'a str>,
+    /// In the data or the metadata, whatever the case of its letters from a to z.
+    pub text: Option<&'a str>,
+}
+
+impl<'a> EventFilter<'a> {
+    /// Events that a text is searched in: the newest of the stream.
+    pub const LOOKED_AT_MAX: i64 = 2_000;
+
+    /// All of a stream.
+    pub const fn of(name: Option<&'a str>) -> Self {
+        Self { name, text: None }
+    }
+}
+
 /// A summary has the data of an event up to this size, in bytes (reference 2).
 pub const PAYLOAD_SHOWN_BYTES: usize = 1024;
 /// Of larger data, so much of its JSON text, in bytes.

@@ -2,15 +2,15 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::event::{Event, ListedEvent};
+use millrace_model::event::{Event, EventFilter, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, log_query, payload_columns, run_column_bytes,
-    run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, NewestOf, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, log_query, payload_columns,
+    run_column_bytes, run_columns,
 };
 use tokio_postgres::types::ToSql;
 
@@ -131,7 +131,8 @@ pub(crate) async fn owner_logs(c: &Client, org: &OrgId, owner: &str, filter: &Lo
     Ok(lines)
 }
 
-pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+    let EventFilter { name, text: searched } = which;
     // The id tells the place, whether the event is there still or not.
     let bound = |name, cursor: &Option<String>, none: i64| match cursor {
         Some(text) => text.parse::<EventId>().map(EventId::ordinal).map_err(|_| StoreError::UnknownCursor(name)),
@@ -145,18 +146,36 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     };
     // What waits is not history: all of it is shown.
     let shown_max = if name == Some(DEFERRED) { i64::MAX } else { EVENTS_SHOWN };
-    let shown = |columns: &str| format!("SELECT {columns} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4");
-    let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));
+    let newest = |columns: &str, rest: &str| format!("SELECT {columns} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} {rest}");
+    let shown = |columns: &str| match searched {
+        None => newest(columns, "AND $5::text IS NULL ORDER BY ordinal DESC LIMIT $4"),
+        Some(_) => format!(
+            "SELECT {columns} FROM ({}) AS newest WHERE strpos(lower(payload), lower($5::text)) > 0 OR strpos(lower(metadata), lower($5::text)) > 0
+             ORDER BY ordinal DESC LIMIT $4",
+            newest("*", &format!("ORDER BY ordinal DESC LIMIT {}", EventFilter::LOOKED_AT_MAX))
+        ),
+    };
+    let (emitter, name, searched, org, limit) = (text(emitter), name.map(text), searched.map(text), org.as_str(), i64::from(page.limit));
     let of_page =
-        |columns: &str| format!("SELECT * FROM ({}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", shown(columns), order(page));
+        |columns: &str| format!("SELECT * FROM ({}) AS e WHERE ordinal < $6 AND ordinal > $7 ORDER BY ordinal {} LIMIT $8", shown(columns), order(page));
     let count = format!("SELECT count(*) FROM ({}) AS e", shown("1"));
-    let all: Params<'_> = &[&emitter, &org, &name, &shown_max, &below, &above, &limit];
+    let all: Params<'_> = &[&emitter, &org, &name, &shown_max, &searched, &below, &above, &limit];
     let (payload, bytes) = payload_columns(whole);
     make_room(c, &of_page(&format!("ordinal, octet_length(metadata) + {bytes} AS bytes")), all, page).await?;
     let items = of_page(&format!("emitter_id, ordinal, org_id, name, emit_id, metadata, {payload} AS payload, octet_length(payload) AS payload_bytes"));
-    let mut listing = counted_first(number(c, &count, &all[..4]), many(c, &items, all, rows::listed_event)).await?;
+    let mut listing = counted_first(number(c, &count, &all[..5]), many(c, &items, all, rows::listed_event)).await?;
     newest_first(&mut listing.items, page);
     Ok(listing)
+}
+
+/// The newest of each emitter, by the index of each.
+pub(crate) async fn newest_of(c: &Client, org: &OrgId, emitters: &[String]) -> StoreResult<Vec<NewestOf>> {
+    let sql = "SELECT n.emitter, e.ordinal, e.name, e.metadata, r.id AS run_id, r.finished_at, r.error FROM unnest($2::text[]) AS n (emitter)
+         LEFT JOIN LATERAL (SELECT ordinal, name, metadata FROM events WHERE emitter_id = n.emitter AND org_id = $1 AND name NOT IN ('$errors', '$test', '$in')
+           ORDER BY ordinal DESC LIMIT 1) AS e ON TRUE
+         LEFT JOIN LATERAL (SELECT id, finished_at, error FROM runs WHERE owner_id = n.emitter AND org_id = $1 AND status = 'failed'
+           ORDER BY created_at DESC, id DESC LIMIT 1) AS r ON TRUE";
+    many(c, sql, &[&org.as_str(), &emitters], rows::newest_of).await
 }
 
 pub(crate) async fn events_after(c: &Client, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {

@@ -1,14 +1,15 @@
 //! Reading and pruning history. The newest of anything costs what is read, not what is stored.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::event::{Event, ListedEvent};
+use millrace_model::event::{Event, EventFilter, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, NewestOf, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes,
+    run_columns,
 };
 use rusqlite::{Connection, ToSql, params};
 
@@ -98,13 +99,15 @@ pub(crate) fn version_runs(c: &Connection, id: &WorkflowId, scan: u32) -> StoreR
     many(c, sql, params![id.as_str(), scan], rows::version_runs)
 }
 
-pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+    let EventFilter { name, text } = which;
     // The id tells the place, whether the event is there still or not.
     let bound = |name, cursor: &Option<String>, none: i64| match cursor {
         Some(text) => text.parse::<EventId>().map(EventId::ordinal).map_err(|_| StoreError::UnknownCursor(name)),
         None => Ok(none),
     };
     let (below, above) = (bound("after", &page.after, i64::MAX)?, bound("before", &page.before, i64::MIN)?);
+    let org_id = org.as_str();
     // Only the newest hundred are shown; a page is a part of those.
     // What waits is not history: all of it is shown.
     let shown_max = if name == Some(DEFERRED) { i64::MAX } else { EVENTS_SHOWN };
@@ -113,19 +116,43 @@ pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&s
         Some(_) => ("events_stream", "name = ?3"),
         None => ("events_shown", "name <> '$errors' AND name <> '$test' AND name <> '$in' AND ?3 IS NULL"),
     };
-    let shown = |columns: &str| {
-        format!("SELECT {columns} FROM events INDEXED BY {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} ORDER BY ordinal DESC LIMIT ?4")
+    let newest = |columns: &str, limit: &str| {
+        format!("SELECT {columns} FROM events INDEXED BY {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} ORDER BY ordinal DESC LIMIT {limit}")
+    };
+    let shown = |columns: &str| match text {
+        None => newest(columns, "?4"),
+        Some(_) => format!(
+            "SELECT {columns} FROM ({}) WHERE instr(lower(payload), lower(?8)) > 0 OR instr(lower(metadata), lower(?8)) > 0 ORDER BY ordinal DESC LIMIT ?4",
+            newest("*", &EventFilter::LOOKED_AT_MAX.to_string())
+        ),
     };
     let order = order(page);
     let of_page = |columns: &str| format!("SELECT * FROM ({}) WHERE ordinal < ?5 AND ordinal > ?6 ORDER BY ordinal {order} LIMIT ?7", shown(columns));
-    let which = params![emitter, org.as_str(), name, shown_max, below, above, page.limit];
+    let mut which: Vec<&dyn ToSql> = vec![&emitter, &org_id, &name, &shown_max, &below, &above, &page.limit];
+    if let Some(text) = &text {
+        which.push(text);
+    }
+    let which = which.as_slice();
     let (payload, bytes) = payload_columns(whole);
     make_room(c, &of_page(&format!("ordinal, octet_length(metadata) + {bytes} AS bytes")), which, page)?;
     let columns = format!("emitter_id, ordinal, org_id, name, emit_id, metadata, {payload} AS payload, octet_length(payload) AS payload_bytes");
     let mut items = many(c, &of_page(&columns), which, rows::listed_event)?;
     newest_first(&mut items, page);
-    let total = number(c, &format!("SELECT count(*) FROM ({})", shown("1")), params![emitter, org.as_str(), name, shown_max])?;
+    let total = number(c, &format!("SELECT count(*) FROM ({})", shown("1")), if text.is_some() { which } else { &which[..4] })?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// The newest of each emitter, by the index of each.
+pub(crate) fn newest_of(c: &Connection, org: &OrgId, emitters: &[String]) -> StoreResult<Vec<NewestOf>> {
+    let sql = "SELECT n.emitter, e.ordinal, e.name, e.metadata, r.id AS run_id, r.finished_at, r.error FROM (
+           SELECT value AS emitter,
+             (SELECT ordinal FROM events INDEXED BY events_shown WHERE emitter_id = value AND name <> '$errors' AND name <> '$test' AND name <> '$in'
+                ORDER BY ordinal DESC LIMIT 1) AS ordinal,
+             (SELECT id FROM runs INDEXED BY runs_failed WHERE owner_id = value AND status = 'failed' ORDER BY created_at DESC, id DESC LIMIT 1) AS run_id
+           FROM json_each(?2)) AS n
+         LEFT JOIN events e ON e.emitter_id = n.emitter AND e.ordinal = n.ordinal AND e.org_id = ?1
+         LEFT JOIN runs r ON r.id = n.run_id AND r.org_id = ?1";
+    many(c, sql, params![org.as_str(), crate::store::json(&emitters)?], rows::newest_of)
 }
 
 pub(crate) fn events_after(c: &Connection, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {

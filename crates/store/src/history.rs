@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::event::{Event, ListedEvent};
+use millrace_model::event::{Event, EventFilter, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
@@ -102,6 +102,39 @@ pub struct RunState {
     pub created_at: Timestamp,
 }
 
+/// The newest event and the newest failed run of an emitter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewestOf {
+    /// The source or workflow, as text.
+    pub emitter: String,
+    /// The event.
+    pub event: Option<NewestEvent>,
+    /// The failed run.
+    pub failed: Option<FailedRun>,
+}
+
+/// An event without its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewestEvent {
+    /// Its id.
+    pub id: EventId,
+    /// The stream: empty for the default channel.
+    pub name: String,
+    /// What the emitter said of it, JSON text of an object.
+    pub metadata: String,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedRun {
+    /// Its id.
+    pub id: RunId,
+    /// When it ended.
+    pub at: Timestamp,
+    /// `ErrorBody`, JSON text.
+    pub error: String,
+}
+
 /// Runs that ended, for statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndedRuns {
@@ -151,7 +184,9 @@ pub trait History: Send + Sync + 'static {
     async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>>;
     /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5), but of `$in`. `name` None: all streams but `$errors` and `$in`.
     /// Not `whole`: summaries. `NoMemory` where the page has no room.
-    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>>;
+    async fn list_events(&self, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>>;
+    /// The newest event that is listed and the newest failed run of each of these emitters, in one statement.
+    async fn newest_of(&self, org: &OrgId, emitters: Vec<String>) -> StoreResult<Vec<NewestOf>>;
     /// Events after `after`, oldest first, at most `limit`: for streams that resume.
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
     /// Deferred events (stream `$in`) whose `delivery_ts` is no later than `now`, the longest due first. [`Effects::deferred`] takes one out.

@@ -39,7 +39,7 @@ pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, M
 pub use errors::{ErrorGroupFilter, Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
-pub use history::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunState};
+pub use history::{EndedRuns, ExportFilter, Exported, FailedRun, History, Leftovers, Lineage, ListedRun, NewestEvent, NewestOf, Pruning, RunState};
 pub use log_query::log_query;
 pub use millrace_model::run_filter::RunFilter;
 pub use names::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, names_sql};

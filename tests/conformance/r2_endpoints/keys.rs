@@ -195,6 +195,7 @@ impl Things {
         let auto = server.post("/auto_subscriptions", &json!({ "listener_id": workflow, "event_name": "$errors" })).await.data();
         let run = server.post(&format!("/sources/{source}/run"), &json!({})).await.data();
         let delivery = server.until("a delivery", &format!("/webhooks/{webhook}/deliveries"), |l| l["page_info"]["count"] == 1).await;
+        let event = server.get(&format!("/sources/{source}/event_summaries")).await.json["data"][0].clone();
         let store = server.post("/data_stores", &json!({ "name": "walled-store" })).await.data();
         server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": "k", "value": 1 })).await.data();
         let tree = tempfile::tempdir().expect("a folder");
@@ -222,6 +223,7 @@ impl Things {
             ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),
             ("{deployment}", deployment),
+            ("{event}", id(&event)),
             ("{emitter}", source.clone()),
             ("{name}", "walled-registry".into()),
             ("/data_stores/{id}", id(&store)),
@@ -279,7 +281,7 @@ async fn r1_3_another_organizations_key_finds_nothing_on_any_route() {
     // What a request says beside its path is of the first organization too.
     let named = json!({
         "component_id": component, "id": component, "prop_name": "x", "emitter_id": source, "listener_id": things.id("/webhooks/{id}"), "event_name": "$errors",
-        "deployment_id": "d_x", "name": "x", "url": "http://127.0.0.1:9/", "app": "walled", "credentials": { "k": "v" }, "name_slug": "x", "key": "k", "value": 2,
+        "deployment_id": "d_x", "event": 1, "name": "x", "url": "http://127.0.0.1:9/", "app": "walled", "credentials": { "k": "v" }, "name_slug": "x", "key": "k", "value": 2,
     });
     let mut with_org = named.clone();
     with_org["org_id"] = json!(server.org_id);

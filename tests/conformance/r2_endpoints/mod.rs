@@ -12,6 +12,7 @@ pub(crate) mod registries;
 mod replays;
 mod run_lists;
 mod runs;
+mod sources;
 mod streams;
 mod walls;
 mod webhooks;

@@ -119,8 +119,14 @@ async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
     assert_eq!(cancel(json!({ "filter": of_one })).await.data(), json!({ "matching": 0, "cancelled": 0 }));
     assert_eq!(cancel(json!({ "filter": { "status": "queued" }, "dry_run": true })).await.data()["matching"], 0);
     assert_eq!(server.get("/runs?status=paused").await.json["page_info"]["total_count"], 1, "those of the other wait on");
+    // By their ids; none, where the list is empty.
+    let waiting = server.get("/runs?status=paused").await.json["data"][0]["id"].clone();
+    let by_id = json!({ "filter": { "ids": [waiting, "run_3MPlbwmoIbRQQTJuWs6qvEHMdKv"] }, "dry_run": true });
+    assert_eq!(cancel(by_id).await.data(), json!({ "matching": 1, "cancelled": 0 }));
     for (body, field) in [
         (json!({}), "filter"),
+        (json!({ "filter": { "ids": [] } }), "ids"),
+        (json!({ "filter": { "ids": vec![&waiting; 1001] } }), "ids"),
         (json!({ "filter": { "state": "paused" } }), "filter"),
         (json!({ "filter": { "status": "running" } }), "status"),
         (json!({ "filter": { "owner_id": "nobody" } }), "id"),
@@ -131,5 +137,5 @@ async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
     }
     let (code, counted, said) = millrace(&server, &["runs", "cancel-waiting", "other", "--status", "paused", "--dry-run"]);
     assert_eq!((code, counted), (Some(0), json!({ "matching": 1, "cancelled": 0 })), "{said}");
-    assert_eq!(cancel(json!({ "filter": {} })).await.data(), json!({ "matching": 1, "cancelled": 1 }));
+    assert_eq!(cancel(json!({ "filter": { "ids": waiting } })).await.data(), json!({ "matching": 1, "cancelled": 1 }));
 }

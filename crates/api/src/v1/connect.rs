@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey, UpdateSource};
-use millrace_model::event::ListedEvent;
+use millrace_model::event::{EventFilter, ListedEvent};
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -295,7 +295,7 @@ pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Paths([pr
         return Err(ApiError::field("n", format!("`n` is {limit}, allowed are 1 to {}", Page::LIMIT_MAX)));
     }
     let page = Page { limit, room: query.memory.room(), ..Page::default() };
-    let listing = app.engine.list_events(&caller, source.as_str(), None, true, &page).await?;
+    let listing = app.engine.list_events(&caller, source.as_str(), EventFilter::default(), true, &page).await?;
     let show = |listing: Listing<ListedEvent>| {
         let shown = listing.items.iter().map(|listed| {
             let (id, mut summary) = (listed.event.id, wire::event(&listed.event));

@@ -20,6 +20,8 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::wire::{self, Fields};
 
+/// Runs that one filter names.
+const IDS_MAX: usize = 1_000;
 /// Log lines that are kept for inspection.
 const LOGS_SHOWN: u32 = 100;
 
@@ -130,7 +132,15 @@ pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     if min_ms.is_some_and(|ms| ms < 0) {
         return Err(ApiError::field("min_ms", "`min_ms` is negative, allowed are milliseconds from 0"));
     }
+    let ids = params.words("ids")?;
+    // A list without any would otherwise stand for all runs.
+    if ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > IDS_MAX) {
+        let many = ids.map_or(0, |ids| ids.len());
+        return Err(ApiError::field("ids", format!("`ids` names {many} runs; allowed are 1 to {IDS_MAX}, or leave it out")));
+    }
+    let ids = ids.unwrap_or_default();
     Ok(RunFilter {
+        ids: ids.iter().map(|run| id("run", run)).collect::<Result<_, _>>()?,
         owner,
         kind: params.text("kind")?.map(kind).transpose()?,
         deployment_id: params.text("deployment_id")?,
@@ -229,6 +239,12 @@ pub(crate) async fn asked_stats(app: &App, caller: &Caller, params: &Params) -> 
         Some((window, bucket)) => Ok(Some(app.engine.owner_stats(caller, window, bucket).await?)),
         None => Ok(None),
     }
+}
+
+/// Statistics of one workflow or source, where they are asked for.
+pub(crate) async fn own_stats(app: &App, caller: &Caller, owner: &str, params: &Params) -> Result<Option<Value>, ApiError> {
+    let Some((length_ms, bucket_ms)) = window(params)? else { return Ok(None) };
+    Ok(Some(shown_stats(&app.engine.latest_run_stats(caller, owner, length_ms, bucket_ms).await?)))
 }
 
 /// A record with its statistics, where there are any.

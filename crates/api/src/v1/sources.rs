@@ -1,18 +1,20 @@
 //! `/sources`.
 
+use std::collections::HashMap;
+
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewSource, SettingsOfSource, UpdateSource};
+use millrace_engine::{NewSource, NewestOf, SettingsOfSource, SourceView, UpdateSource};
 use millrace_model::ids::OrgId;
 use millrace_model::tenant::Caller;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::v1::components::{code_of, required_code};
 use crate::v1::names;
-use crate::v1::runs::{asked_stats, with_stats};
+use crate::v1::runs::{asked_stats, own_stats, with_stats};
 use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
 
@@ -55,14 +57,41 @@ fn settings(params: &Params) -> Result<SettingsOfSource, ApiError> {
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    Ok(Fields::of(&query.params).data(wire::source(&view)))
+    let mut shown = wire::source(&view);
+    if let Some(stats) = own_stats(&app, &caller, view.source.id.as_str(), &query.params).await? {
+        shown["stats"] = stats;
+        shown = with_newest(shown, &newest_of(&app, &caller, vec![view.source.id.to_string()]).await?);
+    }
+    Ok(Fields::of(&query.params).data(shown))
+}
+
+/// The newest event and error of sources, by their ids.
+async fn newest_of(app: &App, caller: &Caller, sources: Vec<String>) -> Result<HashMap<String, NewestOf>, ApiError> {
+    let found = app.engine.newest_of(caller, sources).await?;
+    Ok(found.into_iter().map(|newest| (newest.emitter.clone(), newest)).collect())
+}
+
+/// A record with its newest event and error.
+fn with_newest(mut record: Value, found: &HashMap<String, NewestOf>) -> Value {
+    let newest = record["id"].as_str().and_then(|id| found.get(id));
+    record["last_event"] = json!(newest.and_then(|newest| newest.event.as_ref()).map(wire::newest_event));
+    record["last_error"] = json!(newest.and_then(|newest| newest.failed.as_ref()).map(wire::newest_error));
+    record
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_sources(&caller, &query.page).await?;
     let stats = asked_stats(&app, &caller, &query.params).await?;
-    Ok(Fields::of(&query.params).records(listing, |s| with_stats(wire::source(&s), stats.as_ref())))
+    let newest = match &stats {
+        Some(_) => Some(newest_of(&app, &caller, listing.items.iter().map(|view| view.source.id.to_string()).collect()).await?),
+        None => None,
+    };
+    let show = |view: SourceView| {
+        let shown = with_stats(wire::source(&view), stats.as_ref());
+        newest.as_ref().map_or(shown.clone(), |newest| with_newest(shown, newest))
+    };
+    Ok(Fields::of(&query.params).records(listing, show))
 }
 
 pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {

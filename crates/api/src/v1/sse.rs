@@ -11,7 +11,7 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
 use millrace_engine::{Engine, Standing, StreamItem};
-use millrace_model::event::Event;
+use millrace_model::event::{Event, EventFilter};
 use millrace_model::ids::{EventId, WorkflowId};
 use millrace_model::json::shown;
 use millrace_model::page::Page;
@@ -111,7 +111,7 @@ pub(crate) async fn sends(
     let live = app.engine.stream(&caller, &owner).await?;
     if since.is_none() {
         let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
-        let newest = app.engine.list_events(&caller, &owner, None, false, &page).await?.items;
+        let newest = app.engine.list_events(&caller, &owner, EventFilter::default(), false, &page).await?.items;
         since = newest.last().map(|oldest| EventId::from_ordinal(oldest.event.id.ordinal() - 1));
     }
     Ok(Feed::new(app.engine, caller, owner, live, since).respond(key, send_frame))

@@ -9,6 +9,7 @@ mod operations;
 mod registries;
 mod replays;
 mod runs;
+mod sources;
 mod subscriptions;
 mod webhooks;
 mod workflows;
@@ -27,6 +28,7 @@ pub use operations::{AuditArgs, ExportArgs, LogArgs, OauthClientCommand, Organiz
 pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
 pub use runs::RunCommand;
+pub use sources::SourceCommand;
 pub use subscriptions::{SubscriptionArgs, SubscriptionCommand};
 pub use webhooks::WebhookCommand;
 pub use workflows::{EventArg, WorkflowCommand};
@@ -140,6 +142,9 @@ pub enum ClientCommand {
         /// How many
         #[arg(short, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
         n: u32,
+        /// Only events with this text in their data, id or summary, of the newest 2,000
+        #[arg(long, value_name = "TEXT", conflicts_with = "follow")]
+        text: Option<String>,
         /// Go on as they come
         #[arg(short, long)]
         follow: bool,
@@ -219,6 +224,9 @@ pub enum ClientCommand {
     /// Trees of components to deploy from by key
     #[command(subcommand, after_help = "Example: millrace registry add https://github.com/acme/components && millrace registry search new items")]
     Registry(RegistryCommand),
+    /// Events of sources by hand
+    #[command(subcommand, after_help = "Example: millrace sources emit new-orders --event '{\"id\": 7}'")]
+    Sources(SourceCommand),
     /// Runs of workflows and sources
     #[command(subcommand, after_help = "Example: millrace runs list order-mail --status failed")]
     Runs(RunCommand),

@@ -15,13 +15,15 @@ pub(crate) const FIRST_EVENT: &str = "0-0";
 pub(super) struct Events {
     pub(super) name: String,
     pub(super) limit: u32,
+    pub(super) text: Option<String>,
     pub(super) follow: bool,
 }
 
 /// A line for each event: its data, or with `--json` its summary.
 pub(super) async fn events(client: &Client, show: Show, events: Events) -> Result<(), CliError> {
     let target = client.resolve(&events.name).await?;
-    let answer = client.get(&format!("{}/event_summaries?expand=event&limit={}", target.path(), events.limit)).await?;
+    let text = events.text.as_deref().map(|text| format!("&q={}", segment(text))).unwrap_or_default();
+    let answer = client.get(&format!("{}/event_summaries?expand=event&limit={}{text}", target.path(), events.limit)).await?;
     if show.json && !events.follow {
         return printer::data(&answer["data"].to_string());
     }
@@ -31,7 +33,7 @@ pub(super) async fn events(client: &Client, show: Show, events: Events) -> Resul
     }
     if !events.follow {
         if newest_first.is_empty() {
-            printer::note("it has emitted nothing");
+            printer::note(if events.text.is_some() { "no event has this text" } else { "it has emitted nothing" });
         }
         return Ok(());
     }

@@ -14,6 +14,7 @@ mod operations;
 mod pull;
 mod registries;
 mod replays;
+mod sources;
 mod webhooks;
 mod workflows;
 
@@ -104,7 +105,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Apply { folder, dry_run, yes, prune, adopt, force } => {
             apply::apply(client, show, apply::Apply { folder, dry_run, yes, prune, adopt, force }).await
         }
-        ClientCommand::Events { name, n, follow } => history::events(client, show, history::Events { name, limit: n, follow }).await,
+        ClientCommand::Events { name, n, text, follow } => history::events(client, show, history::Events { name, limit: n, text, follow }).await,
         ClientCommand::Logs(args) => history::logs(client, show, args).await,
         ClientCommand::Find { words, n } => {
             let found = client.get(&format!("/search?q={}&limit={n}", segment(&words.join(" ")))).await?;
@@ -134,6 +135,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             history::finished_run(show, &client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?)
         }
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
+        ClientCommand::Sources(command) => sources::sources(client, show, command).await,
         ClientCommand::Registry(command) => registries::registries(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,

@@ -21,7 +21,7 @@ const NAMES_MAX: usize = 500;
 /// A longer name is none; names are parts of the database's indexes.
 const NAME_BYTES_MAX: usize = 300;
 /// The largest event.
-const EVENT_BYTES_MAX: usize = 1 << 20;
+pub(crate) const EVENT_BYTES_MAX: usize = 1 << 20;
 
 /// An event of an app.
 #[derive(Clone, Debug)]

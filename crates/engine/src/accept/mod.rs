@@ -1,6 +1,7 @@
 //! Accepting events: once this answers well, the event is durable and will be run.
 
 pub(crate) mod app_hooks;
+pub(crate) mod by_hand;
 pub(crate) mod charsets;
 pub(crate) mod deferred;
 pub(crate) mod domains;
@@ -15,6 +16,7 @@ pub(crate) mod uploads;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::event::EventFilter;
 use millrace_model::http::{EndpointRequest, EndpointResponse};
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::Page;
@@ -138,7 +140,7 @@ impl Engine {
     async fn keep_test_event(&self, endpoint: &HttpInterface, event: String) -> Result<(), EngineError> {
         let (org, owner) = (&endpoint.org_id, endpoint.owner.as_str());
         let page = Page { limit: TEST_EVENTS_KEPT, ..Page::default() };
-        let kept = self.0.store.list_events(org, owner, Some(TEST), false, &page).await?.items;
+        let kept = self.0.store.list_events(org, owner, EventFilter::of(Some(TEST)), false, &page).await?.items;
         if kept.len() >= TEST_EVENTS_KEPT as usize
             && let Some(oldest) = kept.last()
         {

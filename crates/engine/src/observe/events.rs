@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use millrace_model::clock::Timestamp;
-use millrace_model::event::{Event, ListedEvent};
+use millrace_model::event::{Event, EventFilter, ListedEvent};
 use millrace_model::ids::{EventId, MailId, RunId, SourceId, WorkflowId};
 use millrace_model::page::{Listing, Page, Room};
 use millrace_model::run::{LogFilter, OwnerLine, RunKind};
 use millrace_model::run_stats::{Buckets, BucketsError, EndedRun, RunCounts};
 use millrace_model::tenant::Caller;
-use millrace_store::{ListedRun, Mail, RunFilter, RunState};
+use millrace_store::{ListedRun, Mail, NewestOf, RunFilter, RunState};
 
 use crate::observe::views::RunView;
 use crate::settle::sends::{owner_of, sse_emitter};
@@ -80,9 +80,21 @@ impl Engine {
     }
 
     /// The newest events of a stream, newest first (spec 4.2); not `whole`: summaries. `NoMemory` where the page has no room.
-    pub async fn list_events(&self, caller: &Caller, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> Result<Listing<ListedEvent>, EngineError> {
+    pub async fn list_events(
+        &self,
+        caller: &Caller,
+        emitter: &str,
+        which: EventFilter<'_>,
+        whole: bool,
+        page: &Page,
+    ) -> Result<Listing<ListedEvent>, EngineError> {
         self.check_owner(caller, emitter).await?;
-        Ok(self.0.store.list_events(&caller.org_id, emitter, name, whole, page).await?)
+        Ok(self.0.store.list_events(&caller.org_id, emitter, which, whole, page).await?)
+    }
+
+    /// The newest event and the newest failed run of each of these, read at once.
+    pub async fn newest_of(&self, caller: &Caller, emitters: Vec<String>) -> Result<Vec<NewestOf>, EngineError> {
+        Ok(self.0.store.newest_of(&caller.org_id, emitters).await?)
     }
 
     /// Events after one, oldest first, for streams that resume.
@@ -166,6 +178,13 @@ impl Engine {
         let found = self.0.store.ended_runs(&caller.org_id, owner, kind, (from, to), STATS_RUNS_MAX).await?;
         let (total, parts) = buckets.count(&found.runs);
         Ok(RunStats { buckets, total, parts, looked_at_from: found.looked_at_from })
+    }
+
+    /// Those of live runs of one owner in the time before now.
+    pub async fn latest_run_stats(&self, caller: &Caller, owner: &str, window_ms: i64, bucket_ms: i64) -> Result<RunStats, EngineError> {
+        let to = self.now();
+        let asked = AskedStats { from: Some(to.plus_ms(-window_ms)), to: Some(to), bucket_ms: Some(bucket_ms) };
+        self.run_stats(caller, Some(owner), RunKind::Live, &asked).await
     }
 
     /// The same of each owner in the organization, read once for all.

@@ -114,7 +114,20 @@ impl Engine {
     /// Adds a run or a delivery for each listener of an event; a chain that is too long is cut and says so.
     async fn pass_on(&self, effects: &mut Effects, event: &Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
         let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
-        let hops = context.hops.unwrap_or(0) + 1;
+        let origin = Origin {
+            trace_id: Some(context.trace_id.clone()),
+            hops: context.hops,
+            handles_error: handles_error || event.name == ERRORS,
+            ..Origin::first("COMPONENT", event.emitter_id.as_str())
+        };
+        self.pass_on_to(effects, event, &listeners, origin).await
+    }
+
+    /// The same to these listeners. `origin`: of their runs, with the hops before.
+    pub(crate) async fn pass_on_to(&self, effects: &mut Effects, event: &Event, listeners: &[String], origin: Origin) -> Result<(), EngineError> {
+        let hops = origin.hops.unwrap_or(0) + 1;
+        let origin = Origin { hops: Some(hops), ..origin };
+        let trace_id = origin.trace_id.as_deref().unwrap_or_default();
         if hops > self.0.config.hops_max && !listeners.is_empty() {
             let cut = format!(
                 "the event was not passed on: it has gone through {} workflows and sources, the limit; listeners left out: {}",
@@ -135,17 +148,11 @@ impl Engine {
             }
         } else {
             let payload: Arc<str> = event.payload.as_str().into();
-            for listener in listeners.iter() {
+            for listener in listeners {
                 if listener.starts_with(WebhookId::PREFIX) {
-                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener, &context.trace_id)?);
+                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener, trace_id)?);
                     continue;
                 }
-                let origin = Origin {
-                    trace_id: Some(context.trace_id.clone()),
-                    hops: Some(hops),
-                    handles_error: handles_error || event.name == ERRORS,
-                    ..Origin::first("COMPONENT", event.emitter_id.as_str())
-                };
                 if let Some(run) = self.listener_run(event, &payload, listener, &origin).await? {
                     effects.runs.push(run);
                 }
@@ -195,7 +202,7 @@ fn channel_of(meta: &Map<String, Value>) -> String {
 }
 
 /// What the history keeps of an emit's metadata.
-fn shown_meta(meta: &Map<String, Value>) -> String {
+pub(crate) fn shown_meta(meta: &Map<String, Value>) -> String {
     let mut shown = Map::new();
     for field in ["id", "summary", "ts"] {
         match meta.get(field) {

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::event::{Event, ListedEvent};
+use millrace_model::event::{Event, EventFilter, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
-use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult};
+use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf, Pruning, RunFilter, RunState, StoreResult};
 
 use crate::db::transaction;
 use crate::rows::one;
@@ -49,8 +49,11 @@ impl History for PostgresStore {
     async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>> {
         history::owner_logs(&self.db.client().await?, org, owner, filter, limit).await
     }
-    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
-        history::events(&self.db.client().await?, org, emitter, name, whole, page).await
+    async fn list_events(&self, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+        history::events(&self.db.client().await?, org, emitter, which, whole, page).await
+    }
+    async fn newest_of(&self, org: &OrgId, emitters: Vec<String>) -> StoreResult<Vec<NewestOf>> {
+        history::newest_of(&self.db.client().await?, org, &emitters).await
     }
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         history::events_after(&self.db.client().await?, org, emitter, after, limit).await

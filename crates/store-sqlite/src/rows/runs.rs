@@ -8,7 +8,7 @@ use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_stats::{EndedRun, VersionRuns};
 use millrace_model::source::Owner;
-use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
+use millrace_store::{FailedRun, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult};
 use rusqlite::Row;
 
 use super::owners::author;
@@ -102,6 +102,16 @@ pub(crate) fn event(row: &Row<'_>) -> StoreResult<Event> {
 /// One of a list.
 pub(crate) fn listed_event(row: &Row<'_>) -> StoreResult<ListedEvent> {
     Ok(ListedEvent { event: event(row)?, payload_bytes: usize::try_from(get::<i64>(row, "payload_bytes")?).unwrap_or(0) })
+}
+
+pub(crate) fn newest_of(row: &Row<'_>) -> StoreResult<NewestOf> {
+    let event = get::<Option<i64>>(row, "ordinal")?
+        .map(|ordinal| -> StoreResult<_> { Ok(NewestEvent { id: EventId::from_ordinal(ordinal), name: get(row, "name")?, metadata: get(row, "metadata")? }) });
+    let failed = get::<Option<String>>(row, "run_id")?.map(|id| -> StoreResult<_> {
+        let at = get::<Option<i64>>(row, "finished_at")?.map_or(Timestamp(0), Timestamp);
+        Ok(FailedRun { id: RunId::from_row(id), at, error: get::<Option<String>>(row, "error")?.unwrap_or_default() })
+    });
+    Ok(NewestOf { emitter: get(row, "emitter")?, event: event.transpose()?, failed: failed.transpose()? })
 }
 
 pub(crate) fn error_group(row: &Row<'_>) -> StoreResult<ErrorGroup> {

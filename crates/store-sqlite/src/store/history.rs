@@ -2,14 +2,15 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::event::{Event, ListedEvent};
+use millrace_model::event::{Event, EventFilter, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_store::{
-    Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point, log_query,
+    Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf, Pruning, RunFilter, RunState, StoreResult, fail_point,
+    log_query,
 };
 
 use crate::rows::{many, one};
@@ -64,9 +65,18 @@ impl History for SqliteStore {
         lines.reverse();
         Ok(lines)
     }
-    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
-        let (org, emitter, name, page) = (org.clone(), emitter.to_owned(), name.map(str::to_owned), page.clone());
-        self.db.read_history(move |c| history::events(c, &org, &emitter, name.as_deref(), whole, &page)).await
+    async fn list_events(&self, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+        let (org, emitter, page) = (org.clone(), emitter.to_owned(), page.clone());
+        let (name, text) = (which.name.map(str::to_owned), which.text.map(str::to_owned));
+        let of = move |c: &rusqlite::Connection| {
+            let which = EventFilter { name: name.as_deref(), text: text.as_deref() };
+            history::events(c, &org, &emitter, which, whole, &page)
+        };
+        self.db.read_history(of).await
+    }
+    async fn newest_of(&self, org: &OrgId, emitters: Vec<String>) -> StoreResult<Vec<NewestOf>> {
+        let org = org.clone();
+        self.db.read_history(move |c| history::newest_of(c, &org, &emitters)).await
     }
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         let (org, emitter) = (org.clone(), emitter.to_owned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millrace_model::event::{Event, PAYLOAD_PREVIEW_BYTES};
+use millrace_model::event::{Event, EventFilter, PAYLOAD_PREVIEW_BYTES};
 use millrace_model::ids::{EventId, RunId};
 use millrace_model::page::{Page, Room};
 use millrace_model::run::{LogFilter, LogLevel, LogLine, RunKind, RunStatus};
@@ -28,7 +28,7 @@ async fn settle_with_logs(org: &Org, owner: &Owner, ms: i64, texts: &[&str]) -> 
 }
 
 async fn shown(org: &Org, name: Option<&str>, page: &Page) -> Vec<EventId> {
-    org.store.list_events(&org.id, EMITTER, name, true, page).await.expect("lists").items.into_iter().map(|listed| listed.event.id).collect()
+    org.store.list_events(&org.id, EMITTER, EventFilter::of(name), true, page).await.expect("lists").items.into_iter().map(|listed| listed.event.id).collect()
 }
 
 pub async fn a_run_is_of_its_organization(database: &dyn Database) {
@@ -182,7 +182,7 @@ pub async fn pages_are_read_where_they_have_room(database: &dyn Database) {
         };
         Page { room: Room::new(take), ..page(limit) }
     };
-    let events = async |whole, page: Page| org.store.list_events(&org.id, EMITTER, None, whole, &page).await;
+    let events = async |whole, page: Page| org.store.list_events(&org.id, EMITTER, EventFilter::of(None), whole, &page).await;
     let runs = async |page: Page| org.store.list_runs(&org.id, &of_owner(&owner), true, &page).await;
 
     let whole = events(true, with_room(10, 250_000)).await.expect("lists");
@@ -208,7 +208,7 @@ pub async fn pages_are_read_where_they_have_room(database: &dyn Database) {
 pub async fn events_are_the_newest_hundred_of_a_stream(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    assert_eq!(org.store.list_events(&org.id, EMITTER, None, true, &page(10)).await.expect("lists").total_count, 0);
+    assert_eq!(org.store.list_events(&org.id, EMITTER, EventFilter::of(None), true, &page(10)).await.expect("lists").total_count, 0);
     let mut events: Vec<Event> = (0..110).map(|n| org.event(EMITTER, if n % 2 == 0 { "" } else { "odd" }, n, 0)).collect();
     events.push(org.event(EMITTER, "$errors", 200, 0));
     events.push(org.event("dc_another", "", 201, 0));
@@ -219,7 +219,7 @@ pub async fn events_are_the_newest_hundred_of_a_stream(database: &dyn Database) 
     assert_eq!(shown(&org, Some(""), &page(2)).await, ids(&[108, 106]));
     assert_eq!(shown(&org, Some("$errors"), &page(3)).await, ids(&[200]));
     assert!(shown(&org, Some("none"), &page(3)).await.is_empty());
-    let total = async |org_id, name| org.store.list_events(org_id, EMITTER, name, true, &page(1)).await.expect("lists").total_count;
+    let total = async |org_id, name| org.store.list_events(org_id, EMITTER, EventFilter::of(name), true, &page(1)).await.expect("lists").total_count;
     assert_eq!(total(&org.id, None).await, 100);
     assert_eq!(total(&org.id, Some("odd")).await, 55);
     assert_eq!(total(&other.id, None).await, 0);
@@ -243,7 +243,7 @@ pub async fn events_are_paged_by_their_ids(database: &dyn Database) {
     assert_eq!(shown(&org, None, &Page { after: cursor(3), ..page(1) }).await, ids(&[2]));
     assert_eq!(shown(&org, None, &Page { before: cursor(3), ..page(1) }).await, ids(&[4]));
     for unknown in [Page { after: Some("x".into()), ..page(5) }, Page { before: Some("x".into()), ..page(5) }] {
-        let listed = org.store.list_events(&org.id, EMITTER, None, true, &unknown).await;
+        let listed = org.store.list_events(&org.id, EMITTER, EventFilter::of(None), true, &unknown).await;
         assert!(matches!(listed, Err(StoreError::UnknownCursor(_))));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 
+use millrace_model::event::EventFilter;
 use millrace_model::ids::WebhookId;
 use millrace_model::run::{NewRun, RunStatus};
 use millrace_model::source::Owner;
@@ -39,7 +40,7 @@ pub async fn many_events_are_removed_and_counted(database: &dyn Database) {
     assert_eq!(delete(Some("odd"), 4_000).await.expect("deletes"), 500);
     assert_eq!(beside_others(&org, delete(None, 0)).await.expect("deletes"), 4_500);
     assert!(org.events(EMITTER).await.iter().all(|event| event.name == "$in"));
-    assert_eq!(org.store.list_events(&org.id, EMITTER, Some("$in"), true, &page(1)).await.expect("lists").total_count, 1);
+    assert_eq!(org.store.list_events(&org.id, EMITTER, EventFilter::of(Some("$in")), true, &page(1)).await.expect("lists").total_count, 1);
 }
 
 pub async fn a_large_data_store_is_cleared_and_removed(database: &dyn Database) {

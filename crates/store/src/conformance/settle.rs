@@ -1,5 +1,6 @@
 //! Settling: everything a run leaves, once, or nothing.
 
+use millrace_model::event::EventFilter;
 use millrace_model::ids::{RunId, SourceId};
 use millrace_model::run::{LogFilter, RunStatus};
 use millrace_model::source::Owner;
@@ -203,7 +204,7 @@ pub async fn texts_of_any_characters_are_kept(database: &dyn Database) {
     // U+0000 itself need not be kept.
     assert!(logs[2].text.starts_with("cut ") && logs[2].text.ends_with(" here"), "{:?}", logs[2].text);
     assert_eq!(org.events(source.as_str()).await, events);
-    let stream = org.store.list_events(&org.id, source.as_str(), Some(&events[1].name), true, &super::sample::page(10)).await.expect("lists");
+    let stream = org.store.list_events(&org.id, source.as_str(), EventFilter::of(Some(&events[1].name)), true, &super::sample::page(10)).await.expect("lists");
     assert_eq!(stream.items.iter().map(|listed| &listed.event).collect::<Vec<_>>(), [&events[1]]);
     assert!(!org.notify(source.as_str(), &class, 2).await);
 }

@@ -299,7 +299,7 @@ pub(super) fn unions() -> Map<String, Value> {
 /// A source's record, of which its id alone is left once it is deleted.
 fn source_trigger() -> Value {
     let own = [("id", "string"), ("type", "=source"), ("event_name", "string")];
-    let fields = all_of("Source").iter().filter(|(name, _)| !matches!(*name, "id" | "stats?"));
+    let fields = all_of("Source").iter().filter(|(name, _)| !matches!(*name, "id" | "stats?" | "last_event?" | "last_error?"));
     let fields: Vec<(String, &str)> = fields.map(|(name, kind)| (format!("{name}?"), *kind)).collect();
     let fields: Vec<(&str, &str)> = own.into_iter().chain(fields.iter().map(|(name, kind)| (name.as_str(), *kind))).collect();
     record("A source whose events run a workflow; `event_name` is empty for its default channel", &fields)

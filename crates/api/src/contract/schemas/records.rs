@@ -191,9 +191,22 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("name", "string"),
             ("name_slug", "string"),
             ("stats?", "#RunStats"),
+            ("last_event?", "#LastEvent|null"),
+            ("last_error?", "#LastError|null"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
         ],
+    ),
+    ("LastEvent", "The newest event of a source", &[("id", "string"), ("at_ms", "integer"), ("name", "string"), ("summary", "#Json")]),
+    (
+        "LastError",
+        "How the newest failed run of a source failed",
+        &[("run_id", "string"), ("at_ms", "integer"), ("code", "string|null"), ("message", "string|null")],
+    ),
+    (
+        "PassedOn",
+        "An event that was sent to listeners: the runs that it started, and how many deliveries to webhooks",
+        &[("event_id", "string"), ("run_ids", "[string]"), ("deliveries", "integer")],
     ),
     (
         "DataStore",

@@ -93,7 +93,7 @@ pub(super) fn of_sources() -> Vec<Route> {
             .takes(&[flag("active", "Whether it runs from now on; true unless said otherwise"), ORG])
             .one("Source"),
         get("/sources", READ, "Sources, newest first", sources::list).takes(&[STATS, ORG]).page("Source"),
-        get("/sources/{id}", READ, "A source", sources::show).one("Source"),
+        get("/sources/{id}", READ, "A source", sources::show).takes(&[STATS]).one("Source"),
         put("/sources/{id}", DEPLOY, "Change a source", sources::update)
             .takes(&code_params())
             .takes(&parts)
@@ -103,6 +103,18 @@ pub(super) fn of_sources() -> Vec<Route> {
         delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove).takes(&[DRY_RUN]),
         summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),
         summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),
+        post("/sources/{id}/events", INVOKE, "Emit an event to its listeners without a run of its code; dedupe does not see it", events::emit)
+            .takes(&[
+                Param::new("event", Kind::Any, "The data that listeners get").required(),
+                text("event_name", "The channel; the default one where it is not given"),
+                Param::new("id", Kind::Any, "Shown in the event's metadata, as `$emit` takes it"),
+                text("summary", "Shown in the event's metadata"),
+                Param::new("ts", Kind::Any, "Shown in the event's metadata"),
+            ])
+            .gives(Gives::One("PassedOn")),
+        post("/sources/{id}/events/{event}/replay", INVOKE, "Send a recorded event again to its listeners of now", events::replay)
+            .takes(&[text("listener_id", "To this workflow, source or webhook alone")])
+            .gives(Gives::One("PassedOn")),
         removal(delete("/sources/{id}/events", DEPLOY, "Remove events", events::delete::<SourceId>)),
         get("/sources/{id}/sse", READ, "Events as they settle; `Last-Event-ID` resumes", sse::events::<SourceId>)
             .takes(&[EVENT_NAME])

@@ -111,11 +111,15 @@ const DRY_RUN: Param = flag("dry_run", "Delete nothing, and say what would go wi
 /// On lists of workflows and sources.
 const STATS: Param = text(
     "stats",
-    "`1h`, `24h`, `7d` or `30d`: each record has `stats`, the live runs that ended, as `GET /stats/runs` gives them, in 12, 24, 28 or 30 buckets",
+    "`1h`, `24h`, `7d` or `30d`: each record has `stats`, the live runs that ended, as `GET /stats/runs` gives them, in 12, 24, 28 or 30 buckets; a source also `last_event` and `last_error`",
 );
 
 fn summaries(route: Route) -> Route {
-    route.takes(&[text("expand", "`event`: with the whole event, where it is over 1 KB")]).page("EventSummary")
+    let params = [
+        text("expand", "`event`: with the whole event, where it is over 1 KB"),
+        text("q", "Only with this text in the data, the id or the summary, whatever the case of its letters from a to z; of the newest 2,000 events"),
+    ];
+    route.takes(&params).page("EventSummary")
 }
 
 fn removal(route: Route) -> Route {
@@ -152,7 +156,8 @@ pub(crate) const RUN_STATES: [Param; 3] = [
 ];
 
 /// What else runs of an organization are chosen by.
-pub(crate) const RUN_FILTER: [Param; 9] = [
+pub(crate) const RUN_FILTER: [Param; 10] = [
+    Param::new("ids", Kind::Words, "One of these runs, at most 1,000, with commas between them"),
     text("owner_id", "Of this workflow or source; also of one that was deleted, as long as its history is kept"),
     text("kind", "`live`, `test` or `hook`"),
     text("deployment_id", "Of this deployment of a workflow"),

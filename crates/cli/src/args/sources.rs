@@ -1,0 +1,34 @@
+//! Commands for sources.
+
+use clap::Subcommand;
+
+/// Commands for sources.
+#[derive(Subcommand, Debug)]
+pub enum SourceCommand {
+    /// Emit an event to the listeners of a source, without a run of its code
+    #[command(after_help = "Example: millrace sources emit new-orders --event '{\"id\": 7}' --summary 'Order 7'")]
+    Emit {
+        /// Id or name
+        name: String,
+        /// The event: JSON, `@FILE` for a file's, `-` for standard input
+        #[arg(long, value_name = "JSON")]
+        event: String,
+        /// The channel [default: the source's default one]
+        #[arg(long, value_name = "NAME")]
+        channel: Option<String>,
+        /// What lists of events show of it
+        #[arg(long, value_name = "TEXT")]
+        summary: Option<String>,
+    },
+    /// Send an event that was recorded to the listeners of now again
+    #[command(after_help = "Example: millrace sources resend new-orders 1767182400000-0 --to order-mail")]
+    Resend {
+        /// Id or name
+        name: String,
+        /// The event's id, as `millrace --json events` shows it
+        event: String,
+        /// To this workflow, source or webhook alone: id or name
+        #[arg(long, value_name = "LISTENER")]
+        to: Option<String>,
+    },
+}
