@@ -29,6 +29,7 @@ const MOVED: &[&str] = &[
     "keys",
     "bytes",
     "count",
+    "days",
     "last_seen_ms",
     "last_run_id",
     "message",

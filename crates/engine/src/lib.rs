@@ -50,7 +50,7 @@ pub use millrace_store::{
     CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, FailedRun, Interfaces, Lineage, ListedRun, Mail, NewestEvent, NewestOf,
     PauseEnd, RunFilter, RunState, SubscriptionKey,
 };
-pub use observe::error_groups::ErrorGroupView;
+pub use observe::error_groups::{ErrorDays, ErrorGroupView};
 pub use observe::events::{AskedStats, OwnerStats, RunStats};
 pub use observe::exports::{Export, Taken};
 pub use observe::history::RetentionView;

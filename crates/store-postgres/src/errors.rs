@@ -6,7 +6,7 @@ use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, Err
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, FailedRuns, StoreResult};
+use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult};
 use tokio_postgres::types::ToSql;
 
 use crate::db::text;
@@ -110,6 +110,13 @@ pub(crate) async fn versions(c: &Client, g: &ErrorGroup, scan: u32) -> StoreResu
         rows::error_version,
     )
     .await
+}
+
+/// The newest first. The index alone is read.
+pub(crate) async fn failed_times(c: &Client, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+    let sql = "SELECT created_at, error_group FROM runs
+         WHERE org_id = $1 AND created_at >= $2 AND created_at < $3 AND status IN ('failed', 'cancelled') AND status = 'failed' ORDER BY created_at DESC, id DESC LIMIT $4";
+    many(c, sql, &[&org.as_str(), &within.0.ms(), &within.1.ms(), &i64::from(max)], rows::failed_time).await
 }
 
 /// The last seen first.

@@ -5,7 +5,7 @@ use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, Err
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, FailedRuns, StoreResult};
+use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, known, many, newest_first, number, order};
@@ -90,6 +90,13 @@ pub(crate) fn versions(c: &Connection, g: &ErrorGroup, scan: u32) -> StoreResult
         params![g.owner, g.id.as_str(), scan],
         rows::error_version,
     )
+}
+
+/// The newest first. The index alone is read.
+pub(crate) fn failed_times(c: &Connection, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+    let sql = "SELECT created_at, error_group FROM runs INDEXED BY runs_org_troubled
+         WHERE org_id = ?1 AND created_at >= ?2 AND created_at < ?3 AND status IN ('failed', 'cancelled') AND status = 'failed' ORDER BY created_at DESC, id DESC LIMIT ?4";
+    many(c, sql, params![org.as_str(), within.0.ms(), within.1.ms(), max], rows::failed_time)
 }
 
 /// The last seen first.

@@ -64,6 +64,15 @@ impl ErrorGroupFilter {
     }
 }
 
+/// When a run that failed was accepted, and the group of errors that it is counted under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedTime {
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// Its group; none for runs that no group counts.
+    pub group: Option<ErrorGroupId>,
+}
+
 /// Failed live runs of an owner, the oldest first.
 #[derive(Clone, Debug)]
 pub struct FailedRuns {
@@ -116,6 +125,8 @@ pub trait Errors: Send + Sync + 'static {
     async fn error_group_changes(&self, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>>;
     /// The deployments that runs of a group failed in, newest failure first; of the owner's newest `scan` failed runs.
     async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>>;
+    /// When the newest `max` failed runs of the organization within these times were accepted, and the group that each is counted under, the newest first.
+    async fn failed_times(&self, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>>;
     /// Failed runs that fit; none that are replays themselves, and none of which a replay succeeded.
     async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>>;
     /// How many of them there are, counted up to `limit`.

@@ -36,7 +36,7 @@ pub use accounts::Accounts;
 pub use components::{Components, FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry};
 pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores};
 pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailResult, MailStatus};
-pub use errors::{ErrorGroupFilter, Errors, FailedRuns, Notice, ReplayStep};
+pub use errors::{ErrorGroupFilter, Errors, FailedRuns, FailedTime, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
 pub use history::{EndedRuns, ExportFilter, Exported, FailedRun, History, Leftovers, Lineage, ListedRun, NewestEvent, NewestOf, Pruning, RunState};

@@ -15,6 +15,7 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   const about = page.getByRole("region", { name: "Error" });
   const lately = about.getByRole("region", { name: "Lately" });
   await expect(lately.getByRole("img", { name: "1 error in 14 days, 1 of them today" })).toBeVisible();
+  await expect(page.getByRole("table", { name: "Errors" }).getByRole("img", { name: "1 error in 14 days, 1 of them today" })).toBeVisible();
   await expect(lately.getByRole("listitem")).toHaveCount(1);
   await lately.getByRole("link", { name: "All of RangeError" }).click();
   await expect(page.getByRole("button", { name: "Error: RangeError" })).toBeVisible();

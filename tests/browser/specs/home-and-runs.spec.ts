@@ -32,7 +32,8 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await expect(runs.getByRole("row").filter({ hasText: "Stock" }).first()).toBeVisible();
   if (process.env["SHOTS"]) await page.screenshot({ path: `${process.env["SHOTS"]}/runs.png` });
 
-  // What runs meanwhile comes by the stream.
+  // What runs meanwhile comes by the stream; below the pointer it would wait.
+  await page.mouse.move(0, 0);
   await server.call("POST", `/sources/${good.id}/run`, { event: {} });
   await expect(runs.getByRole("row").filter({ hasText: "Changelogs" })).toHaveCount(2, { timeout: 10_000 });
 

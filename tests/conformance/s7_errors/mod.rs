@@ -335,6 +335,16 @@ async fn s7_errors_are_grouped_by_class_step_and_place() {
     let three = groups["data"].as_array().expect("groups").iter().find(|g| g["count"] == 3).expect("the group");
     assert!(three["frame"].as_str().is_some_and(|f| f.contains("second.mjs")) && three["first_seen_ms"].as_i64() <= three["last_seen_ms"].as_i64(), "{three}");
     assert_eq!(server.get("/error_groups?limit=2").await.json["page_info"]["count"], 2);
+    assert_eq!(three["days"], Value::Null);
+    // How often on each day, which end where the request says.
+    let counted = server.get(&format!("{path}?days=2")).await.json;
+    let mut counted: Vec<_> = counted["data"].as_array().expect("groups").iter().map(|g| g["days"].clone()).collect();
+    counted.sort_by_key(|days| days[1].as_i64());
+    assert_eq!(counted, [json!([0, 1]), json!([0, 1]), json!([0, 3])]);
+    let tomorrow = groups["data"][0]["last_seen_ms"].as_i64().expect("a time") + 1 + 24 * 3600 * 1000;
+    let before = server.get(&format!("/error_groups?days=2&days_to={tomorrow}&class=TypeError&limit=1")).await.json;
+    assert_eq!(before["data"][0]["days"][1], 0, "{before}");
+    assert_eq!(server.get("/error_groups?days=31").await.json["details"]["field"], "days");
     assert_eq!(server.get("/workflows/p_nothere/error_groups").await.status, 404);
     // A test run is in no group.
     server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({ "event": { "body": { "kind": "a" } } })).await.data();

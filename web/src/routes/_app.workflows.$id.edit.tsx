@@ -8,9 +8,12 @@ import { WorkflowBuilder } from "~/features/workflows/builder";
 import type { FormGiven, Parts } from "~/features/workflows/parts";
 
 export const Route = createFileRoute("/_app/workflows/$id/edit")({
-  validateSearch: (given: Record<string, unknown>): { step?: string; run?: string } => ({
+  validateSearch: (
+    given: Record<string, unknown>,
+  ): { step?: string; run?: string; line?: number } => ({
     ...(typeof given.step === "string" ? { step: given.step } : {}),
     ...(typeof given.run === "string" ? { run: given.run } : {}),
+    ...(typeof given.line === "number" && given.line > 0 ? { line: given.line } : {}),
   }),
   component: Edit,
 });
@@ -31,15 +34,16 @@ const parts: Parts = {
 };
 
 function Edit() {
-  const { step, run } = Route.useSearch();
+  const { step, run, line } = Route.useSearch();
   const navigate = Route.useNavigate();
   return (
     <WorkflowBuilder
       open={step}
       run={run}
+      line={line}
       onOpen={(next) =>
         void navigate({
-          search: (had) => ({ ...had, step: next }),
+          search: ({ line: _, ...had }) => ({ ...had, step: next }),
           replace: true,
           resetScroll: false,
         })

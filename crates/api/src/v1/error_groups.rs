@@ -30,7 +30,17 @@ async fn listed(app: &App, Auth(caller): &Auth, owner: Option<String>, query: &L
     let states = params.words("state")?.unwrap_or_default().iter().map(|text| state(text)).collect::<Result<_, _>>()?;
     let filter = ErrorGroupFilter { owner, states, class: params.text("class")?, since: time(params, "from")? };
     let listing = app.engine.list_error_groups(caller, &filter, &query.page).await?;
-    Ok(Fields::of(params).records(listing, |g| record(&g)))
+    let days = match params.number("days")? {
+        Some(days) => Some(app.engine.error_days(caller, days, time(params, "days_to")?).await?),
+        None => None,
+    };
+    Ok(Fields::of(params).records(listing, |g| {
+        let mut shown = record(&g);
+        if let Some(days) = &days {
+            shown["days"] = json!(days.of_group(&g.id));
+        }
+        shown
+    }))
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(group): Path, query: ListQuery) -> Result<Response, ApiError> {

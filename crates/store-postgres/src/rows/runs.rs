@@ -8,7 +8,7 @@ use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_stats::{EndedRun, VersionRuns};
 use millrace_model::source::Owner;
-use millrace_store::{FailedRun, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult};
+use millrace_store::{FailedRun, FailedTime, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult};
 use tokio_postgres::Row;
 
 use super::owners::author;
@@ -154,6 +154,12 @@ pub(crate) fn error_group_change(row: &Row) -> StoreResult<ErrorGroupChange> {
         note: get(row, "note")?,
         run_id: get::<Option<String>>(row, "run_id")?.map(RunId::from_row),
     })
+}
+
+/// When a run failed, and its group.
+pub(crate) fn failed_time(row: &Row) -> StoreResult<FailedTime> {
+    let group: Option<String> = get(row, "error_group")?;
+    Ok(FailedTime { at: time(row, "created_at")?, group: group.map(ErrorGroupId::from_row) })
 }
 
 /// A deployment that runs of a group failed in.

@@ -1,12 +1,13 @@
 //! Errors and replays.
 
 use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
 use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorVersion};
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, Errors, FailedRuns, ReplayStep, StoreResult};
+use millrace_store::{ErrorGroupFilter, Errors, FailedRuns, FailedTime, ReplayStep, StoreResult};
 
 use crate::db::transaction;
 use crate::rows::{Table, list, one};
@@ -25,6 +26,9 @@ impl Errors for PostgresStore {
     }
     async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
         errors::versions(&self.db.client().await?, group, scan).await
+    }
+    async fn failed_times(&self, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+        errors::failed_times(&self.db.client().await?, org, within, max).await
     }
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
         by_id!(self, "error_groups", rows::ERROR_GROUP, org, id, rows::error_group)

@@ -1,12 +1,13 @@
 //! Errors and replays.
 
 use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
 use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorVersion};
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, Errors, FailedRuns, ReplayStep, StoreResult};
+use millrace_store::{ErrorGroupFilter, Errors, FailedRuns, FailedTime, ReplayStep, StoreResult};
 
 use crate::rows::{list, one};
 use crate::{SqliteStore, errors, replays, rows};
@@ -28,6 +29,10 @@ impl Errors for SqliteStore {
     async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
         let group = group.clone();
         self.db.read(move |c| errors::versions(c, &group, scan)).await
+    }
+    async fn failed_times(&self, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+        let org = org.clone();
+        self.db.read(move |c| errors::failed_times(c, &org, within, max)).await
     }
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
         by_id!(self, "error_groups", org, id, rows::error_group)

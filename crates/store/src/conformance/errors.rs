@@ -157,6 +157,27 @@ pub async fn a_group_knows_the_deployments_that_it_was_seen_in(database: &dyn Da
     assert_eq!(org.store.error_group_versions(&one, 2).await.expect("reads").len(), 1);
 }
 
+pub async fn failed_runs_tell_when_each_group_was_seen(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (a, b) = (owner("p_a"), owner("p_b"));
+    fail(&org, &a, 10, Some(("one", "TypeError"))).await;
+    fail(&org, &b, 20, Some(("two", "Error"))).await;
+    fail(&org, &a, 30, Some(("one", "TypeError"))).await;
+    fail(&org, &a, 40, None).await;
+    let well = org.start(&a, 35).await;
+    org.store.settle(settlement(&well, 1, 35)).await.expect("settles");
+    let seen = async |from: i64, to: i64, max: u32| {
+        let found = org.store.failed_times(&org.id, (at(from), at(to)), max).await.expect("reads");
+        found.into_iter().map(|f| (f.at, f.group.map(|id| id.to_string()))).collect::<Vec<_>>()
+    };
+    let (one, two) = (Some("eg_one".to_owned()), Some("eg_two".to_owned()));
+    assert_eq!(seen(10, 41, 10).await, [(at(40), None), (at(30), one.clone()), (at(20), two.clone()), (at(10), one.clone())]);
+    assert_eq!(seen(20, 40, 10).await, [(at(30), one.clone()), (at(20), two)]);
+    assert_eq!(seen(10, 40, 1).await, [(at(30), one)]);
+    let other = Org::another(&org.store, "other").await;
+    assert_eq!(other.store.failed_times(&other.id, (at(0), at(50)), 10).await.expect("reads"), []);
+}
+
 fn which(org: &Org, owner: &Owner) -> FailedRuns {
     FailedRuns { org_id: org.id.clone(), owner: owner.as_str().to_owned(), class: None, group: None, from: None, to: None, after: None, limit: 10 }
 }

@@ -261,6 +261,7 @@ macro_rules! suite {
                 groups_are_listed_by_state_class_and_when_they_were_seen,
                 a_group_keeps_its_newest_changes_until_it_is_pruned,
                 a_group_knows_the_deployments_that_it_was_seen_in,
+                failed_runs_tell_when_each_group_was_seen,
                 failed_runs_fit_class_group_and_time,
                 a_replay_takes_each_step_once,
                 a_replay_that_is_held_is_not_running,

@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
-import { DAYS, firstDay, perDay } from "./days";
+import { daysSentence, endOfDays, firstDay } from "./days";
 
-test("what happened is counted on its day, and not before the first", () => {
-  const now = new Date(2026, 10, 27, 12).getTime();
-  const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime();
-  expect(firstDay(now)).toBe(at(14, 0));
-  const counts = perDay([at(27, 11), at(27, 1), at(26, 23), at(14, 0), at(13, 23)], now);
-  expect(counts).toHaveLength(DAYS);
-  expect([counts[0], counts[12], counts[13]]).toEqual([1, 1, 2]);
-  expect(counts.reduce((sum, each) => sum + each)).toBe(4);
+const NOON = new Date(2026, 10, 25, 12).getTime();
+
+test("the days end with the next midnight", () => {
+  expect(new Date(endOfDays(NOON))).toEqual(new Date(2026, 10, 26));
+  expect(new Date(firstDay(NOON))).toEqual(new Date(2026, 10, 12));
+});
+
+test("bars are said in a sentence, which names the days that were not looked at", () => {
+  expect(daysSentence([0, 2, 1])).toBe("3 errors in 3 days, 1 of them today");
+  expect(daysSentence([null, null, 7])).toBe("7 errors in the last 1 of 3 days, 7 of them today");
 });

@@ -1,7 +1,8 @@
 /** How often something happened on each of the last days; pure. */
 
+import { count, plural } from "~/ui/format";
+
 export const DAYS = 14;
-const DAY_MS = 86_400_000;
 
 /** When the first of the days began: midnight here. */
 export function firstDay(now: number): number {
@@ -13,14 +14,16 @@ function midnight(at: number, daysBefore = 0): number {
   return new Date(day.getFullYear(), day.getMonth(), day.getDate() - daysBefore).getTime();
 }
 
-/** Counts for each day, the oldest first. */
-export function perDay(at: readonly number[], now: number): number[] {
-  const first = firstDay(now);
-  const counts = Array.from({ length: DAYS }, () => 0);
-  for (const each of at) {
-    // Where clocks change, a day has 23 or 25 hours.
-    const day = Math.round((midnight(each) - first) / DAY_MS);
-    if (day >= 0 && day < DAYS) counts[day] = (counts[day] ?? 0) + 1;
-  }
-  return counts;
+/** When the last of the days ends: the next midnight here. Each has 24 hours, also where clocks change. */
+export function endOfDays(now: number): number {
+  return midnight(now, -1);
+}
+
+/** What a row of bars stands for, in a sentence; null is a day that was not looked at. */
+export function daysSentence(days: readonly (number | null)[]): string {
+  const known = days.filter((day) => day !== null);
+  const all = known.reduce((sum, day) => sum + day, 0);
+  const span =
+    known.length < days.length ? `the last ${known.length} of ${days.length}` : days.length;
+  return `${plural(all, "error")} in ${span} days, ${count(known.at(-1) ?? 0)} of them today`;
 }

@@ -23,8 +23,9 @@ import { State, Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { Line } from "~/ui/worded";
+import { DAYS } from "./days";
 import { StateActs, StateHistory, StateOf } from "./group-state";
-import { Lately } from "./lately";
+import { DayBars, Lately } from "./lately";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
 
 const ROW_HEIGHT = 61;
@@ -127,6 +128,7 @@ export function ErrorList({
                 <thead>
                   <tr className="tr is-head">
                     <th>Error</th>
+                    <th>{DAYS} days</th>
                     <th className="is-right">Times</th>
                     <th>First seen</th>
                     <th>Last seen</th>
@@ -161,6 +163,9 @@ export function ErrorList({
                               </span>
                             </button>
                             <Where group={group} owner={ownerOf(group, owners)} />
+                          </td>
+                          <td>
+                            <DayBars group={group} width={112} height={24} />
                           </td>
                           <td className="is-right num group-count">{count(group.count)}</td>
                           <td className="mid above">

@@ -1,8 +1,9 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
-import { firstDay } from "./days";
+import { DAYS, endOfDays, firstDay } from "./days";
 
 const PAGE = 50;
+const NEWEST = 3;
 
 /** Which groups a list has: those that want somebody, or those of one state. */
 export const SHOWN = {
@@ -22,7 +23,15 @@ export const groupsQuery = (shown: Shown) =>
     queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
       body(
         client.GET("/v1/error_groups", {
-          params: { query: { limit: PAGE, after: pageParam, state: SHOWN[shown].state } },
+          params: {
+            query: {
+              limit: PAGE,
+              after: pageParam,
+              state: SHOWN[shown].state,
+              days: DAYS,
+              days_to: endOfDays(Date.now()),
+            },
+          },
           signal,
         }),
       ),
@@ -49,9 +58,6 @@ export const groupQuery = (id: string) =>
       data(client.GET("/v1/error_groups/{id}", { params: { path: { id } }, signal })),
   });
 
-/** As many runs as one page of a list has. */
-export const LATELY_MOST = 100;
-
 /** The newest runs of a group in the days that its bars stand for. */
 export const groupRunsQuery = (id: string) =>
   queryOptions({
@@ -63,7 +69,7 @@ export const groupRunsQuery = (id: string) =>
             query: {
               group: id,
               from: firstDay(Date.now()),
-              limit: LATELY_MOST,
+              limit: NEWEST,
               include: "id,summary,created_at_ms",
             },
           },

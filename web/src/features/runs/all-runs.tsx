@@ -16,7 +16,10 @@ import { useListKeys } from "~/ui/list-keys";
 import { PageHead, Segments } from "~/ui/pane";
 import { When } from "~/ui/time";
 import { FilterBar } from "./filter-bar";
+import { useFresh } from "./fresh";
+import { NewBar } from "./new-bar";
 import { queryOf, type RunFilter } from "./run-filter";
+import { rememberRuns } from "./run-order";
 import { RunTable } from "./run-table";
 import { useSelection } from "./selection";
 import { SelectionBar } from "./selection-bar";
@@ -60,13 +63,15 @@ type AllRunsProps = {
 };
 
 export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRunsProps) {
-  useTitle("Runs");
   useLiveRuns();
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
   const runs = useInfiniteQuery(allRuns(view, filter, q));
-  const rows = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
+  const all = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
+  const { shown: rows, fresh, show } = useFresh(all, scroll, false);
+  useTitle(fresh.length === 0 ? "Runs" : `${count(fresh.length)} new, Runs`);
   const ids = rows.map(({ id }) => id);
+  rememberRuns(ids);
   const first = runs.data?.pages[0]?.page_info;
   const total = first?.total_count;
   const filtered = Object.keys(filter).length > 0;
@@ -121,6 +126,7 @@ export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRuns
         )}
       </div>
       <div className="scroll" ref={scroll}>
+        <NewBar fresh={fresh} onShow={show} />
         <ListState
           query={runs}
           what="The runs"

@@ -2,10 +2,10 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { client, data } from "~/api/client";
 import type { RunDetail, RunError } from "~/api/runs";
-import { commonIndent, framesOf, linesAround, ownFrame } from "~/api/stack";
+import { commonIndent, type Frame, framesOf, linesAround, ownFrame } from "~/api/stack";
 import { CodeLines } from "~/ui/code/code-lines";
 import { shortId } from "~/ui/format";
 import { When } from "~/ui/time";
@@ -51,6 +51,10 @@ export function ErrorPanel({
                 :{own.line}:{own.column}
               </span>
             </span>
+            <span className="grow" />
+            <ToDraft run={run} step={step} frame={own}>
+              Open line in the draft
+            </ToDraft>
           </figcaption>
           <CodeLines
             code={code}
@@ -71,7 +75,15 @@ export function ErrorPanel({
             <li key={index}>
               <span className="cut">{frame.name || "(top)"}</span>
               <span>
-                {frame.file}:{frame.line}:{frame.column}
+                {frame.file}:
+                <ToDraft
+                  run={run}
+                  step={step}
+                  frame={frame}
+                  fallback={`${frame.line}:${frame.column}`}
+                >
+                  {frame.line}:{frame.column}
+                </ToDraft>
               </span>
             </li>
           ))}
@@ -97,6 +109,36 @@ export function ErrorPanel({
         error.stack !== "" && <pre className="step-note code wrap">{error.stack}</pre>
       )}
     </>
+  );
+}
+
+/** A line of the step's own code leads to the same line of the draft, with this event at hand. */
+function ToDraft({
+  run,
+  step,
+  frame,
+  fallback = null,
+  children,
+}: {
+  run: RunDetail;
+  step: PlannedStep | undefined;
+  frame: Frame;
+  /** Where the line is of other code. */
+  fallback?: ReactNode;
+  children: ReactNode;
+}) {
+  const isOfStep =
+    step !== undefined && (frame.file === step.entry || frame.file.endsWith(`/${step.entry}`));
+  if (!run.isWorkflow || !isOfStep) return fallback;
+  return (
+    <Link
+      to="/workflows/$id/edit"
+      params={{ id: run.ownerId }}
+      search={{ run: run.id, step: step.name, line: frame.line }}
+      className="link small"
+    >
+      {children}
+    </Link>
   );
 }
 

@@ -12,6 +12,9 @@ import { Button } from "~/ui/button";
 import { useListKeys } from "~/ui/list-keys";
 import { Segments } from "~/ui/pane";
 import { useDeploymentMarks } from "./deployment-marks";
+import { useFresh } from "./fresh";
+import { NewBar } from "./new-bar";
+import { rememberRuns } from "./run-order";
 import { RunTable } from "./run-table";
 
 const PAGE = 50;
@@ -53,10 +56,13 @@ export function OwnerRuns({
       last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
     refetchInterval: ASK_MS,
   });
-  const rows = runs.data?.pages.flatMap((page) => page.data.map(rowOf)) ?? [];
+  const all = runs.data?.pages.flatMap((page) => page.data.map(rowOf)) ?? [];
+  const { shown: rows, fresh, show } = useFresh(all, scroll, false);
+  const ids = rows.map(({ id }) => id);
+  rememberRuns(ids);
   const marks = useDeploymentMarks(owner, isWorkflow);
   const { current, index } = useListKeys({
-    ids: rows.map(({ id }) => id),
+    ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
   });
   return (
@@ -75,6 +81,7 @@ export function OwnerRuns({
         />
       </div>
       <div className="scroll" ref={scroll}>
+        <NewBar fresh={fresh} onShow={show} />
         {runs.isPending && <SkeletonRows />}
         {runs.error !== null && (
           <ReadFailed what="The runs" error={runs.error} again={runs.refetch} />

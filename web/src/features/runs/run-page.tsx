@@ -4,6 +4,8 @@ import "./run-page.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import {
+  ChevronDown,
+  ChevronUp,
   CircleSlash,
   ClipboardCopy,
   Link2,
@@ -19,12 +21,12 @@ import { AsCommand, curlOf } from "~/shell/as-command";
 import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
-import { useShortcuts } from "~/shell/shortcuts";
+import { shortcuts, useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { copyText } from "~/ui/copy";
-import { duration, plural, shortId } from "~/ui/format";
+import { count, duration, plural, shortId } from "~/ui/format";
 import { useKeys } from "~/ui/keyboard";
 import { Log } from "~/ui/log";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
@@ -32,6 +34,7 @@ import { useNow } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { issueText } from "./issue";
 import { planQuery, runQuery, sourcePlanQuery } from "./queries";
+import { neighboursOf } from "./run-order";
 import { RunTop } from "./run-top";
 import { StepPanel } from "./step-panel";
 import { TABS, type Tab } from "./tabs";
@@ -59,6 +62,7 @@ export function RunPage({
             {shortId(id)}
           </h1>
         </Crumbs>
+        <Beside id={id} />
         <IconButton
           icon={Link2}
           size="sm"
@@ -77,6 +81,42 @@ export function RunPage({
         <Body run={run} step={step} tab={tab} onShow={onShow} />
       )}
     </>
+  );
+}
+
+/** The runs above and below in the list that one came from. */
+function Beside({ id }: { id: string }) {
+  const navigate = useNavigate();
+  const found = neighboursOf(id);
+  const go = (to: string | undefined) =>
+    to === undefined
+      ? undefined
+      : () => void navigate({ to: "/runs/$id", params: { id: to }, replace: true });
+  useShortcuts({ previous: go(found?.previous), next: go(found?.next) });
+  if (found === undefined) return null;
+  const { at, of, previous, next } = found;
+  return (
+    <span className="run-beside row">
+      <IconButton
+        icon={ChevronUp}
+        size="sm"
+        label="Previous run of the list"
+        keys={shortcuts.previous.keys}
+        disabled={previous === undefined}
+        onClick={go(previous)}
+      />
+      <IconButton
+        icon={ChevronDown}
+        size="sm"
+        label="Next run of the list"
+        keys={shortcuts.next.keys}
+        disabled={next === undefined}
+        onClick={go(next)}
+      />
+      <span className="small dim num only-wide">
+        {count(at)} of {count(of)}
+      </span>
+    </span>
   );
 }
 

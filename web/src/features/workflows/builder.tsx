@@ -68,12 +68,15 @@ function useEventOfRun(run: string | undefined, onFailed: (step: string) => void
 export function WorkflowBuilder({
   open: asked,
   run,
+  line,
   onOpen,
   parts,
 }: {
   open: Open | undefined;
   /** Run whose event is tested with. */
   run: string | undefined;
+  /** Line of the step's code that is asked for. */
+  line: number | undefined;
   onOpen: (open: Open) => void;
   parts: Parts;
 }) {
@@ -178,8 +181,9 @@ export function WorkflowBuilder({
         >
           {step !== undefined ? (
             <StepEditor
-              key={step.key}
+              key={`${step.key} ${line ?? ""}`}
               step={step}
+              line={line}
               at={at}
               parts={parts}
               onTest={(kind) => test({ kind, key: step.key })}

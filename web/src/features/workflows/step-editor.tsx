@@ -21,16 +21,20 @@ import { componentOfKey, deploymentQuery } from "./queries";
 import { RUNTIME } from "./runtime-names";
 import { savedOf } from "./state";
 import { type Given, Name, StepMenu, TestButton } from "./step-head";
+import { StepSettings } from "./step-settings";
 import type { Hand } from "./step-types";
 import { useBuilder } from "./use-builder";
 import { useFailing } from "./use-failing";
 
-export function StepEditor(given: Given & { parts: Parts }) {
+const TABS = ["props", "code", "settings"] as const;
+type Tab = (typeof TABS)[number];
+
+export function StepEditor(given: Given & { parts: Parts; line: number | undefined }) {
   const { step, parts } = given;
   const builder = useBuilder();
   const saved = savedOf(builder.state, step);
   const isCode = step.runs.kind === "code";
-  const [tab, setTab] = useState<"props" | "code">(isCode ? "code" : "props");
+  const [tab, setTab] = useState<Tab>(isCode || given.line !== undefined ? "code" : "props");
   const refusal = builder.state.refusal?.step === step.key ? builder.state.refusal : undefined;
   const { test } = builder;
   const result = test.ofStep(step.key);
@@ -39,7 +43,7 @@ export function StepEditor(given: Given & { parts: Parts }) {
     <Tabs.Root
       className="bld-step"
       value={tab}
-      onValueChange={(next) => setTab(next === "props" ? "props" : "code")}
+      onValueChange={(next) => setTab(TABS.find((each) => each === next) ?? "props")}
     >
       <div className="bld-head">
         {step.runs.kind === "action" && <Tile name={step.runs.component} />}
@@ -50,6 +54,9 @@ export function StepEditor(given: Given & { parts: Parts }) {
           </Tabs.Tab>
           <Tabs.Tab value="code" className="tab">
             Code
+          </Tabs.Tab>
+          <Tabs.Tab value="settings" className="tab">
+            Settings
           </Tabs.Tab>
         </Tabs.List>
         <span className="grow" />
@@ -86,7 +93,15 @@ export function StepEditor(given: Given & { parts: Parts }) {
         <Props step={step} saved={saved} parts={parts} />
       </Tabs.Panel>
       <Tabs.Panel value="code" className="bld-panel bld-code" tabIndex={-1}>
-        <Code step={step} saved={saved} wrongLine={refusal?.line ?? thrown?.line} />
+        <Code
+          step={step}
+          saved={saved}
+          wrongLine={refusal?.line ?? thrown?.line}
+          showLine={given.line}
+        />
+      </Tabs.Panel>
+      <Tabs.Panel value="settings" className="bld-panel scroll" tabIndex={-1}>
+        <StepSettings step={step} />
       </Tabs.Panel>
     </Tabs.Root>
   );
@@ -233,10 +248,12 @@ function Code({
   step,
   saved,
   wrongLine,
+  showLine,
 }: {
   step: StepDraft;
   saved: SavedStep | undefined;
   wrongLine: number | undefined;
+  showLine: number | undefined;
 }) {
   const { state, draft, edit, test } = useBuilder();
   const { base } = state;
@@ -269,6 +286,7 @@ function Code({
         value={step.runs.kind === "code" ? step.runs.code : code}
         readOnly={!own || refused !== undefined}
         wrongLine={wrongLine}
+        showLine={showLine}
         invalid={wrongLine !== undefined}
         maxHeight="none"
         types={own && refused === undefined ? types : undefined}

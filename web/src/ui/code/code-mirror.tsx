@@ -120,6 +120,7 @@ export default function CodeMirror({
   describedBy,
   invalid,
   wrongLine: wrong,
+  showLine,
   readOnly = false,
   known,
   types,
@@ -245,6 +246,16 @@ export default function CodeMirror({
         : [EditorView.scrollIntoView(doc.line(wrong).from, { y: "center" })];
     editor.dispatch({ effects: [setWrong.of(wrong), ...shown] });
   }, [wrong]);
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === null || showLine === undefined || showLine > editor.state.doc.lines) return;
+    const { from } = editor.state.doc.line(showLine);
+    editor.dispatch({
+      selection: { anchor: from },
+      effects: EditorView.scrollIntoView(from, { y: "center" }),
+    });
+    editor.focus();
+  }, [showLine]);
   useEffect(() => {
     const named = EditorView.contentAttributes.of({
       "aria-label": label,

@@ -17,6 +17,8 @@ export type EditorProps = {
   invalid?: boolean | undefined;
   /** The line with a mistake. */
   wrongLine?: number | undefined;
+  /** The line to begin at. */
+  showLine?: number | undefined;
   readOnly?: boolean;
   /** Names that code may use and what they hold, for completion; asked for as one types. */
   known?: (() => Readonly<Record<string, unknown>>) | undefined;

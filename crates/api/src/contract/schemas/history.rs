@@ -198,6 +198,7 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("state", ERROR_STATE),
             ("state_changed_at_ms", "integer|null"),
             ("note", "string|null"),
+            ("days?", "[integer|null]"),
         ],
     ),
     (

@@ -190,6 +190,11 @@ pub(super) fn of_errors() -> Vec<Route> {
         Param::new("state", Kind::Words, "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them"),
         text("class", "Only errors of this class: their `code`"),
         number("from", "Only last seen at or after, epoch milliseconds"),
+        number(
+            "days",
+            "1 to 30: each record has `days`, how many failed runs that are kept it had in each of so many days of 24 hours, the oldest first; null where more than the organization's newest 20,000 would have to be read",
+        ),
+        number("days_to", "When the last of these days ends, epoch milliseconds; absent: now"),
     ];
     let selection = [
         text("workflow_id", "The workflow whose runs are replayed"),

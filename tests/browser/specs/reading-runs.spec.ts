@@ -1,0 +1,60 @@
+// Runs that are read one after the other while others come, and the way from an error to its line.
+import { startServer } from "../fixtures/server.ts";
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { send, step, workflow } from "../fixtures/workflows.ts";
+
+test("runs that come while a list is read wait under a bar, and j and k go from run to run", async ({ browser }) => {
+  const server = await startServer();
+  const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce", baseURL: server.url });
+  const page = await context.newPage();
+  const made = await workflow(server, "Labels", {
+    weigh: step(`return 1;`),
+    label: step(`const { street } = steps.trigger.event.body;
+    if (street === undefined) throw new TypeError("no \`street\` in the order");
+    return street;`),
+  });
+  const first = await send(server, made, { street: "Mill lane 3" });
+  const second = await send(server, made, {});
+
+  await page.goto("/runs");
+  const table = page.getByRole("table", { name: "Runs" });
+  await expect(table.getByRole("link")).toHaveCount(2);
+  // The pointer is on the list: nothing may move below it.
+  await table.getByRole("row").last().hover();
+  const third = await send(server, made, {});
+  const bar = page.getByRole("button", { name: "1 new, failed 1" });
+  await expect(bar).toBeVisible();
+  await expect(page).toHaveTitle(/1 new/);
+  await expect(table.getByRole("link")).toHaveCount(2);
+  await expectAccessible(page);
+  await page.keyboard.press(".");
+  await expect(bar).toBeHidden();
+  await expect(table.getByRole("link")).toHaveCount(3);
+
+  await table.getByRole("link").first().click();
+  await expect(page).toHaveURL(new RegExp(`/runs/${third}`));
+  await expect(page.getByText("1 of 3")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Previous run of the list" })).toBeDisabled();
+  await page.keyboard.press("j");
+  await expect(page).toHaveURL(new RegExp(`/runs/${second}`));
+  await page.keyboard.press("j");
+  await expect(page).toHaveURL(new RegExp(`/runs/${first}`));
+  await page.keyboard.press("k");
+  await expect(page).toHaveURL(new RegExp(`/runs/${second}`));
+  await expect(page.getByText("2 of 3")).toBeVisible();
+
+  // What the server or code puts in backticks is code.
+  await expect(page.locator(".error-message code")).toHaveText("street");
+  await page.getByRole("link", { name: "Open line in the draft" }).click();
+  await expect(page).toHaveURL(/step=label.*line=4|line=4.*step=label/);
+  const editor = page.getByRole("textbox", { name: "Code of label" });
+  await expect(editor).toBeFocused();
+  await expect(page.locator(".cm-activeLine")).toContainText("throw new TypeError");
+
+  await page.getByRole("tab", { name: "Settings" }).click();
+  await page.getByRole("switch", { name: "Runs" }).click();
+  await expect(page.getByRole("navigation", { name: "Trigger and steps" })).toContainText("off");
+  await expectAccessible(page);
+  await context.close();
+  await server.stop();
+});

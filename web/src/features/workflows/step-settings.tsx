@@ -1,0 +1,58 @@
+/** What holds for the chosen step: whether it runs, and the limits that it shares with its workflow. */
+
+import { Link } from "@tanstack/react-router";
+import { numberOf } from "~/api/json";
+import { useRefusal } from "~/shell/session";
+import { SwitchRow } from "~/ui/field";
+import { duration } from "~/ui/format";
+import { Fact } from "~/ui/pane";
+import type { StepDraft } from "./model";
+import { useBuilder } from "./use-builder";
+
+/** As the server has them where a workflow says nothing. */
+const TIMEOUT_MS = 30_000;
+const MEMORY_MB = 256;
+
+export function StepSettings({ step }: { step: StepDraft }) {
+  const { draft, edit, state } = useBuilder();
+  const refused = useRefusal("deploy");
+  const { namespace, disabled } = step;
+  const { id, settings } = state.base;
+  const set = (on: boolean) =>
+    edit(
+      {
+        ...draft,
+        steps: draft.steps.map((each) =>
+          each.key === step.key ? { ...each, disabled: !on } : each,
+        ),
+      },
+      `${on ? "turn on" : "turn off"} ${namespace}`,
+    );
+  return (
+    <div className="bld-none">
+      <fieldset disabled={refused !== undefined}>
+        <SwitchRow label="Runs" checked={!disabled} onChange={set} />
+      </fieldset>
+      <p className="small mid">
+        A step that is off is passed over: <code className="mono">steps.{namespace}</code> is not
+        there for those after it. Its code and values stay.
+      </p>
+      <dl className="facts">
+        <Fact name="Takes at most">
+          {duration(numberOf(settings.timeout_ms) ?? TIMEOUT_MS)}, all steps together
+        </Fact>
+        <Fact name="Memory">{numberOf(settings.memory_mb) ?? MEMORY_MB} MiB</Fact>
+        <Fact name="Where it throws">
+          {settings.auto_retry === undefined ? "the run fails" : "it is run again, later each time"}
+        </Fact>
+      </dl>
+      <p className="small dim">
+        These are of the whole workflow:{" "}
+        <Link to="/workflows/$id/settings" params={{ id }} className="link">
+          change them in its settings
+        </Link>
+        .
+      </p>
+    </div>
+  );
+}
