@@ -40,20 +40,9 @@ export function CancelDialog({
   const many = "runs" in wanted ? wanted.runs.length : counted.data;
   const cancel = useMutation({
     mutationFn: async () => {
-      if (filter !== undefined) {
-        const done = await data(
-          client.POST("/v1/runs/cancel", { body: { filter: { ...filter } } }),
-        );
-        return { cancelled: done.cancelled, of: done.matching };
-      }
-      const runs = "runs" in wanted ? wanted.runs : [];
-      const ends = await Promise.allSettled(
-        runs.map((id) => data(client.POST("/v1/runs/{id}/cancel", { params: { path: { id } } }))),
-      );
-      const failed = ends.find((end) => end.status === "rejected");
-      const cancelled = ends.filter((end) => end.status === "fulfilled").length;
-      if (cancelled === 0 && failed !== undefined) throw failed.reason;
-      return { cancelled, of: runs.length };
+      const chosen = "runs" in wanted ? { ids: wanted.runs } : wanted.filter;
+      const done = await data(client.POST("/v1/runs/cancel", { body: { filter: { ...chosen } } }));
+      return { cancelled: done.cancelled, of: many ?? done.matching };
     },
     onSuccess: ({ cancelled, of }) => {
       void queries.invalidateQueries({ queryKey: ["runs"] });

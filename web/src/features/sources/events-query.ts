@@ -3,16 +3,22 @@ import { body, client } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import type { EventSummary } from "~/api/schema";
 
-export const eventsQuery = (source: string) =>
+/** `q` is asked for over the newest events of the server, not over those shown. */
+export const eventsQuery = (source: string, q = "") =>
   infiniteQueryOptions({
-    queryKey: ["source", source, "events"],
+    queryKey: q === "" ? ["source", source, "events"] : ["source", source, "events", q],
     initialPageParam: undefined,
     queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
       body(
         client.GET("/v1/sources/{id}/event_summaries", {
           params: {
             path: { id: source },
-            query: { limit: PAGE_MAX, after: pageParam, include: "id,indexed_at_ms,metadata" },
+            query: {
+              limit: PAGE_MAX,
+              after: pageParam,
+              include: "id,indexed_at_ms,metadata",
+              ...(q === "" ? {} : { q }),
+            },
           },
           signal,
         }),

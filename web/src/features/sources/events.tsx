@@ -1,23 +1,28 @@
 /** Events of a source: the newest first, one of them whole beside the list, the log below. */
 
 import "~/ui/table.css";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Pause, Play } from "lucide-react";
+import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { Pause, Play, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
+import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { EventSummary, Source } from "~/api/schema";
 import { OwnerLog } from "~/shell/owner-log";
+import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { Banner, Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
+import { Confirm } from "~/ui/dialog";
 import { Search } from "~/ui/field";
-import { clock, shortId } from "~/ui/format";
+import { clock, plural, shortId } from "~/ui/format";
 import { JsonInspector } from "~/ui/json/json-inspector";
 import { useListKeys } from "~/ui/list-keys";
 import { PaneHead } from "~/ui/pane";
+import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { eventQuery, eventsQuery, summaryOf } from "./events-query";
+import { sentTo } from "./sent-to";
 
 const ASK_MS = 2_000;
 const ROW_HEIGHT = 29;
@@ -35,16 +40,18 @@ export function SourceEvents({
 }) {
   const [paused, setPaused] = useState(false);
   const [words, setWords] = useState("");
+  const [asked, setAsked] = useState("");
   const field = useRef<HTMLInputElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
   const events = useInfiniteQuery({
-    ...eventsQuery(source.id),
+    ...eventsQuery(source.id, asked),
     refetchInterval: paused ? false : ASK_MS,
   });
   const all = events.data?.pages.flatMap((page) => page.data) ?? [];
   const needle = words.toLowerCase();
+  // What the server found may have the words in its data, which the list does not hold.
   const shown =
-    needle === ""
+    needle === "" || needle === asked.toLowerCase()
       ? all
       : all.filter((event) =>
           `${event.metadata.name} ${summaryOf(event)} ${event.id}`.toLowerCase().includes(needle),
@@ -70,6 +77,10 @@ export function SourceEvents({
     onChoose(next.id);
   };
   const open = chosen ?? shown[0]?.id;
+  const reset = () => {
+    setWords("");
+    setAsked("");
+  };
   return (
     <div className="source-cols scroll">
       <section className="source-left" aria-label="Events">
@@ -85,16 +96,33 @@ export function SourceEvents({
           </Button>
           <span className="dim" role="status">
             {paused ? "paused" : "live"}
+            {asked !== "" && events.isSuccess && `, ${plural(all.length, "event")} with “${asked}”`}
           </span>
           <span className="grow" />
-          <Search
-            ref={field}
-            wide
-            label="Filter what is shown"
-            keys="/"
-            value={words}
-            onChange={(event) => setWords(event.target.value)}
-          />
+          <form
+            className="row"
+            onSubmit={(event) => {
+              event.preventDefault();
+              setAsked(words.trim());
+            }}
+          >
+            <Search
+              ref={field}
+              wide
+              label="Filter what is shown"
+              keys="/"
+              value={words}
+              onChange={(event) => {
+                setWords(event.target.value);
+                if (event.target.value === "") setAsked("");
+              }}
+            />
+            {words.trim() !== "" && words.trim() !== asked && (
+              <Button size="sm" type="submit" keys="enter">
+                Search all
+              </Button>
+            )}
+          </form>
         </div>
         <div className="scroll" ref={scroll}>
           {events.isPending && <SkeletonRows height={29} />}
@@ -105,10 +133,18 @@ export function SourceEvents({
               </Banner>
             </div>
           )}
-          {events.isSuccess && all.length === 0 && <NoEvent source={source} endpoint={endpoint} />}
+          {events.isSuccess && all.length === 0 && asked !== "" && (
+            <Empty title={`None of the newest 2,000 events has “${asked}”.`}>
+              <Button onClick={reset}>Show all events</Button>
+            </Empty>
+          )}
+          {events.isSuccess && all.length === 0 && asked === "" && (
+            <NoEvent source={source} endpoint={endpoint} />
+          )}
           {all.length > 0 && shown.length === 0 && (
             <Empty title="None of the events shown matches.">
-              <Button onClick={() => setWords("")}>Remove the filter</Button>
+              <Button onClick={() => setAsked(words.trim())}>Search all events</Button>
+              <Button onClick={reset}>Remove the filter</Button>
             </Empty>
           )}
           {shown.length > 0 && (
@@ -194,7 +230,10 @@ function OneEvent({ source, id }: { source: string; id: string }) {
     <>
       <PaneHead title="Event" hint={<span className="mono">{shortIdOf(event, id)}</span>}>
         {event !== undefined && (
-          <Copy named label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
+          <>
+            <Copy named label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
+            <SendAgain source={source} id={id} />
+          </>
         )}
       </PaneHead>
       {error !== null && (
@@ -207,6 +246,48 @@ function OneEvent({ source, id }: { source: string; id: string }) {
       {event !== undefined && (
         <JsonInspector value={event.event} base="steps.trigger.event" label="Event" />
       )}
+    </>
+  );
+}
+
+/** Whoever listens now gets the event once more. */
+function SendAgain({ source, id }: { source: string; id: string }) {
+  const refused = useRefusal("invoke");
+  const [asks, setAsks] = useState(false);
+  const send = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/sources/{id}/events/{event}/replay", {
+          params: { path: { id: source, event: id } },
+          body: {},
+        }),
+      ),
+    onSuccess: (passed) => {
+      setAsks(false);
+      say({ title: sentTo(passed), shape: "running" });
+    },
+  });
+  return (
+    <>
+      <Button size="sm" icon={RotateCcw} refused={refused} onClick={() => setAsks(true)}>
+        Send again…
+      </Button>
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title="Send this event again?"
+        act="Send again"
+        look="primary"
+        keep="Close"
+        busy={send.isPending && "Sending…"}
+        error={send.error === null ? undefined : sentence(send.error)}
+        onConfirm={() => send.mutate()}
+      >
+        <p>
+          Workflows, sources and webhooks that listen now get it once more. The code of the source
+          does not run.
+        </p>
+      </Confirm>
     </>
   );
 }

@@ -107,7 +107,7 @@ export function SourceList({
                 <th>Begins</th>
                 <th>Runs, 24 h</th>
                 <th>Listened to by</th>
-                <th className="is-right">Changed</th>
+                <th className="is-right">Last event</th>
               </tr>
             </thead>
             <tbody>
@@ -167,10 +167,22 @@ function Row({ source, listeners }: { source: Source; listeners: number }) {
         {listeners === 0 ? <span className="dim">nobody</span> : plural(listeners, "listener")}
       </td>
       <td className="dim is-right above">
-        <When at={source.updated_at * 1_000} />
+        <LastEvent source={source} />
       </td>
     </tr>
   );
+}
+
+/** When it emitted last; a failure since then is what somebody must see. */
+function LastEvent({ source: { last_event: event, last_error: error } }: { source: Source }) {
+  if (error && error.at_ms > (event?.at_ms ?? 0)) {
+    return (
+      <Link to="/runs/$id" params={{ id: error.run_id }} className="quiet-link failed-text">
+        failed <When at={error.at_ms} />
+      </Link>
+    );
+  }
+  return event ? <When at={event.at_ms} /> : "none yet";
 }
 
 function None() {

@@ -1,4 +1,4 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Play } from "lucide-react";
 import { useRef, useState } from "react";
@@ -10,7 +10,10 @@ import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
+import { Segments } from "~/ui/pane";
 import { say } from "~/ui/toast";
+import { worded } from "~/ui/worded";
+import { sentTo } from "./sent-to";
 
 /** What the source is run with: for HTTP a request to begin with, else nothing. */
 function firstEvent(source: Source): string {
@@ -24,11 +27,29 @@ function firstEvent(source: Source): string {
     : "{}";
 }
 
+type Way = "run" | "emit";
+
 export function RunNow({ source, onClose }: { source: Source; onClose: () => void }) {
   const navigate = useNavigate();
+  const queries = useQueryClient();
   const [text, setText] = useState(() => firstEvent(source));
+  const [way, setWay] = useState<Way>("run");
   const go = useRef<HTMLButtonElement>(null);
   const event = parsed(text);
+  const emit = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/sources/{id}/events", {
+          params: { path: { id: source.id } },
+          body: { event: "value" in event ? event.value : {} },
+        }),
+      ),
+    onSuccess: (passed) => {
+      void queries.invalidateQueries({ queryKey: ["source", source.id] });
+      onClose();
+      say({ title: sentTo(passed), shape: "running" });
+    },
+  });
   const run = useMutation({
     mutationFn: () =>
       data(
@@ -49,8 +70,9 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
       });
     },
   });
+  const error = way === "run" ? run.error : emit.error;
   const submit = () => {
-    if ("value" in event) run.mutate();
+    if ("value" in event) (way === "run" ? run : emit).mutate();
   };
   return (
     <Dialog
@@ -71,18 +93,29 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
             look="primary"
             icon={Play}
             keys="mod+enter"
-            busy={run.isPending && "Running…"}
+            busy={(run.isPending && "Running…") || (emit.isPending && "Emitting…")}
             refused={"problem" in event ? event.problem : undefined}
             onClick={submit}
           >
-            Run now
+            {way === "run" ? "Run now" : "Emit it"}
           </Button>
         </>
       }
     >
       <div className="dialog-body">
+        <Segments
+          label="What is done with the event"
+          value={way}
+          onChange={setWay}
+          choices={[
+            ["run", "Run its code with it"],
+            ["emit", "Emit it as it is"],
+          ]}
+        />
         <p className="mid">
-          Its code runs once, with this event. What it emits goes to those who listen.
+          {way === "run"
+            ? "Its code runs once, with this event. What it emits goes to those who listen."
+            : "Those who listen get this event, as if its code had emitted it. Its code does not run."}
         </p>
         <Editor
           language="json"
@@ -94,9 +127,9 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
           maxHeight="40dvh"
         />
         {"problem" in event && <Message error={event.problem} />}
-        {run.error !== null && (
+        {error !== null && (
           <p role="alert" className="failed-text">
-            {sentence(run.error)}
+            {worded(sentence(error))}
           </p>
         )}
       </div>
