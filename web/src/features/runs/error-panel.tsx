@@ -157,7 +157,8 @@ function Caret({ indent }: { indent: number }) {
     const box = mark.current?.closest(".lines");
     if (mark.current === null || box === null || box === undefined) return;
     const beyond = mark.current.getBoundingClientRect().right - box.getBoundingClientRect().right;
-    if (indent > 0 && beyond > 0) box.scrollLeft += beyond + box.clientWidth / 4;
+    // No further than needed: lines that begin out of sight say little.
+    if (indent > 0 && beyond > 0) box.scrollLeft += beyond + 48;
   }, [indent]);
   return (
     <span className="caret" aria-hidden="true">
