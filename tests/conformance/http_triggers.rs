@@ -328,6 +328,18 @@ async fn a_domain_of_one_s_own_stands_for_an_endpoint() {
     let at = async |host: &str| answer(server.raw(Method::POST, "/charge").header("host", host).json(&json!({}))).await.status;
     assert_eq!((at("pay.example.com").await, at("PAY.example.com:80").await, at("other.example.com").await), (200, 200, 404));
     assert_eq!(nth_run(&server, &workflow, 2).await["event"]["path"], "/charge");
+    // Any path is the code's, as it was sent, and a browser may send what it asks for.
+    for (n, path) in ["/a%2Fb", "/%24errors", "/$errors", "/a//b/", "/%2e%2e/x", "/a%252Fb", "/v1/workflows", "/docs"].into_iter().enumerate() {
+        let sent = answer(server.raw(Method::POST, path).header("host", "pay.example.com").json(&json!({}))).await;
+        assert_eq!(sent.status, 200, "{path}");
+        let seen = nth_run(&server, &workflow, 3 + n as u64).await["event"]["path"].clone();
+        assert!(path == "/%2e%2e/x" || seen == path, "{path}: {seen}");
+        let asked = server.raw(Method::OPTIONS, path).header("host", "pay.example.com").header("origin", "https://shop.example");
+        let asked = asked.header("access-control-request-method", "PUT").header("access-control-request-headers", "authorization, x-shop");
+        let allowed = asked.send().await.expect("an answer");
+        let headers = allowed.headers();
+        assert_eq!(headers.get("access-control-allow-headers").and_then(|header| header.to_str().ok()), Some("authorization, x-shop"), "{path}");
+    }
     // The endpoint keeps its domain over a deployment.
     server.post(&format!("/workflows/{}/deploy", id(&workflow)), &json!({})).await.data();
     assert_eq!(at("pay.example.com").await, 200);

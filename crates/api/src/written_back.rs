@@ -48,6 +48,9 @@ const MOVED: &[&str] = &[
     "warnings",
 ];
 
+/// Fields of items that are those of what they stand in, or that others change: an earlier version is written back, too.
+const MOVED_WITHIN: &[&str] = &["id", "active", "created_at", "sealed_props"];
+
 /// The route's own names, against which an update is held.
 pub(crate) struct WrittenBack(Option<Arc<Known>>);
 
@@ -69,9 +72,50 @@ impl WrittenBack {
         }
         let record = record.await?;
         match given.into_iter().find(|(name, value)| !is_same(record.get(*name).unwrap_or(&Value::Null), value)) {
-            Some((name, value)) => Err(ApiError::read_only_field(name, value, &record[name], known.names())),
+            Some((name, value)) => Err(refused(name, &record[name], value, known.names())),
             None => Ok(()),
         }
+    }
+
+    /// Refuses what a value that the server makes is given otherwise than it is shown.
+    pub(crate) fn check_made(field: &str, given: &Value, shown: &Value) -> Result<(), ApiError> {
+        let differs = |(name, value): &(&String, &Value)| shown.get(name.as_str()).is_some_and(|own| !is_same(own, value));
+        match given.as_object().and_then(|given| given.iter().find(differs)) {
+            Some((name, value)) => Err(refused(&format!("{field}.{name}"), &shown[name], value, &[])),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses the read-only fields of values that are set as a whole: items of a list, each held against the item that `shown` finds for it.
+    pub(crate) fn check_items<'a>(field: &str, given: Option<&Value>, settable: &[&str], shown: impl Fn(&Value) -> Option<&'a Value>) -> Result<(), ApiError> {
+        for (index, item) in given.and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let (Some(shown), Value::Object(given)) = (shown(item), item) else { continue };
+            let held = |name: &str| !settable.contains(&name) && !MOVED_WITHIN.contains(&name) && !MOVED.contains(&name);
+            for (name, value) in given.iter().filter(|(name, _)| held(name)) {
+                let names_another = |own: &&Value| name == "savedComponent" && own["id"] != value["id"];
+                if let Some(own) = shown.get(name).filter(|own| !is_same(own, value) && !names_another(own)) {
+                    return Err(refused(&format!("{field}[{index}].{name}"), own, value, settable));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a read-only field, which names the innermost one that differs.
+fn refused(name: &str, shown: &Value, given: &Value, settable: &[&str]) -> ApiError {
+    let inner = match (shown, given) {
+        (Value::Object(own), Value::Object(other)) if own.len() == other.len() && own.keys().all(|key| other.contains_key(key)) => {
+            own.iter().find(|(key, value)| !is_same(value, &other[*key])).map(|(key, value)| (format!("{name}.{key}"), value, &other[key]))
+        }
+        (Value::Array(own), Value::Array(other)) if own.len() == other.len() => {
+            own.iter().zip(other).enumerate().find(|(_, (own, other))| !is_same(own, other)).map(|(at, (own, other))| (format!("{name}[{at}]"), own, other))
+        }
+        _ => None,
+    };
+    match inner {
+        Some((name, shown, given)) => refused(&name, shown, given, settable),
+        None => ApiError::read_only_field(name, given, shown, settable),
     }
 }
 

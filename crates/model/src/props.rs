@@ -161,10 +161,16 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
     Ok(Some(value))
 }
 
-/// What no value makes: a record's own form may come back, and the shorthand of definitions is one of the type.
+/// Fields of the forms that records show of what the server makes.
+const SHOWN_OF_MADE: [&str; 3] = ["type", "endpoint_url", "event_names"];
+
+/// What no value makes: a record's own form may come back, and the shorthand of definitions is one of the type. What is kept is the type alone.
 fn made_here(def: &PropDef, given: Option<&Value>) -> Result<Value, PropError> {
+    let is_shown = |record: &Map<String, Value>| {
+        record.keys().all(|name| SHOWN_OF_MADE.contains(&name.as_str())) && record.get("type").is_none_or(|name| *name == def.prop_type)
+    };
     match given {
-        Some(record) if record.is_object() => Ok(record.clone()),
+        Some(Value::Object(record)) if is_shown(record) => Ok(json!({ "type": def.prop_type })),
         Some(value) if value.as_str().is_none_or(|name| name != def.prop_type) => Err(PropError::Type {
             name: def.name.clone(),
             value: shorten(&value.to_string()),
@@ -326,6 +332,17 @@ fn bare_fits(prop_type: PropType, def: &PropDef, value: &Value) -> bool {
     }
 }
 
+/// What is wrong with a timer's value beside its schedule: a field that would be passed over.
+pub fn passed_over_by_timer(value: &Value) -> Option<String> {
+    let has = |name: &str| value.get(name).is_some_and(|held| !held.is_null() && *held != "");
+    let interval = ["intervalSeconds", "interval_seconds"].into_iter().find(|name| has(name));
+    match interval {
+        Some(interval) if has("cron") => Some(format!("it has both `cron` and `{interval}`; give one of them, and null for the other")),
+        Some(_) if has("timezone") && value["timezone"] != "UTC" => Some("it has a `timezone`, which counts with `cron` alone".into()),
+        _ => None,
+    }
+}
+
 /// Reads a timer's value in either spelling (reference 2).
 pub fn parse_timer(value: &Value, now: Timestamp) -> Result<Option<Schedule>, ScheduleError> {
     let cron = value.get("cron").and_then(Value::as_str).filter(|c| !c.is_empty());
@@ -355,6 +372,13 @@ fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, 
     let Some(value) = value else {
         return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() });
     };
+    const FIELDS: [&str; 5] = ["type", "cron", "timezone", "intervalSeconds", "interval_seconds"];
+    // Of a definition the first that is understood counts, as on the hosted platform.
+    let unread = given.and_then(Value::as_object).and_then(|given| given.keys().find(|name| !FIELDS.contains(&name.as_str())));
+    let wrong = unread.map(|name| format!("it has the field `{}`, which is none of a timer's", shorten(name))).or_else(|| passed_over_by_timer(given?));
+    if let Some(reason) = wrong {
+        return Err(schedule_error(ScheduleError::Ambiguous { value: shorten(&value.to_string()), reason }));
+    }
     match parse_timer(value, now).map_err(schedule_error)? {
         Some(schedule) => Ok(timer_value(&schedule)),
         None => Err(PropError::Type {

@@ -57,6 +57,14 @@ pub enum ScheduleError {
         /// The value given.
         value: String,
     },
+    /// A value that says two things.
+    #[error("`{value}` is no schedule: {reason}")]
+    Ambiguous {
+        /// As given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A cron expression that no date fulfils.
     #[error("the cron expression `{value}` never fires")]
     Never {

@@ -259,3 +259,83 @@ async fn r1_1_a_whole_record_is_written_back_and_only_a_changed_read_only_field_
     record["scopes"] = json!(["invoke", "deploy"]);
     assert_eq!(server.put(&key, &record).await.refusal(), (422, "read_only_field"), "a key is not widened by the way");
 }
+
+/// What stands within a value that is set as a whole is held against the record as well, and the refusal names it.
+#[tokio::test]
+async fn r1_1_a_read_only_field_within_a_record_is_written_back_as_it_is_or_refused() {
+    let server = Server::start().await;
+    server.post("/apps", &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] })).await.data();
+    let account = server.post("/accounts", &json!({ "app": "acme", "credentials": { "k": "v" } })).await.data();
+    let code = "export default { name: 'all', version: '1', props: { db: '$.service.db', http: { type: '$.interface.http' }, timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } },
+      acme: { type: 'app', app: 'acme' }, hook: { type: '$.interface.apphook', appProp: 'acme', eventNames: ['a'] } }, run() {} };";
+    let props = json!({ "acme": { "authProvisionId": id(&account) } });
+    let source = server.post("/sources", &json!({ "component_code": code, "configured_props": props })).await.data();
+    let triggers = json!([{ "type": "http" }, { "type": "timer", "cron": "0 4 * * *" }, { "type": "source", "id": id(&source) }]);
+    let step = |name: &str| json!({ "namespace": name, "code": format!("export default defineComponent({{ run() {{ return '{name}'; }} }});") });
+    let workflow = server.post("/workflows", &json!({ "name": "w", "triggers": triggers, "steps": [step("a"), step("b")] })).await.data();
+    let project = workflow["project_id"].as_str().expect("a project");
+    let (of_source, of_workflow) = (format!("/sources/{}", id(&source)), format!("/workflows/{}", id(&workflow)));
+    let deployed = format!("/connect/{project}/deployed-triggers/{}", id(&source));
+    let cases = [
+        (format!("/accounts/{}", id(&account)), "/app/name", "app.name"),
+        (of_source.clone(), "/interfaces/0/key", "interfaces[0].key"),
+        (of_source.clone(), "/configured_props/http/endpoint_url", "configured_props.http.endpoint_url"),
+        (of_source.clone(), "/configured_props/hook/event_names/0", "configured_props.hook.event_names[0]"),
+        (deployed.clone(), "/configured_props/http/endpoint_url", "configured_props.http.endpoint_url"),
+        (deployed, "/configurable_props/0/name", "configurable_props[0].name"),
+        (of_workflow.clone(), "/triggers/0/key", "triggers[0].key"),
+        (of_workflow.clone(), "/triggers/0/endpoint_url", "triggers[0].endpoint_url"),
+        (of_workflow.clone(), "/triggers/2/owner_id", "triggers[2].owner_id"),
+        (of_workflow.clone(), "/triggers/2/name", "triggers[2].name"),
+        (of_workflow.clone(), "/triggers/2/configured_props/http/endpoint_url", "triggers[2].configured_props.http.endpoint_url"),
+        (of_workflow.clone(), "/steps/0/savedComponent/code", "steps[0].savedComponent.code"),
+        (of_workflow.clone(), "/steps/1/savedComponent/published", "steps[1].savedComponent.published"),
+        (of_workflow.clone(), "/steps/1/lang", "steps[1].lang"),
+    ];
+    for (path, pointer, field) in &cases {
+        let whole = server.get(path).await;
+        let record = whole.json.get("data").unwrap_or(&whole.json).clone();
+        let mut changed = record.clone();
+        let place = changed.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} in {record}"));
+        *place = match &*place {
+            Value::Bool(flag) => json!(!flag),
+            Value::Number(_) => json!(1),
+            _ => json!("other"),
+        };
+        let refused = server.put(path, &changed).await;
+        assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "read_only_field"), &json!(field)), "{}", refused.text);
+        assert_eq!(server.put(path, &record).await.status, 200, "{path}");
+    }
+    let told = server.get(&of_source).await.data();
+    assert_eq!(told["configured_props"]["http"], source["configured_props"]["http"], "no other address is shown");
+    // Steps may change their names with each other, and a timer is told one thing.
+    let mut record = server.get(&of_workflow).await.data();
+    (record["steps"][0]["namespace"], record["steps"][1]["namespace"]) = (json!("b"), json!("a"));
+    let swapped = server.put(&of_workflow, &record).await.data();
+    assert_eq!((&swapped["steps"][0]["namespace"], &swapped["steps"][0]["savedComponent"]), (&json!("b"), &record["steps"][0]["savedComponent"]));
+    // An earlier version is written back by its record, as an update gave it or as a deployment shows it.
+    let changed =
+        json!({ "steps": [{ "namespace": "a", "code": "export default defineComponent({ run() { return 'new'; } });" }], "settings": { "auto_deploy": true } });
+    server.put(&of_workflow, &changed).await.data();
+    let restored = server.put(&of_workflow, &swapped).await.data();
+    assert_eq!(restored["steps"][1]["savedComponent"], swapped["steps"][1]["savedComponent"]);
+    let deployments = server.get(&format!("{of_workflow}/deployments")).await.json;
+    let first = server.get(&format!("{of_workflow}/deployments/{}", id(deployments["data"].as_array().and_then(|all| all.last()).expect("one")))).await.data();
+    let restored = server.put(&of_workflow, &json!({ "triggers": first["triggers"], "steps": first["steps"] })).await.data();
+    let parts = |record: &Value| [0, 1].map(|step| record["steps"][step]["savedComponent"].clone());
+    assert_eq!((parts(&restored), &restored["triggers"][0]["key"]), (parts(&first), &workflow["triggers"][0]["key"]));
+    let mut record = restored;
+    record["triggers"][1]["interval_seconds"] = json!(600);
+    let refused = server.put(&of_workflow, &record).await;
+    assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("triggers[1]")), "{}", refused.text);
+    for timer in [
+        json!({ "cron": "0 4 * * *", "interval_seconds": 600 }),
+        json!({ "intervalSeconds": 600, "timezone": "Asia/Tokyo" }),
+        json!({ "intervalSeconds": 600, "every": 2 }),
+    ] {
+        let refused = server.put(&of_source, &json!({ "configured_props": { "timer": timer } })).await;
+        assert!(refused.status == 422 && refused.text.contains("is no schedule"), "{}", refused.text);
+    }
+    let timer = json!({ "cron": "0 4 * * *", "interval_seconds": null, "timezone": "Asia/Tokyo" });
+    assert_eq!(server.put(&of_source, &json!({ "configured_props": { "timer": timer } })).await.data()["configured_props"]["timer"], timer);
+}

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id, short};
+use crate::v1::sources::check_made_props;
 use crate::v1::{accounts, apps, configure, connect_records};
 use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
@@ -218,6 +219,7 @@ pub(crate) async fn update_trigger(
     let source = id("source", &source)?;
     let record = async { trigger_record(&app, &caller, &app.engine.source(&caller, &source).await?).await };
     back.check(&params, record).await?;
+    check_made_props(&app, &caller, &source, &params).await?;
     if shown && let Some(user) = app.engine.source(&caller, &source).await?.source.external_user_id {
         return Err(ApiError::read_only_field("external_user_id", &Value::Null, &json!(user), &[]));
     }

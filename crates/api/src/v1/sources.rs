@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewSource, NewestOf, SettingsOfSource, SourceView, UpdateSource};
-use millrace_model::ids::OrgId;
+use millrace_model::ids::{OrgId, SourceId};
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
@@ -38,6 +38,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
     params.org_is(&caller)?;
     let source = id("source", &source)?;
     back.check(&params, async { Ok(wire::source(&app.engine.source(&caller, &source).await?)) }).await?;
+    check_made_props(&app, &caller, &source, &params).await?;
     let update = UpdateSource {
         code: code_of(&params)?,
         name: params.text("name")?,
@@ -49,6 +50,23 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
     };
     let view = app.engine.update_source(&caller, &source, update).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
+}
+
+/// Refuses another value than the record shows for a prop that the server makes: an endpoint, a database, a hook.
+pub(crate) async fn check_made_props(app: &App, caller: &Caller, source: &SourceId, params: &Params) -> Result<(), ApiError> {
+    let Some(Value::Object(given)) = params.0.get("configured_props") else { return Ok(()) };
+    if !given.values().any(|value| value.get("endpoint_url").or_else(|| value.get("event_names")).is_some()) {
+        return Ok(());
+    }
+    let view = app.engine.source(caller, source).await?;
+    let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
+    let made = ["$.interface.http", "$.interface.apphook"];
+    for def in component.manifest.props.iter().filter(|def| made.contains(&def.prop_type.as_str())) {
+        if let (Some(value), Some(own)) = (given.get(&def.name), view.source.configured_props.get(&def.name)) {
+            WrittenBack::check_made(&format!("configured_props.{}", def.name), value, own)?;
+        }
+    }
+    Ok(())
 }
 
 fn settings(params: &Params) -> Result<SettingsOfSource, ApiError> {

@@ -61,6 +61,9 @@ pub(crate) async fn update(
     params.org_is(&caller)?;
     let workflow = id("workflow", &workflow)?;
     back.check(&params, async { Ok(wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config)) }).await?;
+    if params.0.contains_key("triggers") || params.0.contains_key("steps") {
+        check_parts(&params, &wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config))?;
+    }
     let update = UpdateWorkflow {
         active: params.flag("active")?,
         name: params.text("name")?,
@@ -77,6 +80,36 @@ pub(crate) async fn update(
         view = app.engine.workflow(&caller, &workflow).await?;
     }
     Ok(shown(&app, &Fields::of(&params), &view))
+}
+
+/// What of a trigger and of a step can be set; other fields that a record shows of them are read-only.
+const OF_TRIGGERS: &[&str] =
+    &["type", "id", "props", "event_name", "customResponse", "custom_response", "auth", "intervalSeconds", "interval_seconds", "cron", "timezone"];
+const OF_STEPS: &[&str] = &[
+    "namespace",
+    "component_key",
+    "component_id",
+    "code",
+    "code_files",
+    "code_entry",
+    "language",
+    "props",
+    "configured_props_json",
+    "dynamic_props_id",
+    "keep_secrets_of",
+    "disabled",
+];
+
+/// Refuses what triggers and steps that are written back say otherwise than the record, where an update does not set it.
+fn check_parts(params: &Params, record: &Value) -> Result<(), ApiError> {
+    let find = |list: &str, fits: &dyn Fn(&Value) -> bool| record[list].as_array()?.iter().find(|own| fits(own));
+    WrittenBack::check_items("triggers", params.0.get("triggers"), OF_TRIGGERS, |given| {
+        find("triggers", &|own| own["id"] == given["id"] && own["type"] == given["type"])
+    })?;
+    // Two steps may have changed their names.
+    WrittenBack::check_items("steps", params.0.get("steps"), OF_STEPS, |given| {
+        find("steps", &|own| own["id"] == given["id"]).or_else(|| find("steps", &|own| own["namespace"] == given["namespace"]))
+    })
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {

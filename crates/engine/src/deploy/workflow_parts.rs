@@ -394,7 +394,11 @@ impl Engine {
                 "timer" => {
                     check_fields(&field, request.beside.keys(), OF_TIMERS, SHOWN_OF_TRIGGERS)?;
                     check_fields(&format!("{field}.props"), request.props.keys(), OF_TIMERS, &[])?;
-                    let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
+                    let timer = Value::Object(request.settings());
+                    if let Some(reason) = props::passed_over_by_timer(&timer) {
+                        return Err(EngineError::invalid(&field, format!("`{field}` is no schedule: {reason}")));
+                    }
+                    let schedule = props::parse_timer(&timer, self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
                     let same = |kept: &(TimerId, Schedule)| kept.1 == schedule;
