@@ -2,8 +2,12 @@
 //! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
+/// The tests of the Postgres store start theirs in the same way.
+#[path = "../../crates/store-postgres/tests/it/cluster.rs"]
+mod cluster;
 mod cold;
 mod errors;
+mod filled;
 mod history;
 mod load;
 mod process;
@@ -43,8 +47,7 @@ async fn main() -> Result<()> {
         [] => {}
         ["errors"] => return errors::run(ERRORS).await,
         ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
-        ["history"] => return history::compare(&binary, 1_000_000).await,
-        ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
+        ["history", args @ ..] => return long_history(&binary, args).await,
         ["waiting"] => {
             let (server, mut report) = (Server::start(&binary, "waiting", &[]).await?, Report::default());
             waiting(&server, &mut report).await?;
@@ -55,7 +58,7 @@ async fn main() -> Result<()> {
         ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
         other => {
             bail!(
-                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT]`, `waiting`, `against BINARY`, or `cold against BINARY`",
+                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT] [--postgres]`, `waiting`, `against BINARY`, or `cold against BINARY`",
                 other.join(" ")
             )
         }
@@ -104,6 +107,17 @@ async fn main() -> Result<()> {
     let text = report.text();
     println!("{text}");
     std::fs::write("bench/RESULTS.md", text).context("could not write bench/RESULTS.md; run from the root of the checkout")
+}
+
+async fn long_history(binary: &std::path::Path, args: &[&str]) -> Result<()> {
+    let (rows, on_postgres) = match args {
+        [] => ("1000000", false),
+        ["--postgres"] => ("1000000", true),
+        ["--rows", rows] => (*rows, false),
+        ["--rows", rows, "--postgres"] => (*rows, true),
+        other => bail!("`history {}` is not understood; it is `history [--rows COUNT] [--postgres]`", other.join(" ")),
+    };
+    history::compare(binary, rows.parse().context("--rows takes a number")?, on_postgres).await
 }
 
 /// Deploys the workflow that is measured; gives its endpoint.

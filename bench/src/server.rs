@@ -79,10 +79,12 @@ impl Server {
         Ok((started.elapsed().as_secs_f64() * 1000.0, answer))
     }
 
-    /// Ends the server and leaves its folder, which another of the same name takes up.
+    /// Lets the server end by itself and leaves its folder, which another of the same name takes up.
     pub fn halt(mut self) -> Result<PathBuf> {
-        self.child.kill()?;
-        self.child.wait()?;
+        let pid = self.child.id().to_string();
+        anyhow::ensure!(Command::new("kill").args(["-TERM", &pid]).status()?.success(), "the server could not be told to end");
+        let ended = self.child.wait()?;
+        anyhow::ensure!(ended.success(), "the server ended with {ended}");
         Ok(self.dir.clone())
     }
 

@@ -28,7 +28,7 @@ cargo xtask conformance [LOG]   run the tests of the interface, or read what a r
                                 --names: of the tests that there are, without running them
 cargo xtask bench [ARGS]        measure a release build
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
-cargo xtask bench history       lists and ingestion with a long history (`--rows COUNT`)
+cargo xtask bench history       lists, search and ingestion with a long history (`--rows COUNT`, `--postgres`)
 cargo xtask bench waiting       a step that awaits 100 ms: runs/s, memory for each further run, a burst of 64
 cargo xtask bench cold against BIN   what a cold run costs of CPU, this build and another one by turns
 cargo xtask bench against BIN   this build and another one by turns, as ratios: what a change to the code does

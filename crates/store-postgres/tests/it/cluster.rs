@@ -178,6 +178,7 @@ impl Database {
     }
 
     /// A connection past whatever is tested.
+    #[allow(dead_code, reason = "a benchmark goes through the store")]
     pub async fn client(&self) -> tokio_postgres::Client {
         connect(&self.url()).await
     }
