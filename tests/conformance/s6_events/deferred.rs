@@ -1,17 +1,17 @@
 //! Deferred events (reference 3): `delivery_ts`, and the channel `$in`.
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-async fn summaries(server: &Server, source: &Value, query: &str) -> Vec<Value> {
+async fn summaries(server: &Client, source: &Value, query: &str) -> Vec<Value> {
     let list = server.get(&format!("/sources/{}/event_summaries?{query}", id(source))).await.json;
     list["data"].as_array().expect("events").clone()
 }
 
 #[tokio::test]
 async fn r3_12_a_deferred_event_waits_in_the_channel_in_and_can_be_taken_back() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'd', version: '1', run(event) { for (const [n, ms] of event.later) this.$emit({ n }, { id: n, delivery_ts: Date.now() + ms }); } };";
     let source = server.source(code, json!({})).await;
     server.run_now(&source, json!({ "later": [["far", 3_600_000], ["soon", 400], ["also far", 3_600_000]] })).await;
@@ -26,7 +26,7 @@ async fn r3_12_a_deferred_event_waits_in_the_channel_in_and_can_be_taken_back() 
 
 #[tokio::test]
 async fn r3_12_a_source_hears_itself_on_a_channel() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'self', version: '1', run(event) { console.log(process.env.PD_COMPONENT);
       if (event.$id) this.$emit({ done: event.$id }); else this.$emit({ $id: 'x', $channel: 'self' }, { name: 'self', id: 'x', delivery_ts: Date.now() + 20 }); } };";
     let source = server.source(code, json!({})).await;
@@ -58,22 +58,26 @@ async fn r3_12_a_deferred_event_outlives_a_kill_and_comes_with_its_channel_and_m
 
 #[tokio::test]
 async fn r3_12_a_task_that_was_put_off_is_emitted_under_the_same_id_once_it_is_due() {
-    let server = Server::start().await;
-    // As the public scheduler of tasks does it, on a channel of its own.
-    let code = "export default { name: 'tasks', version: '1', dedupe: 'unique', run(event) {
-        if (event.$channel === 'self') { const id = event.$id; delete event.$channel; delete event.$id; return this.$emit(event, { id }); }
-        this.$emit({ ...event, $channel: 'self', $id: 'uuid' }, { name: 'self', id: 'uuid', delivery_ts: Date.now() + 50 }); } };";
-    let source = server.source(code, json!({})).await;
-    let own = id(&source);
-    server.post(&format!("/subscriptions?emitter_id={own}&listener_id={own}&event_name=self"), &json!({})).await.data();
-    server.run_now(&source, json!({ "task": 1 })).await;
-    let list = server.until("the task", &format!("/sources/{own}/event_summaries?event_name=&expand=event"), |l| l["page_info"]["count"] == 1).await;
-    assert_eq!((&list["data"][0]["event"], &list["data"][0]["metadata"]["id"]), (&json!({ "task": 1 }), &json!("uuid")));
+    let server = Server::shared().await;
+    // As the public scheduler of tasks does it, on a channel of its own. Of the second source the time comes while its run goes on.
+    for (wait_ms, then) in [(2_000, ""), (200, "return new Promise((done) => setTimeout(done, 400));")] {
+        let code = format!(
+            "export default {{ name: 'tasks', version: '1', dedupe: 'unique', run(event) {{
+            if (event.$channel === 'self') {{ const id = event.$id; delete event.$channel; delete event.$id; return this.$emit(event, {{ id }}); }}
+            this.$emit({{ ...event, $channel: 'self', $id: 'uuid' }}, {{ name: 'self', id: 'uuid', delivery_ts: Date.now() + {wait_ms} }}); {then} }} }};"
+        );
+        let source = server.source(&code, json!({})).await;
+        let own = id(&source);
+        server.post(&format!("/subscriptions?emitter_id={own}&listener_id={own}&event_name=self"), &json!({})).await.data();
+        server.run_now(&source, json!({ "task": 1 })).await;
+        let list = server.until("the task", &format!("/sources/{own}/event_summaries?event_name=&expand=event"), |l| l["page_info"]["count"] == 1).await;
+        assert_eq!((&list["data"][0]["event"], &list["data"][0]["metadata"]["id"]), (&json!({ "task": 1 }), &json!("uuid")));
+    }
 }
 
 #[tokio::test]
 async fn r3_12_code_emits_nothing_into_the_channel_in() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     // There it would stay for ever, with a time or without one.
     let code = "export default { name: 'd', version: '1', run() { this.$emit(1, { id: 1, name: '$in' }); this.$emit(2, { id: 2, name: '$in', delivery_ts: Date.now() + 50 });
       this.$emit(3, { id: 3 }); } };";

@@ -19,11 +19,11 @@ const LATEST_MS: f64 = 253_402_300_799_999.0;
 /// Fields of a waiting event's metadata that are not the event's own.
 const WAITING_FIELDS: [&str; 5] = ["delivery_ts", "channel", "trace_id", "hops", "handles_error"];
 
-/// Until when an emit is put off; none where it is not, or that time has come.
-pub(crate) fn put_off_until(meta: &Map<String, Value>, now: Timestamp) -> Option<Timestamp> {
-    let at = meta.get("delivery_ts").and_then(Value::as_f64).filter(|at| at.is_finite())?;
-    let at = Timestamp(at.min(LATEST_MS) as i64);
-    (at > now).then_some(at)
+/// Until when an emit is put off that came `at` a time; none where it is not, or that time had come.
+pub(crate) fn put_off_until(meta: &Map<String, Value>, at: Timestamp) -> Option<Timestamp> {
+    let until = meta.get("delivery_ts").and_then(Value::as_f64).filter(|until| until.is_finite())?;
+    let until = Timestamp(until.min(LATEST_MS) as i64);
+    (until > at).then_some(until)
 }
 
 impl Engine {

@@ -71,6 +71,8 @@ impl StepTrace {
 pub(crate) struct RawEmit {
     pub(crate) event: Option<Box<RawValue>>,
     pub(crate) meta: Option<Box<RawValue>>,
+    /// When it came. Whether it is put off is told by that, and not by when its run ends.
+    pub(crate) at: Timestamp,
 }
 
 /// Everything a call did, in order.
@@ -238,7 +240,7 @@ impl EffectSink for Collector {
                 }
                 collected.logs.push(line);
             }
-            Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),
+            Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta, at: self.engine.now() }),
             Effect::Db { key, value } => {
                 let write = (key, value.map(|v| v.get().to_owned()));
                 match &self.db {

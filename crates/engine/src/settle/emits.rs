@@ -41,7 +41,6 @@ impl Engine {
         if emits.is_empty() && db.is_empty() {
             return Ok(None);
         }
-        let now = self.now();
         let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
         for emit in emits {
             let meta = meta_of(emit.meta.as_deref());
@@ -49,7 +48,7 @@ impl Engine {
                 continue;
             }
             let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
-            match put_off_until(&meta, now) {
+            match put_off_until(&meta, emit.at) {
                 // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
                 Some(at) => effects.events.push(self.waiting_event(source, &channel_of(&meta), payload, &shown_meta(&meta), at, context)),
                 None => {
