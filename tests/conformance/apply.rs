@@ -36,7 +36,7 @@ fn expected(items: [(&str, &str); 3]) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn a_project_is_made_true_once() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shop(&shell);
     // The plan alone changes nothing, and without a terminal nobody says yes.
@@ -69,7 +69,7 @@ async fn a_project_is_made_true_once() {
 
 #[tokio::test]
 async fn what_others_change_is_changed_back() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shop(&shell);
     shell.run(&["apply", "shop", "--yes"]).ok();
@@ -90,7 +90,7 @@ async fn what_others_change_is_changed_back() {
 
 #[tokio::test]
 async fn only_what_the_project_made_is_deleted_and_only_when_asked() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shop(&shell);
     shell.run(&["apply", "shop", "--yes"]).ok();
@@ -131,7 +131,7 @@ async fn only_what_the_project_made_is_deleted_and_only_when_asked() {
 /// `git mv`: what is moved is what it was, and is not deleted as what is gone.
 #[tokio::test]
 async fn what_is_moved_within_the_project_stays_what_it_was() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let (named_tick, named_buy) = ("name: tick\nprops: { n: 7 }\n", format!("name: buy\ntriggers: [{{ type: http }}]\n{STEP}"));
     shop(&shell);
@@ -157,7 +157,7 @@ async fn what_is_moved_within_the_project_stays_what_it_was() {
 
 #[tokio::test]
 async fn what_fails_leaves_the_others_applied_and_is_told() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shop(&shell);
     shell.write(&[("shop/sources/tick.yaml", "props: { n: 7, token: { $env: TICK_TOKEN } }\n"), ("shop/workflows/third/workflow.yaml", "steps: []\n")]);
@@ -189,7 +189,7 @@ async fn what_fails_leaves_the_others_applied_and_is_told() {
 
 #[tokio::test]
 async fn marks_are_checked_and_emptied_by_other_changes() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let mark = json!({ "project": "p", "path": "w", "fingerprints": { "code": "1" } });
     let workflow = server.post("/workflows", &json!({ "steps": [], "name": "w", "made_from": mark })).await.data();
     assert_eq!(workflow["made_from"], mark);

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use millrace_tests::{Server, endpoint};
+use millrace_tests::{Client, Server, endpoint};
 use reqwest::Certificate;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,7 +13,7 @@ use tokio::net::TcpSocket;
 const ECHO: &str = "export default { name: 'h', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { this.http.respond({ status: 200, body: { ip: event.client_ip, url: event.url, xff: event.headers['x-forwarded-for'] } }); } };";
 
 /// All that comes back where `from` sends bytes.
-async fn sent(server: &Server, from: &str, bytes: &[u8]) -> String {
+async fn sent(server: &Client, from: &str, bytes: &[u8]) -> String {
     let to: SocketAddr = server.url.split("://").nth(1).expect("an address").parse().expect("an address");
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind(format!("{from}:0").parse().expect("an address")).expect("binds");
@@ -29,13 +29,13 @@ fn request(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: inside.test\r\nconnection: close\r\n{headers}\r\n")
 }
 
-async fn seen(server: &Server, from: &str, before: &[u8], path: &str, headers: &str) -> Value {
+async fn seen(server: &Client, from: &str, before: &[u8], path: &str, headers: &str) -> Value {
     let answer = sent(server, from, &[before, request(path, headers).as_bytes()].concat()).await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     serde_json::from_str(answer.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON")
 }
 
-async fn echo(server: &Server) -> String {
+async fn echo(server: &Client) -> String {
     let source = server.source(ECHO, json!({})).await;
     endpoint(&source).trim_start_matches(server.url.as_str()).to_owned()
 }

@@ -97,7 +97,7 @@ fn r5_a_bare_command_shows_its_help_whatever_the_environment_names() {
 
 #[tokio::test]
 async fn r5_profiles_keep_servers_and_keys() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::alone();
     let login = |args: &[&str]| shell.run_with(&[&["login"], args].concat(), &format!("{}\n{}\n", server.url, server.api_key)).ok();
     login(&[]);
@@ -118,7 +118,7 @@ async fn r5_profiles_keep_servers_and_keys() {
 
 #[tokio::test]
 async fn r5_init_app_action_and_source_write_components_that_work() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     for (args, file) in [
         (&["init", "source", "New Things", "--http", "--db"][..], "new-things.mjs"),
@@ -140,7 +140,7 @@ async fn r5_init_app_action_and_source_write_components_that_work() {
 
 #[tokio::test]
 async fn r5_commands_work_and_give_json() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shell.write(&[("feed.mjs", FEED)]);
     let missing = shell.run(&["deploy", "feed.mjs"]).fails(1);
@@ -189,7 +189,7 @@ async fn r5_commands_work_and_give_json() {
 
 #[tokio::test]
 async fn webhooks_are_made_and_their_dead_letters_sent_again() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let made = shell.run(&["webhooks", "add", "http://127.0.0.1:9/hook", "--name", "orders", "--json"]).json();
     let id = made["id"].as_str().expect("an id");

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use millrace_tests::{Server, binary};
+use millrace_tests::{Client, Server, binary};
 use serde_json::{Value, json};
 
 use crate::r2_endpoints::keys::Things;
@@ -36,7 +36,7 @@ fn schemathesis() -> Option<PathBuf> {
 /// The document as it is tried: ids are those of things that are there. `include` and `exclude` leave fields out of answers that the document
 /// calls required; the other tests ask with them.
 fn tried(server: &Server, things: &Things) -> Value {
-    let mut document = server.document.clone();
+    let mut document = Value::clone(&server.document);
     for (template, methods) in document["paths"].as_object_mut().expect("paths") {
         let path = template.trim_start_matches("/v1").to_owned();
         for operation in methods.as_object_mut().into_iter().flatten().map(|(_, operation)| operation) {
@@ -58,7 +58,7 @@ fn tried(server: &Server, things: &Things) -> Value {
 }
 
 #[expect(clippy::print_stderr, reason = "how much was tested is said")]
-fn run(program: &Path, server: &Server, document: &Path, args: &[&str]) {
+fn run(program: &Path, server: &Client, document: &Path, args: &[&str]) {
     let output = Command::new(program)
         .arg("run")
         .arg(document)

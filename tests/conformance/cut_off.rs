@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use millrace_tests::{Server, endpoint, id};
+use millrace_tests::{Client, endpoint, id};
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
@@ -110,7 +110,7 @@ async fn what_a_hook_has_written_is_seen_by_a_request_to_another_server_while_it
     assert_eq!(update.await.expect("ends").expect("an answer").status(), 200);
 }
 
-fn updated(server: &Server, source: &str) -> impl Future<Output = reqwest::Result<reqwest::Response>> + use<> {
+fn updated(server: &Client, source: &str) -> impl Future<Output = reqwest::Result<reqwest::Response>> + use<> {
     let request = server.raw(Method::PUT, &format!("/v1/sources/{source}")).bearer_auth(&server.api_key);
     request.json(&json!({ "name": "another" })).send()
 }

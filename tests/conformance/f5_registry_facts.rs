@@ -1,10 +1,10 @@
 //! Points of the registry facts' section 5 on imports: what components of the public tree name, and how.
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use serde_json::{Value, json};
 
 /// What a source returns that comes with these files.
-async fn returned(server: &Server, code: &str, entry: &str, files: Value) -> Value {
+async fn returned(server: &Client, code: &str, entry: &str, files: Value) -> Value {
     let body = json!({ "component_code": code, "component_entry": entry, "component_files": files });
     let source = server.post("/sources", &body).await.data();
     let run = server.run_now(&source, json!({})).await;
@@ -14,7 +14,7 @@ async fn returned(server: &Server, code: &str, entry: &str, files: Value) -> Val
 
 #[tokio::test]
 async fn f5_14_what_the_code_names_is_installed_and_a_declared_version_holds() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import declared from 'is-number/package.json'; import undeclared from 'ms'; import types from '@pipedream/types';
       export default types.defineSource({ name: 's', version: '1', run() { return [declared.version, undeclared('1s')]; } });"
         .replace("import types from", "import * as types from");
@@ -24,7 +24,7 @@ async fn f5_14_what_the_code_names_is_installed_and_a_declared_version_holds() {
 
 #[tokio::test]
 async fn f5_15_dependencies_named_like_node_modules_are_those_of_node() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let declared = json!({ "fs": "^0.0.1-security", "stream": "^0.0.2", "util": "*", "path": "^0.12.7", "url": "*", "zlib": "^1.0.5", "crypto": "^1.0.1", "https": "^1.0.0" });
     let package = json!({ "dependencies": declared }).to_string();
     let code = "import fs from 'fs'; import stream from 'stream'; import util from 'util'; import path from 'path'; import url from 'url'; import zlib from 'zlib'; import crypto from 'crypto'; import https from 'https';
@@ -36,7 +36,7 @@ async fn f5_15_dependencies_named_like_node_modules_are_those_of_node() {
 
 #[tokio::test]
 async fn f5_16_versions_stand_in_specifiers_also_behind_a_scope_and_before_a_path() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import a from 'is-number@6.0.0/package.json'; import b from '@sindresorhus/is@4.6.0/package.json'; import ms from 'ms@2.1.2/index.js'; import beta from 'is-number@^7.0.0';
       export default { name: 's', version: '1', run() { return [a.version, b.name, b.version, ms('1m'), beta(3)]; } };";
     assert_eq!(returned(&server, code, "a.mjs", json!({})).await, json!(["6.0.0", "@sindresorhus/is", "4.6.0", 60_000, true]));
@@ -44,7 +44,7 @@ async fn f5_16_versions_stand_in_specifiers_also_behind_a_scope_and_before_a_pat
 
 #[tokio::test]
 async fn f5_17_computed_requires_and_optional_native_parts() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let files = json!({
         "lib/format.js": "const reserved = require(__dirname + \"/reserved.js\"); const also = require(__dirname + '/data.json'); module.exports = (word) => reserved[word] ? also.quoted : word;",
         "lib/reserved.js": "module.exports = { ORDER: true };",
@@ -57,7 +57,7 @@ async fn f5_17_computed_requires_and_optional_native_parts() {
 
 #[tokio::test]
 async fn f5_23_typescript_is_imported_without_an_ending_and_as_the_js_that_it_becomes() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let files = json!({
         "components/acme/app/acme.app.ts": "import { defineApp } from '@pipedream/types'; export default defineApp({ type: 'app', app: 'acme', methods: { twice(n: number): number { return n * 2; } } });",
         "components/acme/common/words.ts": "export enum Word { Yes = 'yes' } export type Only = string;",

@@ -2,7 +2,7 @@
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::receiver::{Does, Receiver};
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ const SOURCE: &str = "export default { name: 'orders', version: '1', props: { ht
 const FAILS: &str = "export default defineComponent({ run() { console.log('tries'); throw new TypeError('asked to'); } });";
 
 /// How many there are of a list.
-async fn count(server: &Server, path: &str) -> u64 {
+async fn count(server: &Client, path: &str) -> u64 {
     let listed = server.get(path).await.json;
     listed["page_info"]["total_count"].as_u64().unwrap_or_else(|| panic!("{path}: {listed}"))
 }
@@ -57,7 +57,7 @@ async fn kept_by_age(args: &[&str]) {
     let of_workflow = ["runs", "$errors/event_summaries", "logs", "error_groups"].map(|what| format!("{workflow}/{what}"));
     // Nobody takes the mail here: it waits in the outbox, and not for ever.
     let others: Vec<String> = third.into_iter().chain(of_workflow).chain([dead, "/mail".to_owned()]).collect();
-    let is_kept = async |server: &Server, paths: &[String], kept: bool| {
+    let is_kept = async |server: &Client, paths: &[String], kept: bool| {
         for path in paths {
             assert_eq!(count(server, path).await > 0, kept, "{path}");
         }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -15,13 +15,13 @@ fn id(record: &Value) -> &str {
     record["id"].as_str().expect("an id")
 }
 
-async fn deploy(server: &Server, trigger_props: Value, settings: Value) -> Value {
+async fn deploy(server: &Client, trigger_props: Value, settings: Value) -> Value {
     let triggers = json!([{ "type": "http", "props": trigger_props }]);
     server.post("/workflows", &json!({ "triggers": triggers, "steps": [{ "namespace": "a", "code": ECHO }], "settings": settings })).await.data()
 }
 
 /// The newest run, once there are so many that ended.
-async fn nth_run(server: &Server, workflow: &Value, count: u64) -> Value {
+async fn nth_run(server: &Client, workflow: &Value, count: u64) -> Value {
     let path = format!("/workflows/{}/runs?status=succeeded", id(workflow));
     let list = server.until("a run", &path, |l| l["page_info"]["total_count"] == count).await;
     server.get(&format!("/runs/{}", id(&list["data"][0]))).await.data()
@@ -150,7 +150,7 @@ async fn an_endpoint_may_ask_for_a_signature() {
 
 #[tokio::test]
 async fn an_endpoint_may_ask_for_an_api_key_that_may_invoke() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({ "auth": { "type": "oauth" } }), json!({})).await;
     let key =
         async |scope: &str| server.post("/api_keys", &json!({ "name": scope, "scopes": [scope] })).await.data()["key"].as_str().expect("a key").to_owned();
@@ -164,7 +164,7 @@ async fn an_endpoint_may_ask_for_an_api_key_that_may_invoke() {
 /// Of reference 4.8.
 #[tokio::test]
 async fn x_pd_notrigger_keeps_a_test_event_and_runs_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({}), json!({})).await;
     let url = endpoint(&workflow);
     answer(server.raw(Method::POST, &url).header("X-PD-NoTrigger", "1").json(&json!({ "n": 1 }))).await;
@@ -190,7 +190,7 @@ async fn x_pd_notrigger_keeps_a_test_event_and_runs_nothing() {
 /// A flood of them leaves no more than a list shows, whatever may wait in the queue.
 #[tokio::test]
 async fn of_test_events_the_newest_hundred_are_kept() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({}), json!({ "concurrency": 1, "queue_max": 1 })).await;
     let (url, path) = (endpoint(&workflow), format!("/workflows/{}/event_summaries?event_name=%24test&expand=event&limit=100", id(&workflow)));
     for n in 0..130 {
@@ -254,7 +254,7 @@ async fn x_pd_nostore_and_keep_data_false_leave_no_data_behind() {
 /// Of reference 4.6.
 #[tokio::test]
 async fn timeout_and_memory_are_set_for_each_workflow() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (settings, field) in [
         (json!({ "timeout_ms": 0 }), "settings.timeout_ms"),
         (json!({ "timeout_ms": 750_001 }), "settings.timeout_ms"),
@@ -281,7 +281,7 @@ async fn timeout_and_memory_are_set_for_each_workflow() {
 /// Of reference 4.9.
 #[tokio::test]
 async fn a_chain_of_workflows_is_cut_with_a_visible_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run({ steps, $ }) { $.send.emit({ raw_event: { n: 1 } }); return steps.trigger.context.hops; } });";
     let workflow = server.workflow("loop", json!([{ "type": "http" }]), &[("a", code)]).await;
     server.post("/subscriptions", &json!({ "emitter_id": id(&workflow), "listener_id": id(&workflow) })).await.data();
@@ -370,7 +370,7 @@ async fn a_domain_of_one_s_own_stands_for_an_endpoint() {
 
 #[tokio::test]
 async fn an_endpoint_is_reached_with_escapes_in_its_address_and_code_sees_the_address_as_it_was_sent() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({}), json!({})).await;
     let url = endpoint(&workflow);
     let (base, key) = url.rsplit_once('/').expect("a key");
@@ -384,7 +384,7 @@ async fn an_endpoint_is_reached_with_escapes_in_its_address_and_code_sees_the_ad
 
 #[tokio::test]
 async fn a_browser_may_send_what_it_asks_to_send() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({ "auth": { "type": "bearer", "token": "t0ken" } }), json!({})).await;
     let preflight = async |path: &str, headers: &[(&str, &str)]| {
         let request = headers.iter().fold(server.raw(Method::OPTIONS, path), |request, (name, value)| request.header(*name, *value));

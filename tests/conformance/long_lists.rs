@@ -16,7 +16,7 @@ fn ids(list: &Value, field: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn lists_of_the_command_line_are_whole_or_as_long_as_asked_for() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     // Each run fails with a class of its own: a group and a mail for each.
     let code =
@@ -67,7 +67,7 @@ async fn lists_of_the_command_line_are_whole_or_as_long_as_asked_for() {
 
 #[tokio::test]
 async fn all_apps_and_keys_of_a_data_store_are_listed() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let total = server.get("/apps?limit=1").await.json["page_info"]["total_count"].as_u64().expect("a number");
     assert!(total > 3000, "the catalogue is shipped");

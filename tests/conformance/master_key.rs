@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use millrace_tests::{Server, answer, binary, endpoint};
+use millrace_tests::{Client, Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const SOURCE: &str =
   run() { this.http.respond({ status: 200, body: this.word }); } };";
 
 /// The command line against the server.
-fn millrace(server: &Server, key: &str, args: &[&str]) -> (Option<i32>, Value, String) {
+fn millrace(server: &Client, key: &str, args: &[&str]) -> (Option<i32>, Value, String) {
     let output = Command::new(binary()).arg("--json").args(args).env("MILLRACE_URL", &server.url).env("MILLRACE_API_KEY", key).output().expect("starts");
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code(), json, String::from_utf8_lossy(&output.stderr).into_owned())
@@ -69,7 +69,7 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
 
 #[tokio::test]
 async fn only_the_organization_that_was_made_first_changes_the_master_key() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.test" })).await.data();
     let key = other["api_key"].as_str().expect("a key");
     assert_eq!(server.call_as(key, Method::POST, "/master_key/rotate", Some(&json!({}))).await.refusal(), (403, "forbidden"));

@@ -8,7 +8,7 @@ use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::cluster::{Database, cluster};
 use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::smtp::MailServer;
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -58,7 +58,7 @@ fn says(text: &str) -> String {
 }
 
 /// Waits until a session has ended; a server that hears of no change uses what it read for three seconds at most.
-async fn until_out(browser: &mut Browser, server: &Server) {
+async fn until_out(browser: &mut Browser, server: &Client) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while browser.get(server, "/session").await.status != 401 {
         assert!(std::time::Instant::now() < deadline, "the session goes on");

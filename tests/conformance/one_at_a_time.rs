@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use millrace_tests::{Answer, Server, answer, endpoint, id};
+use millrace_tests::{Answer, Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -37,11 +37,11 @@ fn lines(run: &Value) -> Vec<&str> {
     run["logs"].as_array().expect("logs").iter().map(|line| line["text"].as_str().expect("text")).collect()
 }
 
-async fn ask(server: &Server, url: &str, i: u64) -> Answer {
+async fn ask(server: &Client, url: &str, i: u64) -> Answer {
     answer(server.raw(Method::POST, url).json(&json!({ "i": i }))).await
 }
 
-async fn a_workflow_s_runs_share_nothing(server: &Server, second: Option<&Server>) {
+async fn a_workflow_s_runs_share_nothing(server: &Client, second: Option<&Client>) {
     let step = format!(
         "{MARK} export default defineComponent({{ async run({{ steps, $ }}) {{ $.respond({{ status: 200, body: await mark(steps.trigger.event.body.i) }}); }} }});"
     );
@@ -70,7 +70,7 @@ async fn a_workflow_s_runs_share_nothing(server: &Server, second: Option<&Server
 
 #[tokio::test]
 async fn r4_runs_of_a_workflow_at_the_same_time_share_nothing() {
-    a_workflow_s_runs_share_nothing(&Server::start().await, None).await;
+    a_workflow_s_runs_share_nothing(&Server::shared().await, None).await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn r4_runs_of_a_workflow_on_two_servers_share_nothing() {
 
 #[tokio::test]
 async fn r3_runs_of_a_source_at_the_same_time_share_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = format!(
         "{MARK} export default {{ name: 's', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }} }},
       async run(e) {{ this.http.respond({{ status: 200, body: await mark(e.body.i) }}); }} }};"
@@ -96,7 +96,7 @@ async fn r3_runs_of_a_source_at_the_same_time_share_nothing() {
 
 #[tokio::test]
 async fn r2_runs_of_an_action_at_the_same_time_share_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = format!(
         "{MARK} export default {{ name: 'a', key: 'test-mark', version: '0.0.1', type: 'action', props: {{ i: 'integer' }}, async run() {{ return await mark(this.i); }} }};"
     );
@@ -116,7 +116,7 @@ async fn r2_runs_of_an_action_at_the_same_time_share_nothing() {
 /// What a call left behind is seen by the next one of its isolate, as on the hosted platform.
 #[tokio::test]
 async fn r4_the_next_run_of_an_isolate_sees_what_the_one_before_left() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = "let n = 0; export default defineComponent({ async run({ $ }) { n += 1; $.respond({ status: 200, body: String(n) }); } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("count", step)]).await;
     for n in 1..4 {
@@ -127,7 +127,7 @@ async fn r4_the_next_run_of_an_isolate_sees_what_the_one_before_left() {
 /// The author of code that keeps nothing may let runs share a process.
 #[tokio::test]
 async fn r4_calls_per_isolate_lets_runs_share_a_process() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = "let here = 0; let open; const all = new Promise((done) => { open = done; });
       export default defineComponent({ async run({ $ }) { if (++here === 4) open(); await all; $.respond({ status: 200, body: process.pid.toString() }); } });";
     let settings = |calls: Value| json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "s", "code": step }], "settings": { "name": "w", "calls_per_isolate": calls } });
@@ -147,7 +147,7 @@ const COUNTS: &str = "export default { name: 'c', version: '1', props: { http: {
 
 #[tokio::test]
 async fn r3_a_source_with_a_db_runs_one_event_at_a_time_and_loses_no_update() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(COUNTS, json!({})).await;
     assert_eq!(source["concurrency"], 1);
     let url = endpoint(&source);
@@ -161,7 +161,7 @@ async fn r3_a_source_with_a_db_runs_one_event_at_a_time_and_loses_no_update() {
 
 #[tokio::test]
 async fn r3_the_author_may_let_a_source_run_several_events_at_a_time() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'c', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db', other: 'string' },
       async run(e) { if (e.body.i) await fetch(this.other, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{\"i\":0}' }).catch(() => {}); this.http.respond({ status: 200 }); } };";
     let body = json!({ "component_code": code, "configured_props": { "other": "x" } });
@@ -182,7 +182,7 @@ async fn r3_the_author_may_let_a_source_run_several_events_at_a_time() {
 
 #[tokio::test]
 async fn r3_events_of_a_source_begin_in_the_order_in_which_they_were_accepted_also_while_its_process_starts() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "const seen = []; export default { name: 'o', version: '1', props: { http: '$.interface.http' }, dedupe: 'unique',
       async run(e) { seen.push(e.body.i); await new Promise((r) => setTimeout(r, 1)); this.$emit({ i: e.body.i, seen: [...seen], pid: process.pid }, { id: e.body.i }); } };";
     for _ in 0..3 {

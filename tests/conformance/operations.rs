@@ -5,7 +5,7 @@ use std::process::Command;
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::receiver::{Does, Receiver};
-use millrace_tests::{Server, answer, binary, endpoint};
+use millrace_tests::{Client, Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -28,7 +28,7 @@ async fn on_postgres() -> Option<(Server, millrace_tests::cluster::Database)> {
 }
 
 /// Sends orders to a source, and waits until each has run.
-async fn order(server: &Server, source: &Value, ids: &[&str]) {
+async fn order(server: &Client, source: &Value, ids: &[&str]) {
     for order in ids {
         assert_eq!(answer(server.raw(Method::POST, &endpoint(source)).json(&json!({ "id": order }))).await.status, 200);
         let summary = format!("order {order}");
@@ -38,13 +38,13 @@ async fn order(server: &Server, source: &Value, ids: &[&str]) {
     }
 }
 
-async fn summaries(server: &Server, source: &Value) -> Vec<String> {
+async fn summaries(server: &Client, source: &Value) -> Vec<String> {
     let listed = server.get(&format!("/sources/{}/event_summaries", id(source))).await.json;
     let text = |e: &Value| e["metadata"]["summary"].as_str().unwrap_or("").to_owned();
     listed["data"].as_array().expect("events").iter().map(text).collect()
 }
 
-async fn audit_trail(server: &Server) {
+async fn audit_trail(server: &Client) {
     let read = server.post("/api_keys", &json!({ "name": "r", "scopes": ["read"] })).await.data();
     server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] })).await.data();
     let account = id(&server.post("/accounts", &json!({ "app": "acme", "name": "one", "credentials": { "k": "s3cret-value" } })).await.data());
@@ -109,7 +109,7 @@ async fn who_changed_what_is_recorded_on_postgres() {
     audit_trail(&server).await;
 }
 
-async fn token(server: &Server, form: &[(&str, &str)]) -> millrace_tests::Answer {
+async fn token(server: &Client, form: &[(&str, &str)]) -> millrace_tests::Answer {
     answer(server.raw(Method::POST, "/v1/oauth/token").form(form)).await
 }
 
@@ -268,7 +268,7 @@ async fn the_history_is_exported_on_postgres() {
 }
 
 /// One export of an organization is under way at once, and takes nothing from others but its place.
-async fn export_one_at_once(server: &Server) {
+async fn export_one_at_once(server: &Client) {
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", STEP)]).await;
     // More than the system keeps for a client that does not read, though few pieces: what waits is bounded by its bytes.
     let large = json!({ "text": "x".repeat(400_000) });
@@ -303,7 +303,7 @@ async fn export_one_at_once(server: &Server) {
 
 #[tokio::test]
 async fn an_organization_has_one_export_at_once() {
-    export_one_at_once(&Server::start().await).await;
+    export_one_at_once(&Server::shared().await).await;
 }
 
 #[tokio::test]

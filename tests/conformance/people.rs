@@ -110,7 +110,7 @@ async fn owners_invite_change_and_remove_members_and_one_owner_stays() {
 
 #[tokio::test]
 async fn a_person_of_two_organizations_joins_by_password_and_switches() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let mut browser = Browser::first_owner(&server, "mara@x.test").await;
     let made = server.post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" })).await.data();
     let (key, second) = (made["api_key"].as_str().expect("a key").to_owned(), id(&made).to_owned());
@@ -133,7 +133,7 @@ async fn a_person_of_two_organizations_joins_by_password_and_switches() {
 
 #[tokio::test]
 async fn a_key_says_what_it_may_do_and_has_no_sessions() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let session = server.get("/session").await.data();
     assert_eq!((&session["id"], &session["role"], &session["orgs"][0]["role"]), (&json!(null), &json!("owner"), &json!("owner")));
     assert_eq!(server.get("/sessions").await.refusal(), (403, "forbidden"));
@@ -142,7 +142,7 @@ async fn a_key_says_what_it_may_do_and_has_no_sessions() {
 
 #[tokio::test]
 async fn the_application_is_at_its_addresses_under_a_policy_and_its_files_never_change() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let page = async |path: &str, accept: &str| {
         let response = server.raw(Method::GET, path).header("accept", accept).send().await.expect("an answer");
         (response.status().as_u16(), response.headers().clone(), response.text().await.expect("a body"))

@@ -1,7 +1,7 @@
 //! Requests that nobody means, made by rule from the document (reference 1): whatever stands in a parameter of the path, the query or the body, the
 //! answer is never a 5xx, and a refusal has its form. `contract.rs` asks what the document allows; this what it does not.
 
-use millrace_tests::{Server, openapi};
+use millrace_tests::{Client, Server, openapi};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -103,7 +103,7 @@ fn requests(template: &str, names: &[String], things: &Things) -> impl Strategy<
 }
 
 /// The address, with everything escaped.
-fn address(server: &Server, template: &str, request: &Request) -> Option<Url> {
+fn address(server: &Client, template: &str, request: &Request) -> Option<Url> {
     let mut url = Url::parse(&server.url).ok()?;
     let mut values = request.path.iter();
     {

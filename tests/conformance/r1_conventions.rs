@@ -1,6 +1,6 @@
 //! Bad input: each with a clear 4xx, and nothing stored.
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -12,7 +12,7 @@ const SOURCE: &str = "export default { name: 's', version: '1', props: { http: '
 
 #[tokio::test]
 async fn r1_3_requests_that_cannot_be() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let malformed = answer(server.raw(Method::POST, "/v1/sources").bearer_auth(&server.api_key).header("content-type", "application/json").body("{oops")).await;
     assert_eq!(malformed.refusal(), (400, "malformed_json"));
     assert_eq!(answer(server.raw(Method::GET, "/v1/users/me")).await.refusal(), (401, "unauthorized"));
@@ -33,7 +33,7 @@ async fn r1_3_requests_that_cannot_be() {
 }
 
 /// The answer that a client gets that sends everything before it reads.
-async fn answer_after_all_is_sent(server: &Server, path: &str, key: &str, bytes: usize) -> String {
+async fn answer_after_all_is_sent(server: &Client, path: &str, key: &str, bytes: usize) -> String {
     let address = server.url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\nconnection: close\r\ncontent-length: {bytes}\r\n\r\n");
@@ -46,7 +46,7 @@ async fn answer_after_all_is_sent(server: &Server, path: &str, key: &str, bytes:
 
 #[tokio::test]
 async fn r1_3_a_client_that_sends_all_before_it_reads_is_told_why_it_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({})).await;
     let path = endpoint(&source).trim_start_matches(server.url.as_str()).to_owned();
     for (path, key, status) in [
@@ -82,7 +82,7 @@ async fn r1_3_a_client_that_sends_all_before_it_reads_is_told_why_it_is_refused(
 
 #[tokio::test]
 async fn r1_3_props_that_cannot_be() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (props, prop) in [
         (json!({ "n": "x" }), "n"),
         (json!({ "text": { "a": 1 } }), "text"),
@@ -103,7 +103,7 @@ async fn r1_3_props_that_cannot_be() {
 
 #[tokio::test]
 async fn r1_3_components_that_cannot_be() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (code, words) in [
         ("export default { version: '1', run() {} };", "no `name`"),
         ("export default { name: 'a', type: 'action', version: '1' };", "no `run`"),
@@ -132,7 +132,7 @@ async fn r1_3_components_that_cannot_be() {
 
 #[tokio::test]
 async fn r1_3_another_organization_sees_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let other: Value = server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
     let key = other["api_key"].as_str().expect("a key");
     let source = server.source(SOURCE, json!({})).await;
@@ -210,7 +210,7 @@ async fn a_second_server_on_the_same_folder_or_port_says_so() {
 
 #[tokio::test]
 async fn r1_a_path_matches_its_route_with_and_without_escapes_and_never_across_a_slash() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await;
     let source = server.source("export default { name: 's', version: '1', run() { this.$emit({ n: 1 }); } };", json!({})).await;
     let (w, s) = (millrace_tests::id(&workflow), millrace_tests::id(&source));
@@ -248,7 +248,7 @@ async fn r1_a_path_matches_its_route_with_and_without_escapes_and_never_across_a
 /// Of two, one reader would take the first and another the last.
 #[tokio::test]
 async fn r1_2_a_field_that_is_given_twice_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for body in [
         r#"{"name": "twice", "scopes": ["read"], "scopes": ["full"]}"#,
         r#"{"name": "twice", "scopes": ["full"], "scope\u0073": ["read"]}"#,
@@ -274,7 +274,7 @@ async fn r1_2_a_field_that_is_given_twice_is_refused() {
 /// A refusal is no longer than a page, however much is wrong.
 #[tokio::test]
 async fn r1_3_a_refusal_names_as_many_problems_as_have_room() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let props: String = (0..5_000).map(|n| format!("p{n}: {{ type: 'string' }}, ")).collect();
     let code = format!("export default {{ name: 'many', version: '1', props: {{ {props} }}, run() {{}} }};");
     let refused = server.post("/sources", &json!({ "component_code": code })).await;

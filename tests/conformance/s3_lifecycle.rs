@@ -1,7 +1,7 @@
 //! Chapter 3: states and transitions.
 
 use millrace_tests::receiver::{Does, Receiver};
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -22,13 +22,13 @@ fn ticking() -> String {
     format!("export default {{ name: 'ticks', version: '1', props: {{ {EVERY_TEN_SECONDS} }}, run(event) {{ this.$emit(event); }} }};")
 }
 
-async fn seen(server: &Server, id: &str) -> Value {
+async fn seen(server: &Client, id: &str) -> Value {
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
 }
 
 #[tokio::test]
 async fn s3_1_hooks_run_in_their_order_and_the_id_stays_over_updates() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(HOOKED, json!({})).await;
     let id = source["id"].as_str().expect("an id");
     assert_eq!(seen(&server, id).await, json!(["deploy", "activate"]));
@@ -41,7 +41,7 @@ async fn s3_1_hooks_run_in_their_order_and_the_id_stays_over_updates() {
 
 #[tokio::test]
 async fn s3_1_inactive_means_the_endpoint_is_gone_until_it_is_active_again() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(HOOKED, json!({})).await;
     let path = format!("/sources/{}", source["id"].as_str().expect("an id"));
     let ask = || async { answer(server.raw(Method::GET, &endpoint(&source))).await.status };
@@ -56,7 +56,7 @@ async fn s3_1_inactive_means_the_endpoint_is_gone_until_it_is_active_again() {
 
 #[tokio::test]
 async fn s3_1_a_source_that_is_deployed_inactive_is_activated_later() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.post("/sources", &json!({ "component_code": HOOKED, "active": false })).await.data();
     let path = format!("/sources/{}", id(&source));
     assert_eq!((&source["active"], &source["inactive_reason"]), (&json!(false), &json!("it was deployed inactive")));
@@ -77,7 +77,7 @@ async fn s3_1_a_source_that_is_deployed_inactive_is_activated_later() {
 
 #[tokio::test]
 async fn s3_1_a_hook_that_throws_on_deploy_leaves_nothing_and_on_update_the_old_version() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let throwing = HOOKED.replace("async activate() {", "async activate() { throw new Error('no webhook');");
     let refused = server.post("/sources", &json!({ "component_code": throwing })).await;
     assert_eq!(refused.refusal(), (422, "hook_failed"));
@@ -92,7 +92,7 @@ async fn s3_1_a_hook_that_throws_on_deploy_leaves_nothing_and_on_update_the_old_
 
 #[tokio::test]
 async fn r3_17_the_endpoint_answers_while_activate_still_waits() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import http from 'node:http'; export default { name: 'ping', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
       hooks: { async activate() { this.db.set('secret', 's');
         const got = await new Promise((resolve, reject) => http.get(this.http.endpoint, (r) => { let t = ''; r.on('data', (c) => t += c); r.on('end', () => resolve(t)); }).on('error', reject));
@@ -104,7 +104,7 @@ async fn r3_17_the_endpoint_answers_while_activate_still_waits() {
 
 #[tokio::test]
 async fn s3_2_output_and_errors_appear_in_the_logs() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'l', version: '1', run() { console.log('hello', { a: 1 }); throw new RangeError('bad'); } };";
     let id = server.source(code, json!({})).await["id"].as_str().expect("an id").to_owned();
     let run = server.post(&format!("/sources/{id}/run"), &json!({})).await.data();
@@ -117,7 +117,7 @@ async fn s3_2_output_and_errors_appear_in_the_logs() {
 
 #[tokio::test]
 async fn s3_1_deactivate_runs_when_a_source_is_deactivated_updated_and_deleted() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let receiver = Receiver::start(Does::says("200 OK")).await;
     // A hook tells the receiver, as it would tell a third party.
     let code = format!(
@@ -143,7 +143,7 @@ async fn s3_1_deactivate_runs_when_a_source_is_deactivated_updated_and_deleted()
 
 #[tokio::test]
 async fn r3_16_a_deactivate_hook_that_throws_does_not_keep_a_source_from_being_deleted() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'd', version: '1', props: { http: '$.interface.http' }, hooks: { deactivate() { throw new Error('the third party is gone'); } }, run() {} };";
     let source = server.source(code, json!({})).await;
     let path = format!("/sources/{}", id(&source));
@@ -159,7 +159,7 @@ async fn r3_16_a_deactivate_hook_that_throws_does_not_keep_a_source_from_being_d
 
 #[tokio::test]
 async fn r3_16_hooks_see_methods_props_and_the_endpoint_and_may_emit() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'h', version: '1', dedupe: 'unique', props: { http: '$.interface.http', word: 'string', db: '$.service.db' },
       methods: { history(n) { for (let i = 0; i < n; i++) this.$emit({ i, word: this.word, at: this.http.endpoint.startsWith('http') }, { id: i, ts: 1000 + i, summary: `#${i}` }); } },
       hooks: { async deploy() { await Promise.resolve(); this.history(50); this.db.set('cursor', 49); } },
@@ -174,7 +174,7 @@ async fn r3_16_hooks_see_methods_props_and_the_endpoint_and_may_emit() {
 
 #[tokio::test]
 async fn s3_2_a_source_is_run_by_hand_by_its_interface_and_by_an_event_it_listens_to() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let listener = server.source("export default { name: 'l', version: '1', props: { http: '$.interface.http' }, run(event) { console.log('got', event?.n ?? event?.path ?? 'nothing'); } };", json!({})).await;
     let emitter = server.source("export default { name: 'e', version: '1', run() { this.$emit({ n: 7 }); } };", json!({})).await;
     server.post(&format!("/subscriptions?emitter_id={}&listener_id={}", id(&emitter), id(&listener)), &json!({})).await.data();
@@ -187,7 +187,7 @@ async fn s3_2_a_source_is_run_by_hand_by_its_interface_and_by_an_event_it_listen
 
 #[tokio::test]
 async fn s3_2_a_stack_shows_the_authors_file_line_and_source_line() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "type Thing = { a: string };\n\nexport default {\n  name: 's', version: '1',\n  run(event: Thing) {\n    throw new RangeError('bad');\n  },\n};";
     let source = server.post("/sources", &json!({ "component_code": code, "component_entry": "mine.ts" })).await.data();
     let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
@@ -198,7 +198,7 @@ async fn s3_2_a_stack_shows_the_authors_file_line_and_source_line() {
 
 #[tokio::test]
 async fn s3_2_what_fails_un_awaited_belongs_to_its_run_and_output_keeps_order_and_level() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 's', version: '1', run({ late }) { console.log('one'); console.warn('two'); process.stdout.write('three\\n'); console.error('four');
       const fails = async () => { if (late) await new Promise((r) => setTimeout(r, 50)); throw new TypeError('nobody waits'); }; fails(); return 'returned'; } };";
     let id = server.source(code, json!({})).await["id"].as_str().expect("an id").to_owned();
@@ -272,10 +272,10 @@ async fn r3_9_a_tick_that_begins_late_says_so_in_its_log_and_is_counted() {
     let mut server = Server::start_at(NOON, &[]).await;
     let source = server.source(&ticking(), json!({})).await;
     let runs = format!("/sources/{}/runs", id(&source));
-    let ticked = async |server: &Server, count: u64| {
+    let ticked = async |server: &Client, count: u64| {
         server.until("a tick", &format!("{runs}?status=succeeded"), |l| l["page_info"]["total_count"] == count).await["data"][0].clone()
     };
-    let logs = async |server: &Server, run: &Value| server.get(&format!("/runs/{}", id(run))).await.data()["logs"].to_string();
+    let logs = async |server: &Client, run: &Value| server.get(&format!("/runs/{}", id(run))).await.data()["logs"].to_string();
     server.set_clock(NOON + 10_000);
     let in_time = ticked(&server, 1).await;
     assert!(!logs(&server, &in_time).await.contains("was due"));

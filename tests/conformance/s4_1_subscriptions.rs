@@ -234,7 +234,7 @@ async fn a_listener_hears_an_event_once_however_many_of_its_subscriptions_fit() 
 
 #[tokio::test]
 async fn a_source_may_hear_itself_on_a_channel() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'own', version: '1', run(event) { if (event.again) this.$emit({ done: event.again }); else this.$emit({ again: 7 }, { name: 'self' }); } };";
     let source = id(&server.source(code, json!({})).await).to_owned();
     server.post("/subscriptions", &json!({ "emitter_id": source, "listener_id": source, "event_name": "self" })).await.data();
@@ -311,7 +311,7 @@ async fn what_does_not_exist_neither_emits_nor_listens() {
 /// Facts 1.8: clients of the hosted platform may name themselves as the emitter of all that is theirs.
 #[tokio::test]
 async fn s4_1_the_callers_own_id_as_an_emitter_is_the_organization() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let me = server.get("/users/me").await.data();
     let listener = server.workflow("listens", json!([]), &[("a", WORKFLOW)]).await;
     let path = |emitter: &str| format!("/subscriptions?emitter_id={emitter}&listener_id={}&event_name=$errors", id(&listener));

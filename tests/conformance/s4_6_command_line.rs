@@ -16,7 +16,7 @@ fn counter(version: u32) -> String {
 
 #[tokio::test]
 async fn s4_6_dev_deploys_redeploys_on_each_save_and_survives_a_syntax_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shell.write(&[("counter.mjs", &counter(1))]);
     let mut dev = Dev::start(&shell, &["dev", "counter.mjs"]);
@@ -40,7 +40,7 @@ async fn s4_6_dev_deploys_redeploys_on_each_save_and_survives_a_syntax_error() {
 
 #[tokio::test]
 async fn s4_6_dev_attaches_to_a_deployed_component() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let source = server.source(&counter(1), json!({})).await;
     shell.write(&[("counter.mjs", &counter(7))]);
@@ -57,7 +57,7 @@ async fn s4_6_dev_attaches_to_a_deployed_component() {
 /// The command line is waited for while the code is served.
 #[tokio::test(flavor = "multi_thread")]
 async fn s4_6_deploy_takes_a_file_the_key_of_a_source_and_an_address_of_code() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let url = serve(&[
         ("/raw/counter.mjs", "import { n } from './n.mjs'; export default { name: 'From Afar', version: '1', run() { return n; } };"),
@@ -80,7 +80,7 @@ async fn s4_6_deploy_takes_a_file_the_key_of_a_source_and_an_address_of_code() {
 
 #[tokio::test]
 async fn s4_6_publish_makes_an_action_available_in_workflows() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let action = "export default { name: 'Greet', key: 'acme-greet', version: '0.0.1', type: 'action', props: { who: { type: 'string' } }, run() { return `hello ${this.who}`; } };";
     shell.write(&[("greet.mjs", action)]);
@@ -95,7 +95,7 @@ async fn s4_6_publish_makes_an_action_available_in_workflows() {
 
 #[tokio::test]
 async fn s4_6_events_shows_the_ten_most_recent_or_as_many_as_asked_for() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let source = server.source(&counter(1), json!({})).await;
     server.run_now(&source, json!({ "count": 15 })).await;
@@ -109,7 +109,7 @@ async fn s4_6_events_shows_the_ten_most_recent_or_as_many_as_asked_for() {
 
 #[tokio::test]
 async fn s4_6_logs_shows_what_a_run_printed_and_how_it_failed() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let code = "export default { name: 'Talks', version: '1', run() { console.log('a line'); console.error('a warning'); throw new TypeError('oops'); } };";
     let source = server.source(code, json!({})).await;
@@ -121,7 +121,7 @@ async fn s4_6_logs_shows_what_a_run_printed_and_how_it_failed() {
 
 #[tokio::test]
 async fn r5_update_and_delete_name_a_component_by_id_or_slug() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let web = counter(1).replace("type: 'source',", "type: 'source', props: { http: '$.interface.http' },");
     let source = server.source(&web, json!({})).await;
@@ -138,7 +138,7 @@ async fn r5_update_and_delete_name_a_component_by_id_or_slug() {
 
 #[tokio::test]
 async fn r5_the_config_file_is_ini_with_a_section_for_each_profile() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::alone();
     let config =
         format!("api_key = {}\nurl = {}\n\n[work]\napi_key = mr_wrong\nurl = {}\norg_id = {}\n", server.api_key, server.url, server.url, server.org_id);
@@ -153,7 +153,7 @@ async fn r5_the_config_file_is_ini_with_a_section_for_each_profile() {
 
 #[tokio::test]
 async fn s4_6_files_with_an_ending_of_javascript_may_be_typescript() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let source = |name: &str| format!("export default {{ name: '{name}', version: '1', run(): number {{ const n: number = 7; return n as number; }} }};");
     let step = "export default defineComponent({ run({ steps }: { steps: any }): number { return 7 as number; } });";
@@ -221,7 +221,7 @@ fn was_read(returned: &Value) {
 
 #[tokio::test]
 async fn s4_6_files_that_code_reads_beside_its_own_go_with_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let step = READS.replace("export default {", "export default defineComponent({").trim_end_matches("};").to_owned() + "});";
     shell.write(&READS_FILES);
@@ -247,7 +247,7 @@ async fn s4_6_files_that_code_reads_beside_its_own_go_with_it() {
 
 #[tokio::test]
 async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_given() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shell.write(&[
         ("top.mjs", "const config = undefined;\nconst url = config.url;\nexport default { name: 'Top', version: '1', run() { return url; } };"),
@@ -280,7 +280,7 @@ async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_giv
 
 #[tokio::test]
 async fn r5_all_missing_props_are_told_at_once_with_flags_that_then_do() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let account = server.post("/accounts", &json!({ "app": "stripe", "credentials": { "api_key": "k" } })).await.data();
     let shell = Shell::new(&server);
     let props = "stripe: { type: 'app', app: 'stripe' }, tags: 'string[]', more: 'object', words: 'string', timer: '$.interface.timer', kept: 'data_store'";

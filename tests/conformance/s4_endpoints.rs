@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn s4_1_a_subscription_is_made_with_query_parameters_and_is_idempotent() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let listener = server.workflow("listener", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
     let query = format!("/v1/subscriptions?emitter_id={}&listener_id={}&event_name=%24errors", server.org_id, listener["id"].as_str().expect("an id"));
     let make = || async { answer(server.raw(Method::POST, &query).bearer_auth(&server.api_key).header("content-type", "application/json")).await.data() };
@@ -21,7 +21,7 @@ async fn s4_1_a_subscription_is_made_with_query_parameters_and_is_idempotent() {
 
 #[tokio::test]
 async fn s4_4_any_method_and_path_runs_and_options_answers_cors() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server
         .source(
             "export default { name: 'h', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ m: e.method, p: e.path }); } };",
@@ -41,7 +41,7 @@ async fn s4_4_any_method_and_path_runs_and_options_answers_cors() {
 
 #[tokio::test]
 async fn r1_2_users_me_pages_and_fields() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let me = server.get("/users/me").await.data();
     assert_eq!(me["orgs"][0]["id"], server.org_id.as_str());
     for n in 0..3 {
@@ -57,7 +57,7 @@ async fn r1_2_users_me_pages_and_fields() {
 
 #[tokio::test]
 async fn r2_9_events_can_be_deleted_by_an_inclusive_range() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let id = server.source("export default { name: 'e', version: '1', run() { for (let n = 0; n < 5; n++) this.$emit({ n }); } };", json!({})).await["id"]
         .as_str()
         .expect("an id")
@@ -73,7 +73,7 @@ async fn r2_9_events_can_be_deleted_by_an_inclusive_range() {
 
 #[tokio::test]
 async fn s4_2_recent_errors_are_summaries_and_with_expand_whole_events_that_can_be_sent_again() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = "export default defineComponent({ run({ steps, $ }) { if (steps.trigger.event.body.fails) throw new RangeError('no'); return 1; } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", step)]).await;
     let path = format!("/workflows/{}/$errors/event_summaries", id(&workflow));
@@ -106,7 +106,7 @@ const TWICE: &str = "export default { name: 'Twice', version: '1', run(event) { 
 
 #[tokio::test]
 async fn s4_3_components_are_deployed_updated_and_deleted_through_rest() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(TWICE, json!({})).await;
     let path = format!("/sources/{}", id(&source));
     assert_eq!(server.get(&path).await.data()["name"], "Twice");
@@ -122,7 +122,7 @@ async fn s4_3_components_are_deployed_updated_and_deleted_through_rest() {
 
 #[tokio::test]
 async fn s4_3_events_of_a_component_are_retrieved_in_a_batch_and_as_a_stream() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(TWICE, json!({})).await;
     let stream = server.raw(Method::GET, &format!("/v1/sources/{}/sse", id(&source))).bearer_auth(&server.api_key).send().await.expect("an answer");
     let mut stream = stream.bytes_stream();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn s5_every_request_carries_the_key_as_a_bearer_token() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let status = async |header: String| {
         let response = server.raw(Method::GET, "/v1/users/me").header("authorization", header).send().await.expect("an answer");
         (response.status().as_u16(), response.headers().get("www-authenticate").map(|v| v.to_str().expect("text").to_owned()))
@@ -23,7 +23,7 @@ async fn s5_every_request_carries_the_key_as_a_bearer_token() {
 
 #[tokio::test]
 async fn s5_the_organization_id_is_found_in_the_account_and_is_the_emitter_of_all_errors() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let me = server.get("/users/me").await.data();
     let org = id(&me["orgs"][0]);
     assert!(id(&me).starts_with("u_") && org.starts_with("o_"), "{me}");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn s9_paths_of_the_api_carry_the_prefix_v1() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let get = async |path: &str| answer(server.raw(Method::GET, path).bearer_auth(&server.api_key)).await.status;
     assert_eq!((get("/v1/users/me").await, get("/users/me").await, get("/v2/users/me").await), (200, 404, 404));
     assert!(server.document["paths"].as_object().expect("paths").keys().all(|path| path.starts_with("/v1/")));
@@ -14,7 +14,7 @@ async fn s9_paths_of_the_api_carry_the_prefix_v1() {
 
 #[tokio::test]
 async fn s9_a_run_reports_the_platform_version_that_the_server_says_it_has() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server
         .workflow(
             "w",
@@ -30,7 +30,7 @@ async fn s9_a_run_reports_the_platform_version_that_the_server_says_it_has() {
 
 #[tokio::test]
 async fn s9_an_update_keeps_the_id_the_endpoint_and_the_state() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = |n: u8| {
         format!(
             "export default {{ name: 's', version: '0.0.{n}', props: {{ http: '$.interface.http', db: '$.service.db' }}, run() {{ const seen = this.db.get('seen') ?? []; this.db.set('seen', [...seen, {n}]); return seen; }} }};"
@@ -46,7 +46,7 @@ async fn s9_an_update_keeps_the_id_the_endpoint_and_the_state() {
 
 #[tokio::test]
 async fn s9_components_in_typescript_are_taken_by_their_file_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import { defineSource } from '@pipedream/types';
       interface Thing { n: number }
       export default defineSource({ name: 'ts', version: '0.0.1', type: 'source', props: { word: { type: 'string' } }, methods: { twice(t: Thing): number { return t.n * 2; } },

@@ -46,7 +46,7 @@ fn client() -> Option<PathBuf> {
 /// What the calls gave, and a word that the client wrote to its error output is a failure: it could not read an answer.
 async fn gave(calls: &str, sdk: &str) -> Option<Value> {
     let folder = client()?;
-    let server = Server::start().await;
+    let server = Server::shared().await;
     server.post("/apps", &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] })).await.data();
     for (name, more) in [("first", json!({})), ("second", json!({ "external_user_id": "user-7" }))] {
         let mut account = json!({ "app": "acme", "name": name, "credentials": { "k": "s3cret" } });

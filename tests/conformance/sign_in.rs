@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 
 use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::oidc::{self, Provider, SECRET};
-use millrace_tests::{Server, binary};
+use millrace_tests::{Client, Server, binary};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
-async fn invite(server: &Server, email: &str, role: &str) -> Value {
+async fn invite(server: &Client, email: &str, role: &str) -> Value {
     server.post("/invitations", &json!({ "email": email, "role": role })).await.data()
 }
 
@@ -82,7 +82,7 @@ async fn who_was_not_invited_gets_the_role_of_the_operator_where_the_domain_is_n
 
 #[tokio::test]
 async fn without_a_provider_people_sign_in_by_password_alone() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let mut browser = Browser::default();
     assert_eq!(browser.get(&server, "/sign_in").await.data(), json!({ "provider": null }));
     assert_eq!(browser.call(&server, Method::POST, "/sign_in/begin", None).await.refusal(), (409, "no_provider"));

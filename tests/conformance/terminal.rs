@@ -23,7 +23,7 @@ fn on_terminal(shell: &Shell, args: &[&str]) -> Terminal {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_deploy_asks_for_what_is_missing_options_of_methods_included() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shell.write(&[("form.mjs", FORM)]);
     let mut terminal = on_terminal(&shell, &["deploy", "form.mjs", "--prop", "colour=green"]);
@@ -55,7 +55,7 @@ async fn r5_deploy_asks_for_what_is_missing_options_of_methods_included() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_deploy_connects_an_account_that_is_missing_and_asks_again_for_what_is_not_taken() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let code = "const acme = { type: 'app', app: 'acme', methods: { key() { return this.$auth.api_key; } } };
         export default { name: 'Ask', version: '1', props: { count: { type: 'integer', label: 'How many', min: 1, max: 9 }, acme }, run() { return this.acme.key(); } };";
@@ -81,7 +81,7 @@ async fn r5_deploy_connects_an_account_that_is_missing_and_asks_again_for_what_i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_dev_asks_too_and_an_interrupt_ends_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let code = "export default { name: 'Asks', version: '0.0.1', type: 'source', props: { word: { type: 'string', label: 'A word' } }, run(e) { this.$emit({ word: this.word }); } };";
     shell.write(&[("asks.mjs", code)]);
@@ -103,7 +103,7 @@ async fn r5_dev_asks_too_and_an_interrupt_ends_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_login_and_list_ask_for_what_was_not_given() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::alone();
     let mut terminal = on_terminal(&shell, &["login"]);
     terminal.until("Server");
@@ -123,7 +123,7 @@ async fn r5_login_and_list_ask_for_what_was_not_given() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_colours_are_for_terminals_that_want_them() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     server.source("export default { name: 'seen', version: '1', run() {} };", json!({})).await;
     let (status, shown) = on_terminal(&shell, &["list", "sources"]).ends();
@@ -142,7 +142,7 @@ async fn r5_colours_are_for_terminals_that_want_them() {
 async fn r5_what_components_write_does_not_steer_the_terminal() {
     const STEERS: &str = r"\u001b]0;T\u0007\u001b]52;c;cHduZWQ=\u0007\u001b[2J\u009b31m\r\u0008\u007f\u202e";
     const SHOWN: &str = r"\u001b]0;T\u0007\u001b]52;c;cHduZWQ=\u0007\u001b[2J\u009b31m";
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let steps = [
         (
@@ -183,7 +183,7 @@ async fn r5_what_components_write_does_not_steer_the_terminal() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_what_takes_longer_than_a_second_says_that_it_goes_on() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let wait = format!("export default defineComponent({{ async run() {{ await fetch('http://{}'); return 1; }} }});", gate.local_addr().expect("an address"));
@@ -223,7 +223,7 @@ async fn answered(mut open: tokio::net::TcpStream) -> tokio::net::TcpStream {
 
 #[tokio::test]
 async fn r5_the_exit_status_tells_how_it_went() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let workflow = server.workflow("fails", json!([]), &[("a", "export default defineComponent({ run() { throw new RangeError('bad'); } });")]).await;
     let source = server.source("export default { name: 'fails too', version: '1', run() { throw new TypeError('bad'); } };", json!({})).await;

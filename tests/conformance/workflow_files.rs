@@ -22,7 +22,7 @@ fn order_mail(shell: &Shell, folder: &str) {
 
 #[tokio::test]
 async fn a_folder_is_deployed_pulled_and_compared() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     order_mail(&shell, "a");
     let first = shell.run(&["workflows", "deploy", "a", "--json"]).json();
@@ -64,7 +64,7 @@ async fn a_folder_is_deployed_pulled_and_compared() {
 
 #[tokio::test]
 async fn init_writes_a_workflow_that_runs_and_json_does_as_well_as_yaml() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shell.run(&["workflows", "init", "Say Hello"]).ok();
     assert!(shell.run(&["workflows", "init", "Say Hello"]).fails(1).contains("is there already"));
@@ -85,7 +85,7 @@ async fn init_writes_a_workflow_that_runs_and_json_does_as_well_as_yaml() {
 
 #[tokio::test]
 async fn run_is_live_and_test_is_of_the_folder() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let code = "export default defineComponent({ run({ steps }) { if (steps.trigger.event.fail) throw new TypeError('asked to'); return steps.trigger.event.n + 1; } });";
     shell.write(&[
@@ -131,7 +131,7 @@ async fn run_is_live_and_test_is_of_the_folder() {
 
 #[tokio::test]
 async fn a_wrong_file_is_refused_with_its_lines_and_makes_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let cases = [
         ("steps:\n  - namespace: a\n    cod: x\n", "line 3: `steps[0]` has no field `cod`; allowed are namespace, code_file"),
@@ -162,7 +162,7 @@ async fn a_wrong_file_is_refused_with_its_lines_and_makes_nothing() {
 
 #[tokio::test]
 async fn triggers_name_sources_and_files_name_listeners() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let source = "export default { name: 'Feed', version: '0.0.1', key: 'acme-feed', type: 'source', props: { n: 'integer' }, run(e) { this.$emit({ n: this.n + e.n }); } };";
     shell.write(&[("feed.mjs", source), ("handler/workflow.yaml", "steps: []\n")]);
@@ -202,7 +202,7 @@ async fn triggers_name_sources_and_files_name_listeners() {
 
 #[tokio::test]
 async fn a_file_says_who_may_call_and_keeps_the_secret_out_of_itself() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let file = |auth: &str| format!("triggers:\n  - type: http\n    props: {{ {auth} }}\nsteps: []\n");
     shell.write(&[("w/workflow.yaml", &file("auth: { type: bearer, token: { $env: ORDER_TOKEN } }"))]);
@@ -277,7 +277,7 @@ impl Drop for Dev {
 
 #[tokio::test]
 async fn dev_redeploys_a_folder_on_each_save_and_shows_its_runs() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     order_mail(&shell, "w");
     // What is wrong at first is told, and mended by a save.

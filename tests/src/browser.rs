@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{Answer, Server, answer};
+use crate::{Answer, Client, answer};
 
 /// What everybody's password is.
 pub const PASSWORD: &str = "a wheel in the race";
@@ -17,7 +17,7 @@ pub struct Browser {
 
 impl Browser {
     /// The first owner, who followed the link for the first visit.
-    pub async fn first_owner(server: &Server, email: &str) -> Self {
+    pub async fn first_owner(server: &Client, email: &str) -> Self {
         let link = server.post("/setup_links", &json!({})).await.data();
         let mut browser = Self::default();
         let used = browser.follow(server, &link, &json!({ "name": "Mara", "email": email, "password": PASSWORD })).await;
@@ -26,27 +26,27 @@ impl Browser {
     }
 
     /// Uses a link that works once.
-    pub async fn follow(&mut self, server: &Server, link: &Value, with: &Value) -> Answer {
+    pub async fn follow(&mut self, server: &Client, link: &Value, with: &Value) -> Answer {
         let mut body = with.clone();
         body["token"] = json!(token(link));
         self.call(server, Method::POST, "/links/use", Some(&body)).await
     }
 
-    pub async fn sign_in(&mut self, server: &Server, email: &str, password: &str) -> Answer {
+    pub async fn sign_in(&mut self, server: &Client, email: &str, password: &str) -> Answer {
         self.call(server, Method::POST, "/session", Some(&json!({ "email": email, "password": password }))).await
     }
 
-    pub async fn get(&mut self, server: &Server, path: &str) -> Answer {
+    pub async fn get(&mut self, server: &Client, path: &str) -> Answer {
         self.call(server, Method::GET, path, None).await
     }
 
     /// A request of the application.
-    pub async fn call(&mut self, server: &Server, method: Method, path: &str, body: Option<&Value>) -> Answer {
+    pub async fn call(&mut self, server: &Client, method: Method, path: &str, body: Option<&Value>) -> Answer {
         self.call_with(server, method, path, body, &[("x-millrace-csrf", "1"), ("sec-fetch-site", "same-origin"), ("origin", &server.url.clone())]).await
     }
 
     /// A request with these headers and no others.
-    pub async fn call_with(&mut self, server: &Server, method: Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Answer {
+    pub async fn call_with(&mut self, server: &Client, method: Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Answer {
         let mut request = server.raw(method, &format!("/v1{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -71,7 +71,7 @@ impl Browser {
     }
 
     /// Another answer by the same cookie, which is not kept.
-    pub async fn raw(&self, server: &Server, method: Method, path: &str) -> Answer {
+    pub async fn raw(&self, server: &Client, method: Method, path: &str) -> Answer {
         answer(server.raw(method, path).header("cookie", self.cookie.clone().unwrap_or_default())).await
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::{Server, binary};
+use crate::{Client, binary};
 
 /// What a command did.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub fn new(server: &Server) -> Self {
+    pub fn new(server: &Client) -> Self {
         Self { dir: tempfile::tempdir().expect("a temporary folder"), url: server.url.clone(), api_key: server.api_key.clone() }
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::receiver::{Does, Receiver};
-use crate::{Server, endpoint};
+use crate::{Client, endpoint};
 
 /// A number that is divided by it ends in an error, or pauses on its way.
 const FAILS: u64 = 10;
@@ -90,7 +90,7 @@ fn id(record: &Value) -> String {
 }
 
 impl Flow {
-    pub async fn deploy(server: &Server) -> Self {
+    pub async fn deploy(server: &Client) -> Self {
         let unique = server.source(UNIQUE, json!({})).await;
         let plain = server.source(COUNTS, json!({})).await;
         server.post("/data_stores", &json!({ "name": "numbers" })).await.data();
@@ -143,7 +143,7 @@ impl Flow {
     }
 
     /// Waits for the end of all, and tells what became of them.
-    pub async fn check(&self, server: &Server, acknowledged: &BTreeSet<u64>) -> Report {
+    pub async fn check(&self, server: &Client, acknowledged: &BTreeSet<u64>) -> Report {
         let mut report = Report { acknowledged: acknowledged.len(), ..Report::default() };
         let owners = self.sources.iter().map(|s| format!("/sources/{s}")).chain([&self.workflow, &self.handler].map(|w| format!("/workflows/{w}")));
         let deadline = Instant::now() + DRAIN;
@@ -189,7 +189,7 @@ impl Flow {
     }
 
     /// What a source counts in its `$service.db` is what it emitted: no number twice, and the last as stored.
-    async fn check_counters(&self, server: &Server, workflow: &BTreeMap<u64, Vec<Value>>, report: &mut Report) {
+    async fn check_counters(&self, server: &Client, workflow: &BTreeMap<u64, Vec<Value>>, report: &mut Report) {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for (n, runs) in workflow.iter().filter(|(n, _)| **n / 1_000_000 % 2 == 1) {
             let count = runs[0]["event"]["count"].as_u64().expect("a count");
@@ -254,7 +254,7 @@ fn by_kill(report: &mut Report, run: &Value, n: &u64) {
 }
 
 /// What does not end: nothing, unless something is stuck.
-async fn drained(server: &Server, path: &str, deadline: Instant) -> Vec<String> {
+async fn drained(server: &Client, path: &str, deadline: Instant) -> Vec<String> {
     loop {
         let page = server.get(path).await;
         if page.status == 200 && page.json["page_info"]["total_count"] == 0 {
@@ -269,7 +269,7 @@ async fn drained(server: &Server, path: &str, deadline: Instant) -> Vec<String> 
 }
 
 /// All runs of an owner by number.
-async fn runs(server: &Server, owner: &str, number: impl Fn(&Value) -> Option<u64>) -> BTreeMap<u64, Vec<Value>> {
+async fn runs(server: &Client, owner: &str, number: impl Fn(&Value) -> Option<u64>) -> BTreeMap<u64, Vec<Value>> {
     let mut found: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     let mut after = String::new();
     loop {

@@ -2,6 +2,7 @@
 
 pub mod browser;
 pub mod cli;
+pub mod client;
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
 pub mod cluster;
@@ -14,6 +15,7 @@ pub mod peer;
 pub mod receiver;
 pub mod registry;
 pub mod schedule;
+pub mod shared;
 pub mod smtp;
 pub mod terminal;
 pub mod websocket;
@@ -24,10 +26,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::unix::pipe;
+
+pub use crate::client::{Answer, Client, answer};
 
 /// How long a state is waited for.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -70,38 +73,31 @@ pub struct Server {
     child: Option<Child>,
     /// Its standard output, to which it writes nothing: it ends with the process.
     end: Option<pipe::Receiver>,
-    pub url: String,
-    pub api_key: String,
-    pub org_id: String,
-    /// What every answer is held against.
-    pub document: Value,
-    http: reqwest::Client,
+    client: Client,
 }
 
-/// An answer: status and JSON (or text) of the body.
-#[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub json: Value,
-    pub text: String,
-}
+impl std::ops::Deref for Server {
+    type Target = Client;
 
-impl Answer {
-    /// The `data` of a success.
-    pub fn data(self) -> Value {
-        assert_eq!(self.status, 200, "{}", self.text);
-        self.json["data"].clone()
+    fn deref(&self) -> &Client {
+        &self.client
     }
+}
 
-    /// Status and code of a refusal.
-    pub fn refusal(&self) -> (u16, &str) {
-        (self.status, self.json["code"].as_str().unwrap_or(""))
+impl std::ops::DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
     }
 }
 
 impl Server {
     pub async fn start() -> Self {
         Self::start_with(&[]).await
+    }
+
+    /// An organization of its own on a server that other tests use too: for a test that looks at nothing else.
+    pub async fn shared() -> Client {
+        Client::of_shared().await
     }
 
     /// Components may reach the servers of the tests, and this one, which are on loopback addresses.
@@ -213,11 +209,7 @@ impl Server {
             clock: None,
             child: None,
             end: None,
-            url: String::new(),
-            api_key: String::new(),
-            org_id: String::new(),
-            document: Value::Null,
-            http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
+            client: Client::default(),
         }
     }
 
@@ -300,28 +292,15 @@ impl Server {
     /// Waits until it answers; false where it ended before it was ready.
     pub async fn until_ready(&mut self) -> bool {
         let deadline = Instant::now() + DEADLINE;
-        loop {
-            if let Ok(text) = std::fs::read_to_string(self.data_dir().join("credentials.json"))
-                && let Ok(credentials) = serde_json::from_str::<Value>(&text)
-            {
-                let text = |field: &str| credentials[field].as_str().unwrap_or("").to_owned();
-                (self.url, self.api_key, self.org_id) = (text("url"), text("api_key"), text("org_id"));
-                if self.http.get(format!("{}/readyz", self.url)).send().await.is_ok_and(|r| r.status().is_success()) {
-                    // One that fails at its first write may be gone by now.
-                    if let Some(document) = self.http.get(format!("{}/openapi.json", self.url)).send().await.ok()
-                        && let Ok(document) = document.json().await
-                    {
-                        self.document = document;
-                        return true;
-                    }
-                }
-            }
+        let data_dir = self.data_dir();
+        while !self.client.find(&data_dir).await {
             if self.ended() {
                 return false;
             }
             assert!(Instant::now() < deadline, "the server did not become ready: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        true
     }
 
     /// Whether the process has ended by itself.
@@ -387,74 +366,6 @@ impl Server {
         self.child.take()?.wait().expect("reaps").code()
     }
 
-    pub async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        let mut request = self.http.request(method.clone(), format!("{}/v1{path}", self.url)).bearer_auth(key);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let url = reqwest::Url::parse(&format!("{}/v1{path}", self.url)).expect("an address");
-        let answer = answer(request).await;
-        let fields = |name: &str| url.query_pairs().any(|(field, _)| field == name) || body.is_some_and(|b| b.get(name).is_some());
-        let path = url.path().strip_prefix("/v1").unwrap_or("");
-        let asked = openapi::Asked { method: method.as_str(), path, is_partial: fields("include") || fields("exclude") };
-        if let Some(problem) = openapi::problem(&self.document, &asked, answer.status, &answer.json) {
-            panic!("{method} {path} answered {} not as its document says: {problem}\n{}", answer.status, answer.text);
-        }
-        answer
-    }
-
-    pub async fn get(&self, path: &str) -> Answer {
-        self.call_as(&self.api_key, Method::GET, path, None).await
-    }
-
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
-        self.call_as(&self.api_key, Method::POST, path, Some(body)).await
-    }
-
-    pub async fn put(&self, path: &str, body: &Value) -> Answer {
-        self.call_as(&self.api_key, Method::PUT, path, Some(body)).await
-    }
-
-    pub async fn delete(&self, path: &str) -> Answer {
-        self.call_as(&self.api_key, Method::DELETE, path, None).await
-    }
-
-    /// A request without anything added.
-    pub fn raw(&self, method: Method, url: &str) -> reqwest::RequestBuilder {
-        let url = if url.starts_with('/') { format!("{}{url}", self.url) } else { url.to_owned() };
-        self.http.request(method, url)
-    }
-
-    /// Deploys a source from its text.
-    pub async fn source(&self, code: &str, props: Value) -> Value {
-        self.post("/sources", &json!({ "component_code": code, "configured_props": props })).await.data()
-    }
-
-    /// Makes and deploys a workflow with steps of own code.
-    pub async fn workflow(&self, name: &str, triggers: Value, steps: &[(&str, &str)]) -> Value {
-        let steps: Vec<Value> = steps.iter().map(|(namespace, code)| json!({ "namespace": namespace, "code": code })).collect();
-        self.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": name } })).await.data()
-    }
-
-    /// Runs a source now and gives the run, whether it succeeded or not.
-    pub async fn run_now(&self, source: &Value, event: Value) -> Value {
-        self.post(&format!("/sources/{}/run", id(source)), &json!({ "event": event })).await.data()
-    }
-
-    /// What a source with this code returns when it is run now, with an event of `{}`.
-    pub async fn returned(&self, code: &str, props: Value) -> Value {
-        let source = self.source(code, props).await;
-        let run = self.run_now(&source, json!({})).await;
-        assert_eq!(run["status"], "succeeded", "{run}");
-        run["return_value"].clone()
-    }
-
-    /// The whole events that a source emitted so far, the oldest first.
-    pub async fn emitted(&self, source: &Value) -> Vec<Value> {
-        let list = self.get(&format!("/sources/{}/event_summaries?expand=event", id(source))).await.json;
-        list["data"].as_array().expect("events").iter().rev().map(|e| e["event"].clone()).collect()
-    }
-
     /// Waits until the log says it.
     pub async fn until_log(&self, words: &str) {
         let deadline = Instant::now() + DEADLINE;
@@ -473,27 +384,6 @@ impl Server {
         let place = terminal::plain(line).split_once("address=").and_then(|(_, behind)| behind.split(' ').next().map(str::to_owned));
         place.unwrap_or_else(|| panic!("no address is told: {line}"))
     }
-
-    /// Asks until `fits`, or fails with what was there last.
-    pub async fn until(&self, what: &str, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            let answer = self.get(path).await;
-            if answer.status == 200 && fits(&answer.json) {
-                return answer.json;
-            }
-            assert!(Instant::now() < deadline, "{what}: {}", answer.text);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-}
-
-/// Sends a request.
-pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
-    let response = request.send().await.expect("an answer");
-    let status = response.status().as_u16();
-    let text = response.text().await.expect("a body");
-    Answer { status, json: serde_json::from_str(&text).unwrap_or(Value::Null), text }
 }
 
 impl Drop for Server {

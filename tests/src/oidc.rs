@@ -8,7 +8,7 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::{Answer, Server, answer};
+use crate::{Answer, Client, Server, answer};
 
 /// The secret of this server's registration.
 pub const SECRET: &str = "s3cret-of-the-client";
@@ -42,19 +42,19 @@ impl Provider {
     }
 
     /// What it says from now on.
-    pub async fn says(&self, server: &Server, next: &Value) {
+    pub async fn says(&self, server: &Client, next: &Value) {
         assert_eq!(answer(server.raw(Method::POST, &format!("{}/next", self.url)).json(next)).await.status, 200);
     }
 }
 
 /// Begins to sign in: the provider's page.
-pub async fn begin(server: &Server, browser: &mut Browser) -> String {
+pub async fn begin(server: &Client, browser: &mut Browser) -> String {
     let begun = browser.call(server, Method::POST, "/sign_in/begin", None).await.data();
     begun["url"].as_str().expect("a page").to_owned()
 }
 
 /// Goes to the provider's page, and gives what it sends the browser back with.
-pub async fn at_provider(server: &Server, url: &str) -> Value {
+pub async fn at_provider(server: &Client, url: &str) -> Value {
     let response = server.raw(Method::GET, url).send().await.expect("an answer");
     brought(response.url())
 }
@@ -66,12 +66,12 @@ pub fn brought(back: &Url) -> Value {
     json!({ "state": of("state"), "code": of("code") })
 }
 
-pub async fn finish(server: &Server, browser: &mut Browser, brought: &Value) -> Answer {
+pub async fn finish(server: &Client, browser: &mut Browser, brought: &Value) -> Answer {
     browser.call(server, Method::POST, "/sign_in/finish", Some(brought)).await
 }
 
 /// All of it.
-pub async fn sign_in(server: &Server, browser: &mut Browser) -> Answer {
+pub async fn sign_in(server: &Client, browser: &mut Browser) -> Answer {
     let url = begin(server, browser).await;
     let brought = at_provider(server, &url).await;
     finish(server, browser, &brought).await

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn r2_27_apps_are_filtered_by_what_components_there_are() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let publish = async |kind: &str, app: &str| {
         let code = format!(
             "export default {{ name: 'x', key: '{app}-{kind}-x', version: '1', type: '{kind}', props: {{ app: {{ type: 'app', app: '{app}' }} }}, run() {{}} }};"
@@ -29,7 +29,7 @@ async fn r2_27_apps_are_filtered_by_what_components_there_are() {
 
 #[tokio::test]
 async fn r2_27_an_app_has_its_record_by_id_and_slug() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let app = server.get("/apps/github").await.data();
     for field in ["id", "name_slug", "name", "auth_type", "description", "img_src", "custom_fields_json", "categories"] {
         assert!(app.get(field).is_some(), "{field} in {app}");

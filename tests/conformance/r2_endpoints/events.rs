@@ -1,6 +1,6 @@
 //! Events, errors, logs and streams: rows 8, 10, 11, 21, 22 and 25 of the table.
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -25,12 +25,12 @@ pub(crate) struct Frame {
 
 impl Frames {
     /// Connected once the server has said so.
-    pub(crate) async fn of(server: &Server, path: &str, after: Option<&str>) -> Self {
+    pub(crate) async fn of(server: &Client, path: &str, after: Option<&str>) -> Self {
         Self::at(server, &format!("/v1{path}"), after).await
     }
 
     /// Of an address that need not be below `/v1`.
-    async fn at(server: &Server, path: &str, after: Option<&str>) -> Self {
+    async fn at(server: &Client, path: &str, after: Option<&str>) -> Self {
         let mut request = server.raw(Method::GET, path).bearer_auth(&server.api_key);
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);
@@ -69,7 +69,7 @@ impl Frames {
 
 #[tokio::test]
 async fn r2_8_an_event_over_a_kilobyte_is_cut_unless_it_is_expanded() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({})).await;
     for (n, size, channel) in [(1, 0, None), (2, 5000, None), (3, 0, Some("added"))] {
         server.run_now(&source, json!({ "n": n, "size": size, "channel": channel })).await;
@@ -100,7 +100,7 @@ async fn r2_8_an_event_over_a_kilobyte_is_cut_unless_it_is_expanded() {
 
 #[tokio::test]
 async fn r2_10_emitted_events_are_streamed_and_a_last_event_id_resumes() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({})).await;
     let path = format!("/sources/{}/sse", id(&source));
     let mut live = Frames::of(&server, &path, None).await;
@@ -125,7 +125,7 @@ async fn r2_10_emitted_events_are_streamed_and_a_last_event_id_resumes() {
 
 #[tokio::test]
 async fn r2_11_log_lines_are_listed_and_streamed() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({})).await;
     let mut live = Frames::of(&server, &format!("/sources/{}/logs/sse", id(&source)), None).await;
     let run = server.run_now(&source, json!({ "n": 7 })).await;
@@ -141,7 +141,7 @@ async fn r2_11_log_lines_are_listed_and_streamed() {
 
 #[tokio::test]
 async fn r2_21_what_a_workflow_emits_is_listed() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run({ $, steps }) { $.send.emit({ raw_event: { n: steps.trigger.event.body.n } }); $.send.emit({ b: 1 }, 'other'); } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", code)]).await;
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "n": 5 }))).await;
@@ -157,7 +157,7 @@ async fn r2_21_what_a_workflow_emits_is_listed() {
 /// The error event summary of reference 2.34.
 #[tokio::test]
 async fn r2_22_errors_have_the_shape_that_is_documented() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run() { throw new TypeError('bad'); } });";
     let workflow = server.workflow("Fails", json!([{ "type": "http" }]), &[("a", code)]).await;
     answer(server.raw(Method::POST, &format!("{}/at?q=1", endpoint(&workflow))).json(&json!({ "n": 5 }))).await;
@@ -187,7 +187,7 @@ async fn r2_22_errors_have_the_shape_that_is_documented() {
 
 #[tokio::test]
 async fn r2_25_sends_are_streamed_by_channel_the_last_hundred_first() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run({ $, steps }) { for (let n = 0; n < steps.trigger.event.body.count; n++) $.send.sse({ channel: 'news', payload: { n } }); } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", code)]).await;
     let send = async |count: u64| answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "count": count }))).await;
@@ -209,7 +209,7 @@ async fn r2_25_sends_are_streamed_by_channel_the_last_hundred_first() {
 
 #[tokio::test]
 async fn r2_23_all_runs_of_a_workflow_are_followed_as_they_go_on() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = |body: &str| format!("export default defineComponent({{ run({{ steps }}) {{ {body} }} }});");
     let (one, two) = (step("return 1;"), step("if (steps.trigger.event.query.fail) throw new RangeError('bad');"));
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("one", &one), ("two", &two)]).await;
@@ -242,7 +242,7 @@ async fn r2_23_all_runs_of_a_workflow_are_followed_as_they_go_on() {
 /// Facts 1.10: where clients of the hosted platform read streams.
 #[tokio::test]
 async fn r2_10_streams_are_also_at_the_addresses_outside_of_v1() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run(e) { console.log('ran', e.n); this.$emit({ n: e.n }); } };", json!({})).await;
     let mut events =
         [Frames::at(&server, &format!("/sources/{}/sse", id(&source)), None).await, Frames::at(&server, &format!("/sse/dc/{}/emits", id(&source)), None).await];

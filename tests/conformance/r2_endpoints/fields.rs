@@ -103,7 +103,7 @@ async fn r1_1_a_field_that_is_not_read_is_refused_by_name_on_every_route() {
 
 #[tokio::test]
 async fn r1_1_fields_within_steps_triggers_and_apps_are_read_or_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run() {} });";
     let step = |more: Value| {
         let mut step = json!({ "namespace": "a", "code": code });
@@ -137,7 +137,7 @@ async fn r1_1_fields_within_steps_triggers_and_apps_are_read_or_refused() {
 
 #[tokio::test]
 async fn r1_1_what_a_record_shows_is_taken_back_under_the_same_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     // An app, whose fields are a JSON text as on the hosted platform.
     let oauth = json!({ "authorize_url": "https://x.test/a", "token_url": "https://x.test/t", "revoke_url": "https://x.test/r", "scopes": ["s"], "authorize_params": { "p": "1" }, "client_id": "c", "client_secret": "never-shown", "secret_in_body": true });
     let fields = r#"[{"name":"api_key","label":"Key","type":"password"},{"name":"domain","optional":true}]"#;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -21,14 +21,14 @@ fn fields(value: &Value) -> BTreeSet<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-async fn form(server: &Server) -> Value {
+async fn form(server: &Client) -> Value {
     server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] })).await.data();
     server.post("/components", &json!({ "component_code": FORM, "publish": true })).await.data()
 }
 
 #[tokio::test]
 async fn r2_28_options_of_a_prop_come_page_by_page_for_an_id_or_a_key() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let component = form(&server).await;
     for named in [id(&component), "acme-form"] {
         let first = server.post("/components/configure", &json!({ "id": named, "prop_name": "board", "configured_props": {} })).await;
@@ -55,7 +55,7 @@ async fn r2_28_options_of_a_prop_come_page_by_page_for_an_id_or_a_key() {
 
 #[tokio::test]
 async fn r2_29_props_that_depend_on_others_come_with_an_id() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let component = form(&server).await;
     let asked = server.post("/components/props", &json!({ "id": id(&component), "configured_props": { "board": "b1" } })).await;
     assert_eq!((asked.status, fields(&asked.json)), (200, BTreeSet::from(["dynamic_props", "errors"])));
@@ -71,7 +71,7 @@ async fn r2_29_props_that_depend_on_others_come_with_an_id() {
 
 #[tokio::test]
 async fn r2_30_a_token_is_asked_for_with_json_and_revoked() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let client = server.post("/oauth/clients", &json!({ "name": "ci", "scopes": ["read"] })).await.data();
     let ask = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
     let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&ask)).await;
@@ -89,7 +89,7 @@ async fn r2_30_a_token_is_asked_for_with_json_and_revoked() {
 
 #[tokio::test]
 async fn r2_32_a_saved_component_has_its_record() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let saved = form(&server).await;
     for field in ["id", "code", "code_hash", "name", "key", "version", "description", "type", "configurable_props", "apps", "created_at", "updated_at"] {
         assert!(saved.get(field).is_some(), "`{field}` in {saved}");
@@ -104,7 +104,7 @@ async fn r2_32_a_saved_component_has_its_record() {
 
 #[tokio::test]
 async fn r2_33_a_source_has_its_record_and_the_ids_of_its_interfaces() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code =
         "export default { name: 'Both', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, often: { type: '$.interface.timer' },
       daily: { type: '$.interface.timer', default: { cron: '0 9 * * *' } }, db: '$.service.db', key: { type: 'string', secret: true } },
@@ -141,7 +141,7 @@ async fn r2_33_a_source_has_its_record_and_the_ids_of_its_interfaces() {
 
 #[tokio::test]
 async fn r2_17_to_2_18_a_workflow_is_made_changed_and_deleted() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let made = server
         .post(
             "/workflows",
@@ -184,7 +184,7 @@ async fn r2_17_to_2_18_a_workflow_is_made_changed_and_deleted() {
 
 #[tokio::test]
 async fn r2_14_a_subscription_is_deleted_by_its_triple_and_no_other() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
     let listener = server.workflow("l", json!([]), &[("a", NOTHING)]).await;
     let triple = |name: &str| format!("/subscriptions?emitter_id={}&listener_id={}&event_name={name}", id(&source), id(&listener));
@@ -204,7 +204,7 @@ async fn r2_14_a_subscription_is_deleted_by_its_triple_and_no_other() {
 
 #[tokio::test]
 async fn r2_16_an_address_of_a_webhook_names_a_host() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(server.post("/webhooks?url=", &Value::Null).await.refusal(), (422, "missing_field"));
     for url in ["http://", "https:///hook", "http:///hook", "ftp://example.com/", "example.com/hook", "http://?x", "javascript:alert(1)", "https://\\x"] {
         let refused = server.post("/webhooks", &json!({ "url": url })).await;
@@ -216,7 +216,7 @@ async fn r2_16_an_address_of_a_webhook_names_a_host() {
 
 #[tokio::test]
 async fn r2_5_keys_that_fit_stand_in_data_and_beside_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     form(&server).await;
     let found = server.get("/components/search?query=form&limit=5").await;
     assert_eq!((&found.json["sources"], &found.json["actions"]), (&found.json["data"]["sources"], &found.json["data"]["actions"]));
@@ -225,7 +225,7 @@ async fn r2_5_keys_that_fit_stand_in_data_and_beside_it() {
 
 #[tokio::test]
 async fn the_audit_log_names_what_was_changed_by_its_id() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
     let of = format!("/sources/{}", id(&source));
     server.run_now(&source, json!({})).await;
@@ -240,7 +240,7 @@ async fn the_audit_log_names_what_was_changed_by_its_id() {
 
 #[tokio::test]
 async fn r2_31_health_and_readiness_need_no_key_and_stand_outside_v1() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for path in ["/healthz", "/readyz"] {
         assert_eq!(answer(server.raw(Method::GET, path)).await.status, 200, "{path}");
         assert_eq!(answer(server.raw(Method::GET, &format!("/v1{path}")).bearer_auth(&server.api_key)).await.refusal(), (404, "no_such_route"), "{path}");
@@ -249,7 +249,7 @@ async fn r2_31_health_and_readiness_need_no_key_and_stand_outside_v1() {
 
 #[tokio::test]
 async fn r1_2_an_empty_cursor_is_none() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     form(&server).await;
     for query in ["", "?after=", "?before=", "?after=&before="] {
         assert_eq!(server.get(&format!("/components{query}")).await.json["page_info"]["count"], 1, "{query}");
@@ -258,7 +258,7 @@ async fn r1_2_an_empty_cursor_is_none() {
 
 #[tokio::test]
 async fn r2_2_an_organization_is_renamed_and_says_who_gets_mail() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let path = format!("/workspaces/{}", server.org_id);
     let before = server.get(&path).await.data();
     assert_eq!(before["error_recipients"], json!([]));

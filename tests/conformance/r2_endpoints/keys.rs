@@ -1,6 +1,6 @@
 //! The REST API as a whole (reference 1): keys, scopes, rates, the document, and walls between organizations.
 
-use millrace_tests::{Answer, Server, answer};
+use millrace_tests::{Answer, Client, Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ const SOURCE: &str = "export default { name: 's', version: '1', run() { this.$em
 const NOON: i64 = 1_767_182_400_000;
 
 /// A key that may do everything, where the body does not say otherwise.
-async fn key(server: &Server, mut body: Value) -> (String, String) {
+async fn key(server: &Client, mut body: Value) -> (String, String) {
     body.as_object_mut().expect("an object").entry("scopes").or_insert_with(|| json!(["full"]));
     let made = server.post("/api_keys", &body).await.data();
     (made["id"].as_str().expect("an id").to_owned(), made["key"].as_str().expect("the key").to_owned())
 }
 
-async fn as_key(server: &Server, key: &str, method: Method, path: &str) -> Answer {
+async fn as_key(server: &Client, key: &str, method: Method, path: &str) -> Answer {
     server.call_as(key, method, path, Some(&json!({}))).await
 }
 
@@ -38,7 +38,7 @@ async fn s5_a_key_is_shown_once_and_its_record_listed() {
 
 #[tokio::test]
 async fn s5_keys_that_cannot_be_are_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (body, field) in [
         (json!({}), "name"),
         (json!({ "name": "", "scopes": ["read"] }), "name"),
@@ -94,7 +94,7 @@ async fn s5_a_key_that_is_revoked_rotated_or_over_is_not_taken() {
 
 #[tokio::test]
 async fn s5_a_route_that_needs_more_than_the_key_has_says_what() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({})).await["id"].as_str().expect("an id").to_owned();
     let (_, read) = key(&server, json!({ "name": "r", "scopes": ["read"] })).await;
     let (_, invoke) = key(&server, json!({ "name": "i", "scopes": ["invoke"] })).await;
@@ -134,7 +134,7 @@ async fn s5_a_route_that_needs_more_than_the_key_has_says_what() {
 
 #[tokio::test]
 async fn r1_3_a_key_that_asks_too_often_waits() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (_, slow) = key(&server, json!({ "name": "slow", "rate_per_minute": 3 })).await;
     for _ in 0..3 {
         assert_eq!(as_key(&server, &slow, Method::GET, "/users/me").await.status, 200);
@@ -152,7 +152,7 @@ async fn r1_3_a_key_that_asks_too_often_waits() {
 }
 
 /// Every operation of the document that needs a key: method, path below `/v1`, and the scope it needs.
-fn operations(server: &Server) -> Vec<(Method, String, Option<String>)> {
+fn operations(server: &Client) -> Vec<(Method, String, Option<String>)> {
     let paths = server.document["paths"].as_object().expect("paths");
     // Sessions, members and invitations are people's affair: tests/security asks their routes as every role and as none.
     let of_keys = |path: &str| !["/v1/session", "/v1/members", "/v1/invitations"].iter().any(|start| path.starts_with(start));
@@ -166,7 +166,7 @@ fn operations(server: &Server) -> Vec<(Method, String, Option<String>)> {
 }
 
 /// Names of the fields that an operation takes, in its query or body.
-pub(crate) fn declared(server: &Server, method: &Method, template: &str) -> Vec<String> {
+pub(crate) fn declared(server: &Client, method: &Method, template: &str) -> Vec<String> {
     let operation = &server.document["paths"][format!("/v1{template}")][method.as_str().to_lowercase()];
     let in_query = operation["parameters"].as_array().into_iter().flatten().filter(|p| p["in"] == "query").filter_map(|p| p["name"].as_str());
     let contents = operation["requestBody"]["content"].as_object().into_iter().flatten();
@@ -349,7 +349,7 @@ async fn s5_every_route_needs_a_key_and_the_scope_that_the_document_says() {
 async fn r2_31_the_document_and_its_page_need_no_key_and_are_the_ones_in_the_docs() {
     let server = Server::start().await;
     let kept: Value = serde_json::from_str(include_str!("../../../crates/api/openapi.json")).expect("JSON");
-    let mut served = server.document.clone();
+    let mut served = Value::clone(&server.document);
     assert_eq!((&served["openapi"], &served["servers"][0]["url"]), (&json!("3.1.0"), &json!(server.url)));
     served["servers"] = kept["servers"].clone();
     assert!(served == kept, "crates/api/openapi.json is not what the server says: run `cargo xtask openapi`");
@@ -411,7 +411,7 @@ async fn s1_every_parameter_of_a_change_is_read_from_query_and_body_alike() {
 
 #[tokio::test]
 async fn s2_orgs_and_workspaces_are_the_same() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let paths: Vec<String> = server.document["paths"].as_object().expect("paths").keys().cloned().collect();
     let below: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix("/v1/workspaces/{org}")).collect();
     assert!(below.len() >= 4, "{below:?}");

@@ -1,7 +1,7 @@
 //! Search by name, statistics on lists, dry runs of deletes, and filters of logs, mail, data stores and the audit log.
 
 use millrace_tests::browser::Browser;
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const SOURCE: &str = "export default { name: 'clock', version: '1', run() { this
 const STEP: &str = "export default defineComponent({ run() { return 1; } });";
 
 /// Kinds and ids of what a search finds.
-async fn found(server: &Server, query: &str) -> Vec<(String, String)> {
+async fn found(server: &Client, query: &str) -> Vec<(String, String)> {
     let list = server.get(&format!("/search?{query}")).await;
     assert_eq!(list.status, 200, "{query}: {}", list.text);
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -62,7 +62,7 @@ async fn records_of_all_kinds_are_found_by_words_of_their_names_and_by_their_ids
 
 #[tokio::test]
 async fn lists_of_workflows_and_sources_count_the_runs_of_each() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run({ steps }) { if (steps.trigger.event.body.bad) throw new Error('no'); } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("say", code)]).await;
     let idle = server.workflow("idle", json!([{ "type": "http" }]), &[("say", STEP)]).await;
@@ -225,7 +225,7 @@ async fn keys_of_a_data_store_come_by_prefix_and_with_their_values() {
 
 #[tokio::test]
 async fn preferences_are_a_person_s_own_in_each_organization() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let mut mara = Browser::first_owner(&server, "mara@x.test").await;
     let path = "/users/me/preferences";
     let empty = mara.get(&server, path).await.data();

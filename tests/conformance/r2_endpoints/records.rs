@@ -26,7 +26,7 @@ async fn r2_1_users_me_has_id_username_email_and_organizations() {
 
 #[tokio::test]
 async fn r2_2_lists_of_an_organization_have_both_spellings_of_their_path() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let org = &server.org_id;
     let source = server.source(SOURCE, json!({})).await;
     assert_eq!(server.get(&format!("/workspaces/{org}")).await.data()["id"], org.as_str());
@@ -50,7 +50,7 @@ async fn r2_2_lists_of_an_organization_have_both_spellings_of_their_path() {
 
 #[tokio::test]
 async fn r1_1_parameters_of_a_post_are_read_from_the_query_or_the_body() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code: String = reqwest::Url::parse_with_params("http://x/", [("component_code", SOURCE), ("name", "from the query")])
         .expect("an address")
         .query()
@@ -71,7 +71,7 @@ async fn r1_1_parameters_of_a_post_are_read_from_the_query_or_the_body() {
 
 #[tokio::test]
 async fn r1_2_lists_have_pages_of_ten_with_cursors_both_ways() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let mut made = Vec::new();
     for n in 0..12 {
         made.push(id(&server.post("/webhooks", &json!({ "url": format!("http://127.0.0.1:9/{n}") })).await.data()).to_owned());
@@ -98,7 +98,7 @@ async fn r1_2_lists_have_pages_of_ten_with_cursors_both_ways() {
 /// A list is not read on from what is gone: an empty page would be taken for its end.
 #[tokio::test]
 async fn r1_2_a_cursor_that_names_nothing_is_refused_by_every_list() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (source, workflow) = (server.source(SOURCE, json!({})).await, server.workflow("w", json!([]), &[("a", STEP)]).await);
     let hook = server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/" })).await.data();
     let (org, project) = (server.org_id.as_str(), workflow["project_id"].as_str().expect("an id"));
@@ -146,7 +146,7 @@ async fn r1_2_a_cursor_that_names_nothing_is_refused_by_every_list() {
 /// Facts 0: of apps the cursor is the slug.
 #[tokio::test]
 async fn r1_2_apps_are_listed_by_slug_both_ways() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let slugs =
         |list: &Value| list["data"].as_array().expect("apps").iter().map(|app| app["name_slug"].as_str().expect("a slug").to_owned()).collect::<Vec<_>>();
     let first = server.get("/apps?limit=5").await.json;
@@ -162,7 +162,7 @@ async fn r1_2_apps_are_listed_by_slug_both_ways() {
 
 #[tokio::test]
 async fn r1_2_include_and_exclude_choose_fields() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({})).await;
     let path = format!("/sources/{}", id(&source));
     assert_eq!(server.get(&format!("{path}?include=id,name")).await.data(), json!({ "id": source["id"], "name": "My Source" }));
@@ -174,7 +174,7 @@ async fn r1_2_include_and_exclude_choose_fields() {
 
 #[tokio::test]
 async fn r1_3_a_refusal_has_a_sentence_a_code_and_details() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (refused, status) in [
         (server.get("/sources/dc_nothing").await, 404),
         (server.post("/sources", &json!({})).await, 422),
@@ -192,7 +192,7 @@ async fn r1_3_a_refusal_has_a_sentence_a_code_and_details() {
 
 #[tokio::test]
 async fn r1_4_times_of_records_are_epoch_seconds_and_of_events_milliseconds() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run() { this.$emit({}); } };", json!({})).await;
     server.run_now(&source, json!({})).await;
     let event = server.get(&format!("/sources/{}/event_summaries", id(&source))).await.json["data"][0].clone();
@@ -205,7 +205,7 @@ async fn r1_4_times_of_records_are_epoch_seconds_and_of_events_milliseconds() {
 
 #[tokio::test]
 async fn r1_5_ids_say_by_their_prefix_what_they_are() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server
         .workflow("w", json!([{ "type": "http" }, { "type": "timer", "interval_seconds": 3600 }]), &[("a", "export default defineComponent({ run() {} });")])
         .await;
@@ -237,7 +237,7 @@ async fn r1_5_ids_say_by_their_prefix_what_they_are() {
 
 #[tokio::test]
 async fn r2_3_a_component_comes_from_code_or_an_address_and_the_code_wins() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let neither = server.post("/components", &json!({ "publish": true })).await;
     assert_eq!(neither.refusal(), (422, "invalid_field"));
     let both = server.post("/components", &json!({ "component_code": SOURCE, "component_url": "http://127.0.0.1:9/not-asked.mjs" })).await.data();
@@ -258,7 +258,7 @@ async fn r2_3_a_component_comes_from_code_or_an_address_and_the_code_wins() {
 
 #[tokio::test]
 async fn r2_4_a_component_is_found_by_id_and_by_its_key_in_the_first_place_the_one_published_with_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(server.get("/components/acme-my-source").await.status, 404);
     let saved = server.post("/components", &json!({ "component_code": SOURCE })).await.data();
     // It can be looked at by its key. What is deployed by a key was published with it.
@@ -279,7 +279,7 @@ async fn r2_4_a_component_is_found_by_id_and_by_its_key_in_the_first_place_the_o
 
 #[tokio::test]
 async fn r2_6_a_source_needs_code_and_its_props_are_stored_as_the_reference_says() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let none = server.post("/sources", &json!({ "name": "x" })).await;
     assert!(none.refusal() == (422, "invalid_field") && none.text.contains("component_id"), "{}", none.text);
     assert_eq!(server.post("/sources", &json!({ "component_id": "sc_nothing" })).await.status, 404);
@@ -296,7 +296,7 @@ async fn r2_6_a_source_needs_code_and_its_props_are_stored_as_the_reference_says
 
 #[tokio::test]
 async fn r2_7_a_source_is_renamed_given_other_props_and_switched_off_and_on() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(SOURCE, json!({ "word": "one", "token": "kept" })).await;
     let path = format!("/sources/{}", id(&source));
     let renamed = server.put(&path, &json!({ "name": "Another Name" })).await.data();

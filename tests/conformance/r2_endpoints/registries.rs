@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use millrace_tests::{Answer, Server, binary};
+use millrace_tests::{Answer, Client, Server, binary};
 use serde_json::{Value, json};
 
 const APP: &str = "export default { type: 'app', app: 'acme', propDefinitions: { greeting: { type: 'string', label: 'Greeting', optional: true } },
@@ -48,7 +48,7 @@ pub(crate) fn millrace(server: &Server, args: &[&str]) -> (Option<i32>, Value, S
     (output.status.code(), json, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-async fn upload(server: &Server, query: &str, body: Vec<u8>) -> Answer {
+async fn upload(server: &Client, query: &str, body: Vec<u8>) -> Answer {
     let request = server.raw(reqwest::Method::POST, &format!("/v1/registries?{query}")).bearer_auth(&server.api_key);
     millrace_tests::answer(request.header("content-type", "application/gzip").body(body)).await
 }

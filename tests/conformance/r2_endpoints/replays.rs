@@ -1,6 +1,6 @@
 //! Replays of one run, of a selection and of all errors of a class in a time range.
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -239,7 +239,7 @@ async fn r2_24_a_replay_that_is_cancelled_queues_no_more() {
 }
 
 /// A workflow whose one step says which version of it ran on which event.
-async fn versions(server: &Server) -> (String, Value) {
+async fn versions(server: &Client) -> (String, Value) {
     let code =
         |version: &str| format!("export default defineComponent({{ run({{ steps }}) {{ return ['{version}', steps.trigger.event.body?.n ?? null]; }} }});");
     let made = server.workflow("versions", json!([{ "type": "http" }]), &[("say", code("first").as_str())]).await;
@@ -254,7 +254,7 @@ async fn versions(server: &Server) -> (String, Value) {
 
 #[tokio::test]
 async fn r2_24_a_replay_runs_the_live_version_the_one_that_the_run_had_or_the_draft() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (workflow, run) = versions(&server).await;
     let replay = format!("/runs/{}/replay", id(&run));
     for (version, said, kind) in
@@ -285,7 +285,7 @@ async fn r2_24_a_replay_runs_the_live_version_the_one_that_the_run_had_or_the_dr
 
 #[tokio::test]
 async fn r2_24_an_event_is_edited_for_a_replay_which_says_so() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (_, run) = versions(&server).await;
     let replay = format!("/runs/{}/replay", id(&run));
     let mut event = run["event"].clone();
@@ -306,7 +306,7 @@ async fn r2_24_an_event_is_edited_for_a_replay_which_says_so() {
 
 #[tokio::test]
 async fn r2_24_runs_of_all_owners_are_counted_and_replayed_by_a_filter() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("say", "export default defineComponent({ run() { return 1; } });")]).await;
     let source = server.source("export default { name: 's', version: '1', run() { throw new TypeError('no'); } };", json!({})).await;
     for _ in 0..2 {

@@ -1,6 +1,6 @@
 //! Runs across the organization: lists by what is asked for, as light records.
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn step(body: &str) -> String {
 }
 
 /// Ids of the runs that are listed.
-async fn listed(server: &Server, query: &str) -> Vec<String> {
+async fn listed(server: &Client, query: &str) -> Vec<String> {
     let list = server.get(&format!("/runs?{query}")).await;
     assert_eq!(list.status, 200, "{query}: {}", list.text);
     list.json["data"].as_array().expect("a list").iter().map(|run| id(run).to_owned()).collect()
@@ -17,7 +17,7 @@ async fn listed(server: &Server, query: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn r2_36_runs_of_all_owners_are_listed_by_what_is_asked() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = "if (steps.trigger.event.body.bad) throw new RangeError('too far'); $.export('$summary', `Sent ${steps.trigger.event.body.n}`);";
     let workflow = server.workflow("orders", json!([{ "type": "http" }]), &[("send", step(body).as_str())]).await;
     let source = server.source("export default { name: 'clock', version: '1', run() {} };", json!({})).await;
@@ -90,7 +90,7 @@ async fn r2_36_runs_of_all_owners_are_listed_by_what_is_asked() {
 
 #[tokio::test]
 async fn r2_36_runs_are_found_by_words_of_events_results_and_errors() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = "if (steps.trigger.event.body.bad) throw new Error('parcel lost'); return { state: 'Delivered', resume: $.flow.suspend ? 'https://x.test/resume/run_1-1-s3cret' : '' };";
     let workflow = server.workflow("orders", json!([{ "type": "http" }]), &[("send", step(body).as_str())]).await;
     for event in [json!({ "number": "ORD-1182" }), json!({ "number": "ORD-1183", "bad": true })] {

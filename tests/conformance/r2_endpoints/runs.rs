@@ -1,7 +1,7 @@
 //! Runs: rows 12, 20, 23 and 24 of the table, and the records of workflows below it.
 
 use futures::{Stream, StreamExt as _};
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -11,7 +11,7 @@ fn step(body: &str) -> String {
 }
 
 /// A stream that is open, as text.
-async fn opened(server: &Server, path: &str) -> impl Stream<Item = String> + Unpin {
+async fn opened(server: &Client, path: &str) -> impl Stream<Item = String> + Unpin {
     let response = server.raw(Method::GET, &format!("/v1{path}")).bearer_auth(&server.api_key).send().await.expect("an answer");
     assert_eq!((response.status().as_u16(), response.headers()["content-type"].to_str().ok()), (200, Some("text/event-stream")));
     Box::pin(response.bytes_stream().map(|bytes| String::from_utf8_lossy(&bytes.expect("bytes")).into_owned()))
@@ -29,7 +29,7 @@ async fn frames(mut stream: impl Stream<Item = String> + Unpin, mut text: String
 
 #[tokio::test]
 async fn r2_12_a_source_is_run_now_with_an_event_or_none() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server
         .source(
             "export default { name: 's', version: '1', run(event) { this.$emit({ e: event ?? null }); return event === undefined ? 'none' : event; } };",
@@ -46,7 +46,7 @@ async fn r2_12_a_source_is_run_now_with_an_event_or_none() {
 
 #[tokio::test]
 async fn r2_20_a_test_run_goes_up_to_a_step_and_leaves_no_error_behind() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let steps =
         [("one", step("return steps.trigger.event.n + 1;")), ("two", step("return $.context.test;")), ("three", step("throw new Error('not reached');"))];
     let steps: Vec<(&str, &str)> = steps.iter().map(|(n, c)| (*n, c.as_str())).collect();
@@ -63,7 +63,7 @@ async fn r2_20_a_test_run_goes_up_to_a_step_and_leaves_no_error_behind() {
 
 #[tokio::test]
 async fn r2_23_runs_are_listed_by_status_and_time_and_shown_with_steps_logs_and_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let steps = [
         ("one", step("console.log('said'); $.export('x', 1); return 2;")),
         ("two", step("if (steps.trigger.event.query.fail) throw new RangeError('bad'); return 3;")),
@@ -93,7 +93,7 @@ async fn r2_23_runs_are_listed_by_status_and_time_and_shown_with_steps_logs_and_
 
 #[tokio::test]
 async fn r2_23_a_run_is_followed_as_it_goes_on_until_it_ends() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let wait = step(&format!("console.log('waits'); await fetch('http://{}'); console.log('goes on'); return 1;", gate.local_addr().expect("an address")));
     let last = step("console.error('the end'); throw new TypeError('x');");
@@ -121,7 +121,7 @@ async fn r2_23_a_run_is_followed_as_it_goes_on_until_it_ends() {
 
 #[tokio::test]
 async fn r2_24_a_replay_is_a_new_run_of_the_same_event() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", &step("return [$.context.replay, steps.trigger.event.body];"))]).await;
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "n": 5 }))).await;
     let list = server.until("the run", &format!("/workflows/{}/runs?status=succeeded", id(&workflow)), |l| l["page_info"]["count"] == 1).await;
@@ -134,7 +134,7 @@ async fn r2_24_a_replay_is_a_new_run_of_the_same_event() {
 
 #[tokio::test]
 async fn r2_35_triggers_and_steps_of_a_workflow_have_their_records() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
     let code = "export default { name: 'a', key: 'acme-act', version: '0.0.2', type: 'action', props: { word: 'string' }, run() { return this.word; } };";
     server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();

@@ -1,7 +1,7 @@
 //! One stream of many topics.
 
 use futures::{Stream, StreamExt as _};
-use millrace_tests::{Server, id};
+use millrace_tests::{Client, Server, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ type Frame = (String, String, Value);
 type Awaited<'a> = (&'a str, &'a dyn Fn(&Value) -> bool);
 
 /// Frames of a stream that is open; `last`: what it resumes.
-async fn opened(server: &Server, topics: &str, last: &str) -> impl Stream<Item = Frame> + Unpin + use<> {
+async fn opened(server: &Client, topics: &str, last: &str) -> impl Stream<Item = Frame> + Unpin + use<> {
     let request = server.raw(Method::GET, &format!("/v1/stream?topics={topics}")).bearer_auth(&server.api_key).header("last-event-id", last);
     let response = request.send().await.expect("an answer");
     assert_eq!((response.status().as_u16(), response.headers()["content-type"].to_str().ok()), (200, Some("text/event-stream")));
@@ -46,7 +46,7 @@ async fn until(stream: &mut (impl Stream<Item = Frame> + Unpin), awaited: &[Awai
 
 #[tokio::test]
 async fn r2_37_one_stream_has_many_topics_and_resumes() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'clock', version: '1', run(event) { console.log('tick', event.n); this.$emit({ n: event.n }); } };";
     let (source, other) = (server.source(code, json!({})).await, server.source(code, json!({})).await);
     let topics = format!("runs,events:{0},logs:{0}", id(&source));
@@ -76,7 +76,7 @@ async fn r2_37_one_stream_has_many_topics_and_resumes() {
 
 #[tokio::test]
 async fn r2_37_a_run_and_replays_are_topics() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = "export default defineComponent({ async run() { throw new Error('no'); } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("fails", step)]).await;
     let run = server.post(&format!("/workflows/{}/run", id(&workflow)), &json!({ "event": {} })).await.data();
@@ -90,7 +90,7 @@ async fn r2_37_a_run_and_replays_are_topics() {
 
 #[tokio::test]
 async fn r2_37_a_topic_that_is_not_there_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let many: Vec<String> = (0..17).map(|n| format!("run:run_{n}")).collect();
     let many = many.join(",");
     for (topics, status) in

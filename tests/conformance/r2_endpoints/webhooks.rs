@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use millrace_tests::receiver::{Does, Got, Receiver};
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -20,25 +20,25 @@ fn id(record: &Value) -> String {
 }
 
 /// A webhook; its id and secret.
-async fn webhook(server: &Server, url: &str) -> (String, String) {
+async fn webhook(server: &Client, url: &str) -> (String, String) {
     let made = server.post(&format!("/webhooks?url={url}&name=a%20hook"), &Value::Null).await.data();
     (id(&made), made["secret"].as_str().expect("a secret").to_owned())
 }
 
-async fn subscribe(server: &Server, emitter: &str, listener: &str, event_name: &str) {
+async fn subscribe(server: &Client, emitter: &str, listener: &str, event_name: &str) {
     let query = format!("/subscriptions?emitter_id={emitter}&listener_id={listener}&event_name={event_name}");
     server.post(&query, &Value::Null).await.data();
 }
 
 /// A source whose default channel a webhook hears.
-async fn heard(server: &Server, receiver: &Receiver) -> (String, String, String) {
+async fn heard(server: &Client, receiver: &Receiver) -> (String, String, String) {
     let source = id(&server.source(SOURCE, json!({})).await);
     let (hook, secret) = webhook(server, &receiver.url).await;
     subscribe(server, &source, &hook, "").await;
     (source, hook, secret)
 }
 
-async fn emit(server: &Server, source: &str, event: Value) {
+async fn emit(server: &Client, source: &str, event: Value) {
     let run = server.post(&format!("/sources/{source}/run"), &json!({ "event": event })).await.data();
     assert_eq!(run["status"], "succeeded", "{run}");
 }
@@ -79,7 +79,7 @@ async fn r2_16_an_event_is_posted_as_json_and_signed() {
 
 #[tokio::test]
 async fn r2_16_webhooks_are_made_listed_and_deleted() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for url in ["", "nonsense", "ftp://a.test/x", "http://", "javascript:alert(1)"] {
         let refused = server.post("/webhooks", &json!({ "url": url })).await;
         assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("url")), "{url}: {}", refused.text);
@@ -406,7 +406,7 @@ async fn r2_13_the_listeners_of_a_deployed_trigger_are_set_all_or_none() {
 /// The form that clients used before there were subscriptions (facts 1.2).
 #[tokio::test]
 async fn r2_13_a_source_listens_to_another_by_the_legacy_path() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let listens = "export default { name: 'l', version: '1', run(event) { this.$emit({ heard: event }); } };";
     let (emitter, listener) = (id(&server.source(SOURCE, json!({})).await), id(&server.source(listens, json!({})).await));
     let path = format!("/sources/{listener}/listen/{emitter}");
@@ -424,7 +424,7 @@ async fn r2_13_a_source_listens_to_another_by_the_legacy_path() {
 /// Facts 6.2: a deployed trigger shows its component's props, and where it is called.
 #[tokio::test]
 async fn r2_7_a_deployed_trigger_shows_its_props_and_its_address() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
     let connect = format!("/connect/{}", workflow["project_id"].as_str().expect("a project"));
     let code = "export default { name: 't', version: '1', props: { http: '$.interface.http', n: { type: 'integer', label: 'N' } }, run() {} };";

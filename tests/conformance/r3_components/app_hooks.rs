@@ -1,6 +1,6 @@
 //! Events of apps (registry facts 2.4): `$.interface.apphook`.
 
-use millrace_tests::Server;
+use millrace_tests::{Client, Server};
 use serde_json::{Value, json};
 
 /// A source of an app, with the names of events it listens for as JavaScript.
@@ -12,14 +12,14 @@ fn source(names: &str) -> String {
     )
 }
 
-async fn heard(server: &Server, source: &Value, count: u64) -> Value {
+async fn heard(server: &Client, source: &Value, count: u64) -> Value {
     let path = format!("/sources/{}/event_summaries?expand=event", source["id"].as_str().expect("an id"));
     server.until("the event", &path, |list| list["page_info"]["count"] == count).await["data"][0]["event"].clone()
 }
 
 #[tokio::test]
 async fn r3_an_event_of_an_app_starts_the_sources_that_listen_for_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let fixed = server.source(&source("['meeting.ended', 'meeting.started']"), json!({})).await;
     assert_eq!(fixed["configured_props"]["hook"], json!({ "type": "$.interface.apphook", "event_names": ["meeting.ended", "meeting.started"] }));
     let asked = server.source(&source("async function () { return [`${this.zoom.kind()}.${this.kind}`]; }"), json!({ "kind": "created" })).await;
@@ -51,7 +51,7 @@ async fn r3_an_event_of_an_app_starts_the_sources_that_listen_for_it() {
 
 #[tokio::test]
 async fn r3_hooks_and_events_of_apps_that_cannot_be_are_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let refused = |code: String| {
         let server = &server;
         async move { server.post("/sources", &json!({ "component_code": code })).await }

@@ -4,7 +4,7 @@ use async_compression::tokio::bufread::{BrotliEncoder, DeflateEncoder, GzipEncod
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -27,7 +27,7 @@ async fn encoded(coding: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The endpoint of a source that answers with its event.
-async fn mirror(server: &Server) -> String {
+async fn mirror(server: &Client) -> String {
     let code = "export default { name: 'mirror', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) {
       this.http.respond({ status: 200, body: { ...event, headers: { ...event.headers } } }); } };";
     endpoint(&server.source(code, json!({})).await)
@@ -55,7 +55,7 @@ fn no_texts() -> [(&'static str, Vec<u8>); 6] {
 
 #[tokio::test]
 async fn r3_an_encoded_body_is_decoded_for_code() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let url = mirror(&server).await;
     let body = json!({ "text": "Grüße ".repeat(100) }).to_string();
     for coding in CODINGS {
@@ -114,7 +114,7 @@ async fn r3_an_encoded_body_that_is_broken_or_decodes_to_too_much_is_refused() {
 
 #[tokio::test]
 async fn r3_a_signature_of_an_encoded_body_may_be_of_either_form() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let triggers = json!([{ "type": "http", "props": { "auth": { "type": "signature", "secret": "It's a Secret", "header": "x-signature" } } }]);
     let made = server.post("/workflows", &json!({ "triggers": triggers, "steps": [{ "namespace": "a", "code": WHOLE }] })).await.data();
     let packed = encoded("gzip", b"Hello, World!").await;
@@ -128,7 +128,7 @@ async fn r3_a_signature_of_an_encoded_body_may_be_of_either_form() {
 
 #[tokio::test]
 async fn r3_a_body_that_is_no_text_reaches_code_whole_and_again_in_replays_and_exports() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let url = mirror(&server).await;
     let workflow = server.workflow("whole", json!([{ "type": "http" }]), &[("a", WHOLE)]).await;
     let runs = format!("/workflows/{}/runs?status=succeeded&limit=100", id(&workflow));
@@ -162,7 +162,7 @@ async fn r3_a_body_that_is_no_text_reaches_code_whole_and_again_in_replays_and_e
 
 #[tokio::test]
 async fn r3_forms_are_in_the_charset_that_they_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let url = mirror(&server).await;
     let send = async |kind: &str, body: &[u8]| answer(server.raw(Method::POST, &url).header("content-type", kind).body(body.to_vec())).await.json;
     let kind = "application/x-www-form-urlencoded";
@@ -195,7 +195,7 @@ async fn r3_forms_are_in_the_charset_that_they_name() {
 
 #[tokio::test]
 async fn r3_repeated_header_lines_are_as_node_has_them() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let url = mirror(&server).await;
     let lines = [
         ("x-own", "1"),
@@ -238,7 +238,7 @@ async fn r3_repeated_header_lines_are_as_node_has_them() {
 
 #[tokio::test]
 async fn r3_a_body_is_in_the_charset_of_its_mark_its_type_or_its_declaration() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let url = mirror(&server).await;
     let send = async |kind: &str, body: &[u8]| answer(server.raw(Method::POST, &url).header("content-type", kind).body(body.to_vec())).await.json;
     let little = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
@@ -287,7 +287,7 @@ async fn r3_a_body_is_in_the_charset_of_its_mark_its_type_or_its_declaration() {
 /// Whatever its last byte is: what was cut anywhere is refused, and never taken for the whole.
 #[tokio::test]
 async fn r3_an_encoded_body_that_was_cut_anywhere_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let url = mirror(&server).await;
     for coding in CODINGS {
         let name = coding.trim_start_matches("raw ");

@@ -1,32 +1,32 @@
 //! Data stores (reference 3; facts 4.7): shared by workflows and sources of one organization, real at once, bounded.
 
 use millrace_tests::receiver::{Does, Receiver};
-use millrace_tests::{Server, answer};
+use millrace_tests::{Client, Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 const STORE_PROP: &str = "props: { store: { type: 'data_store' }, other: { type: 'string', optional: true } }";
 
 /// A workflow of one step with a data store; `body` is that of `async run({ steps, $ })`.
-async fn workflow(server: &Server, store: &str, body: &str) -> Value {
+async fn workflow(server: &Client, store: &str, body: &str) -> Value {
     let code = format!("export default defineComponent({{ {STORE_PROP}, async run({{ steps, $ }}) {{ {body} }} }});");
     let steps = json!([{ "namespace": "a", "code": code, "props": { "store": store } }]);
     server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data()
 }
 
 /// What its step gives for an event.
-async fn run(server: &Server, workflow: &Value, event: Value) -> Value {
+async fn run(server: &Client, workflow: &Value, event: Value) -> Value {
     let run = server.post(&format!("/workflows/{}/test", workflow["id"].as_str().expect("an id")), &json!({ "event": event })).await.data();
     if run["status"] == "succeeded" { run["steps"][0]["exports"]["$return_value"].clone() } else { run["error"].clone() }
 }
 
-async fn create(server: &Server, name: &str) -> String {
+async fn create(server: &Client, name: &str) -> String {
     server.post("/data_stores", &json!({ "name": name })).await.data()["id"].as_str().expect("an id").to_owned()
 }
 
 #[tokio::test]
 async fn r3_3_data_store_values_are_kept_between_runs_and_shared_with_sources() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let id = create(&server, "things").await;
     let body = "const s = this.store;
         const before = await s.get('n');
@@ -57,7 +57,7 @@ async fn r3_3_data_store_values_are_kept_between_runs_and_shared_with_sources() 
 
 #[tokio::test]
 async fn r3_3_data_store_many_values_come_whole_through_pages() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     create(&server, "many").await;
     let body = "await Promise.all(Array.from({ length: 250 }, (_, n) => this.store.set(`k${String(n).padStart(3, '0')}`, 'x'.repeat(20_000))));
         const keys = await this.store.keys(); let bytes = 0; for await (const [, v] of this.store) bytes += v.length;
@@ -68,7 +68,7 @@ async fn r3_3_data_store_many_values_come_whole_through_pages() {
 
 #[tokio::test]
 async fn r3_3_data_store_a_call_reaches_only_the_stores_that_its_props_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (mine, secret) = (create(&server, "mine").await, create(&server, "secret").await);
     server.put("/data_stores/secret/record", &json!({ "key": "k", "value": "hidden" })).await.data();
     // Code that speaks to the server past the runtime reaches the store that is configured, and no other.
@@ -108,7 +108,7 @@ async fn r3_3_data_store_a_call_reaches_only_the_stores_that_its_props_name() {
 
 #[tokio::test]
 async fn r3_3_data_store_what_does_not_fit_is_a_clear_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     create(&server, "s").await;
     let body = "const tried = async (f) => { try { return await f(); } catch (error) { return error.name; } };
         return [await tried(() => this.store.set('big', 'x'.repeat(1_100_000))), await tried(() => this.store.set('', 1)), await tried(() => this.store.set('k', undefined)),
@@ -131,7 +131,7 @@ async fn r3_3_data_store_what_does_not_fit_is_a_clear_error() {
 
 #[tokio::test]
 async fn r3_3_data_store_stores_are_made_filled_listed_and_deleted_through_the_api() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let id = create(&server, "a").await;
     assert_eq!(server.post("/data_stores", &json!({ "name": "a" })).await.refusal(), (409, "taken"));
     assert_eq!(server.post("/data_stores", &json!({ "name": "ds_x1" })).await.refusal(), (422, "invalid_field"));
@@ -165,7 +165,7 @@ async fn r3_3_data_store_stores_are_made_filled_listed_and_deleted_through_the_a
 
 #[tokio::test]
 async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     create(&server, "orders").await;
     let put = server.raw(Method::PUT, "/v1/file_stores/orders/files").query(&[("path", "list.txt")]).bearer_auth(&server.api_key).body("x");
     answer(put).await.data();
@@ -192,7 +192,7 @@ async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
 
 #[tokio::test]
 async fn r3_3_a_store_or_request_that_was_not_chosen_says_so_and_a_request_begins_with_its_default() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let receiver = Receiver::start(Does::says("200 OK")).await;
     let code = "export default defineComponent({ props: { store: { type: 'data_store' }, request: { type: 'http_request', default: { method: 'PUT' } } }, async run({ steps }) {
         return steps.trigger.event.ask === 'store' ? await this.store.get('a') : (await this.request.execute()).status; } });";

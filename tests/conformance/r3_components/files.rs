@@ -1,12 +1,12 @@
 //! `dir` props: file stores that code reads and writes by path, and that `sync` mirrors with /tmp (reference 3; facts 4.8; registry facts 2.4; docs/reference/choices.md).
 
 use millrace_tests::cli::Shell;
-use millrace_tests::{Answer, Server, answer, id};
+use millrace_tests::{Answer, Client, Server, answer, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 /// A workflow whose steps have the props `dir` (of this mode) and `store`; `bodies` are those of `run`.
-async fn workflow(server: &Server, mode: &str, dir: &str, bodies: &[&str]) -> Value {
+async fn workflow(server: &Client, mode: &str, dir: &str, bodies: &[&str]) -> Value {
     let steps: Vec<Value> = bodies
         .iter()
         .enumerate()
@@ -21,30 +21,30 @@ async fn workflow(server: &Server, mode: &str, dir: &str, bodies: &[&str]) -> Va
 }
 
 /// What its last step gives for an event, or the error.
-async fn run(server: &Server, workflow: &Value, event: Value) -> Value {
+async fn run(server: &Client, workflow: &Value, event: Value) -> Value {
     let run = server.post(&format!("/workflows/{}/test", id(workflow)), &json!({ "event": event })).await.data();
     let last = run["steps"].as_array().and_then(|steps| steps.last()).cloned().unwrap_or_default();
     if run["status"] == "succeeded" { last["exports"]["$return_value"].clone() } else { run["error"].clone() }
 }
 
-async fn put(server: &Server, store: &str, path: &str, bytes: Vec<u8>) -> Answer {
+async fn put(server: &Client, store: &str, path: &str, bytes: Vec<u8>) -> Answer {
     answer(server.raw(Method::PUT, &format!("/v1/file_stores/{store}/files")).query(&[("path", path)]).bearer_auth(&server.api_key).body(bytes)).await
 }
 
-async fn content(server: &Server, store: &str, path: &str) -> Option<Vec<u8>> {
+async fn content(server: &Client, store: &str, path: &str) -> Option<Vec<u8>> {
     let request = server.raw(Method::GET, &format!("/v1/file_stores/{store}/files/content")).query(&[("path", path)]).bearer_auth(&server.api_key);
     let response = request.send().await.expect("answers");
     if response.status() == 404 { None } else { Some(response.bytes().await.expect("a body").to_vec()) }
 }
 
-async fn paths(server: &Server, store: &str) -> Vec<String> {
+async fn paths(server: &Client, store: &str) -> Vec<String> {
     let list = server.get(&format!("/file_stores/{store}/files?limit=100")).await.data();
     list.as_array().expect("a list").iter().map(|file| file["path"].as_str().expect("a path").to_owned()).collect()
 }
 
 #[tokio::test]
 async fn r3_dir_files_of_a_store_are_in_tmp_and_what_is_written_there_is_in_the_store() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let large: Vec<u8> = (0..2_500_000_u32).map(|n| (n % 251) as u8).collect();
     put(&server, "reports", "in/large.bin", large.clone()).await.data();
     put(&server, "reports", "n.txt", b"1".to_vec()).await.data();
@@ -70,7 +70,7 @@ async fn r3_dir_files_of_a_store_are_in_tmp_and_what_is_written_there_is_in_the_
 
 #[tokio::test]
 async fn r3_dir_access_modes_and_steps_without_a_value() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     put(&server, "a", "old.txt", b"old".to_vec()).await.data();
     let body = "const there = fs.existsSync('/tmp/old.txt'); fs.writeFileSync(`/tmp/new-${steps.trigger.event.n}.txt`, 'new'); return there;";
     let reads = workflow(&server, "read", "a", &[body]).await;
@@ -93,7 +93,7 @@ async fn r3_dir_access_modes_and_steps_without_a_value() {
 
 #[tokio::test]
 async fn r3_dir_a_step_that_fails_leaves_the_store_as_it_was_and_one_that_exits_does_not() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body =
         "fs.writeFileSync('/tmp/a.txt', steps.trigger.event.how); if (steps.trigger.event.how === 'throw') throw new Error('no'); $.flow.exit('enough');";
     let made = workflow(&server, "read-write", "a", &[body]).await;
@@ -129,7 +129,7 @@ async fn r3_dir_what_a_killed_run_wrote_is_not_in_the_store_until_it_ran_to_its_
 
 #[tokio::test]
 async fn r3_dir_files_are_put_listed_fetched_and_deleted() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     shell.write(&[("june.csv", "a,b")]);
     let file = shell.path("june.csv");
@@ -155,7 +155,7 @@ async fn r3_dir_files_are_put_listed_fetched_and_deleted() {
 
 #[tokio::test]
 async fn r3_dir_names_paths_and_sizes_that_cannot_be_are_refused_and_leave_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for path in ["../up", "/a", "a//b", "a/", "x\ny"] {
         let refused = put(&server, "a", path, b"x".to_vec()).await;
         assert_eq!((refused.status, refused.json["details"]["field"].as_str()), (422, Some("path")), "{path:?}: {}", refused.text);
@@ -249,7 +249,7 @@ async fn r3_dir_a_source_stores_files_by_path_and_emits_their_temporary_addresse
 
 #[tokio::test]
 async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     put(&server, "a", "old/deep/x.txt", b"old".to_vec()).await.data();
     let step = |mode: &str, body: &str| {
         format!(
@@ -316,7 +316,7 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
 
 #[tokio::test]
 async fn r3_dir_a_stream_that_breaks_before_it_is_read_is_an_error_of_the_call() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import fs from 'fs'; import { Readable } from 'stream';
       export default defineComponent({ props: { dir: { type: 'dir', accessMode: 'read-write' } }, async run() {
         const tried = [];

@@ -1,6 +1,6 @@
 //! One `this` for runs, options methods and `additionalProps`: what forms of a deployed source see (reference 3).
 
-use millrace_tests::{Server, id};
+use millrace_tests::{Client, Server, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,20 +12,20 @@ const CODE: &str = "export default { name: 'c', version: '1', props: { db: '$.se
   additionalProps() { const n = this.db.get('n') ?? 'nothing'; this.db.set('n', 77); return { ['saw_' + n]: { type: 'string', optional: true } }; },
   run() { this.db.set('n', (this.db.get('n') ?? 0) + 1); return this.db.get('n'); } };";
 
-async fn picks(server: &Server, of: &str, values: Value) -> Vec<Value> {
+async fn picks(server: &Client, of: &str, values: Value) -> Vec<Value> {
     let answer = server.post("/components/configure", &json!({ "id": of, "prop_name": "pick", "configured_props": values })).await;
     assert_eq!(answer.json["errors"], json!([]), "{}", answer.text);
     answer.json["options"].as_array().expect("options").iter().map(|o| o["value"].clone()).collect()
 }
 
-async fn last_prop(server: &Server, of: &str, values: Value) -> Value {
+async fn last_prop(server: &Client, of: &str, values: Value) -> Value {
     let answer = server.post("/components/props", &json!({ "id": of, "configured_props": values })).await.json;
     answer["dynamic_props"]["configurable_props"].as_array().and_then(|props| props.last().cloned()).expect("props")["name"].clone()
 }
 
 #[tokio::test]
 async fn r3_forms_of_a_deployed_source_see_what_it_keeps_and_leave_nothing_in_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let values = json!({ "kind": "a", "token": "hunter2" });
     let saved = server.post("/components", &json!({ "component_code": CODE })).await.data();
     // What is not deployed has nothing yet, and a form does not see what another set.
@@ -52,7 +52,7 @@ async fn r3_forms_of_a_deployed_source_see_what_it_keeps_and_leave_nothing_in_it
 
 #[tokio::test]
 async fn r3_a_form_of_a_source_that_is_not_there_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(CODE, json!({ "kind": "a", "token": "t" })).await;
     let other = server.post("/workspaces", &json!({ "name": "Other", "email": "o@example.com" })).await.data();
     let key = other["api_key"].as_str().expect("a key");
@@ -79,13 +79,13 @@ fn tells(kind: &str) -> String {
 }
 
 /// Asks for the props of a form, `a` as the value.
-async fn form(server: &Server, component: &str) -> Value {
+async fn form(server: &Client, component: &str) -> Value {
     let asked = server.post("/components/props", &json!({ "id": component, "configured_props": { "kind": "a" } })).await;
     asked.json["dynamic_props"]["id"].clone()
 }
 
 /// Every request that takes the id of a form, for a component that was published by its key; each with values that make it say what it is told.
-async fn requests(server: &Server) -> Vec<(Method, String, Value, &'static str)> {
+async fn requests(server: &Client) -> Vec<(Method, String, Value, &'static str)> {
     let project = server.get("/workspaces").await.json["data"][0]["project_id"].as_str().map(str::to_owned);
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("step", "export default { run() {} };")]).await;
     let project = project.or_else(|| workflow["project_id"].as_str().map(str::to_owned)).expect("a project");
@@ -115,7 +115,7 @@ async fn requests(server: &Server) -> Vec<(Method, String, Value, &'static str)>
 
 #[tokio::test]
 async fn r3_what_a_form_was_told_is_known_where_it_is_deployed_or_run() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for kind in ["source", "action"] {
         server.post("/components", &json!({ "component_code": tells(kind), "publish": true })).await.data();
     }
@@ -138,7 +138,7 @@ async fn r3_what_a_form_was_told_is_known_where_it_is_deployed_or_run() {
 
 #[tokio::test]
 async fn r3_a_step_is_deployed_with_what_its_form_was_told() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'Step', key: 'acme-step', version: '1', type: 'action', props: { kind: { type: 'string', reloadProps: true } },
       additionalProps(previous) { return { ['made_' + this.kind]: { type: 'integer', optional: true, max: previous.made_a ? 9 : 1 } }; }, run() {} };";
     server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
@@ -175,7 +175,7 @@ async fn r3_a_form_outlives_a_restart_and_ends_a_day_after_its_last_question() {
 /// `this` of a function in a definition is the app where the field comes from the app's definition, and the component where the component defines it.
 #[tokio::test]
 async fn r3_this_of_a_definitions_function_is_the_app_or_the_component_that_defines_the_field() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "const low = { type: 'app', app: 'low', methods: { tag() { return 'low' + typeof this.$auth; } }, propDefinitions: {
         id: { type: 'string', options(o) { return [this.tag() + JSON.stringify(o)]; }, default() { return this.tag(); }, label() { return 'L ' + this.tag(); }, description: 'plain' } } };
       const high = { type: 'app', app: 'high', methods: { tag() { return 'high'; } }, propDefinitions: { id: { propDefinition: [low, 'id', function () { return { inner: this.tag() }; }] } } };

@@ -1,6 +1,6 @@
 //! Files in requests to endpoints (reference 3): kept for half an hour at an address that only the code knows.
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use reqwest::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -21,12 +21,12 @@ fn form(fields: &[(&str, &str)], files: &[(&str, &str, &str, &[u8])]) -> Vec<u8>
     body
 }
 
-async fn send(server: &Server, url: &str, body: Vec<u8>) -> u16 {
+async fn send(server: &Client, url: &str, body: Vec<u8>) -> u16 {
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     answer(server.raw(Method::POST, url).header("content-type", kind).body(body)).await.status
 }
 
-async fn workflow(server: &Server) -> (String, String) {
+async fn workflow(server: &Client) -> (String, String) {
     // The code fetches what it was sent.
     let step = "export default defineComponent({ async run({ steps }) { const { body } = steps.trigger.event; const url = body?.doc?.url ?? body?.raw_body_url;
       const fetched = url && await fetch(url); return { body, got: fetched ? [fetched.status, fetched.headers.get('content-type'), (await fetched.arrayBuffer()).byteLength] : null }; } });";
@@ -34,14 +34,14 @@ async fn workflow(server: &Server) -> (String, String) {
     (endpoint(&made), format!("/workflows/{}/runs?status=succeeded", made["id"].as_str().expect("an id")))
 }
 
-async fn seen(server: &Server, runs: &str, count: usize) -> Value {
+async fn seen(server: &Client, runs: &str, count: usize) -> Value {
     let runs = server.until("the run", runs, |list| list["data"].as_array().map(Vec::len) == Some(count)).await;
     runs["data"][0]["steps"][0]["exports"]["$return_value"].clone()
 }
 
 #[tokio::test]
 async fn r3_files_of_a_form_are_addresses_that_the_code_fetches() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (url, runs) = workflow(&server).await;
     let png: Vec<u8> = (0..=255).collect();
     let body = form(&[("title", "Grüße"), ("tag", "a"), ("tag", "b")], &[("doc", "a \"b\".png", "image/png", &png)]);
@@ -67,7 +67,7 @@ async fn r3_files_of_a_form_are_addresses_that_the_code_fetches() {
 
 #[tokio::test]
 async fn r3_a_source_gets_a_small_form_also_as_it_came() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 's', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run({ body, bodyRaw }) { this.http.respond({ status: 200, body: { file: body.f.filename, raw: bodyRaw.length } }); } };";
     let source = server.source(code, json!({})).await;
     let body = form(&[], &[("f", "x.txt", "text/plain", b"hello")]);
@@ -79,7 +79,7 @@ async fn r3_a_source_gets_a_small_form_also_as_it_came() {
 
 #[tokio::test]
 async fn r3_large_files_and_bodies_go_beside_the_event() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (url, runs) = workflow(&server).await;
     // Larger than a body may be, and than a part of a file is.
     let large = vec![7; 3 << 20];
@@ -113,7 +113,7 @@ async fn r3_what_is_no_form_or_too_large_is_refused_and_starts_nothing() {
 
 #[tokio::test]
 async fn r3_heads_names_and_types_of_parts_have_bounds() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (url, runs) = workflow(&server).await;
     let refused = async |what: &str, body: Vec<u8>| {
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");

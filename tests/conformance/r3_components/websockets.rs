@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn r3_code_and_its_threads_have_the_websocket_of_browsers() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let echo = EchoServer::start().await;
     let talk = "const talk = (url) => new Promise((yes, no) => {
         const got = []; const socket = new WebSocket(url, ['chat']); socket.binaryType = 'arraybuffer';

@@ -1,6 +1,6 @@
 //! Answers of workflows (reference 3, 8): whoever answers, in whatever way, is waited for; the run decides where the code does not show it.
 
-use millrace_tests::{Answer, Server, answer, endpoint, id};
+use millrace_tests::{Answer, Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -8,16 +8,16 @@ fn step(body: &str) -> String {
     format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
 }
 
-async fn call(server: &Server, workflow: &Value) -> Answer {
+async fn call(server: &Client, workflow: &Value) -> Answer {
     answer(server.raw(Method::POST, &endpoint(workflow)).json(&json!({ "name": "respond" }))).await
 }
 
-async fn one(server: &Server, code: &str) -> Value {
+async fn one(server: &Client, code: &str) -> Value {
     server.workflow("one", json!([{ "type": "http" }]), &[("a", code)]).await
 }
 
 /// What the newest run wrote, once there are so many.
-async fn log(server: &Server, workflow: &Value, count: u64) -> String {
+async fn log(server: &Client, workflow: &Value, count: u64) -> String {
     let path = format!("/workflows/{}/runs", id(workflow));
     let is_over = |list: &Value| list["page_info"]["total_count"] == count && matches!(list["data"][0]["status"].as_str(), Some("succeeded" | "failed"));
     let run = id(&server.until("the run", &path, is_over).await["data"][0]).to_owned();
@@ -26,7 +26,7 @@ async fn log(server: &Server, workflow: &Value, count: u64) -> String {
 
 #[tokio::test]
 async fn r3_8_an_answer_is_sent_in_whatever_way_respond_is_reached() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let helper = "export const reply = (ctx) => ctx.respond({ status: 202 }); export const take = ({ respond }) => respond({ status: 202 });
       export const late = async (answer) => { await new Promise((done) => setTimeout(done, 50)); await answer({ status: 202 }); };";
     for body in [
@@ -56,7 +56,7 @@ async fn r3_8_an_answer_is_sent_in_whatever_way_respond_is_reached() {
 
 #[tokio::test]
 async fn r3_8_where_the_code_may_answer_and_does_not_the_default_answer_comes_at_the_end() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (body, status) in [
         ("if (steps.trigger.event.never) ctx.respond({});", "succeeded"),
         ("if (steps.trigger.event.never) ctx.respond({}); throw new Error('before it');", "failed"),
@@ -78,7 +78,7 @@ async fn r3_8_where_the_code_may_answer_and_does_not_the_default_answer_comes_at
 
 #[tokio::test]
 async fn r3_8_an_answer_that_comes_too_late_says_so_in_the_log() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     // Nothing in the code shows that it answers.
     let hidden = one(&server, &step("await Object.values([$][0]).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });")).await;
     assert!(call(&server, &hidden).await.text.contains("Success"));
@@ -111,7 +111,7 @@ async fn r3_8_an_answer_that_comes_too_late_says_so_in_the_log() {
 
 #[tokio::test]
 async fn r3_8_what_an_author_said_of_the_answer_stays_when_steps_change() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for given in [json!({ "type": "http", "custom_response": true }), json!({ "type": "http", "props": { "customResponse": true } })] {
         let workflow = server.workflow("w", json!([given]), &[("a", &step("await $.respond({ status: 201 });"))]).await;
         let set = async |steps: Value| {
@@ -131,7 +131,7 @@ async fn r3_8_what_an_author_said_of_the_answer_stays_when_steps_change() {
 
 #[tokio::test]
 async fn r3_8_an_answer_has_a_body_of_any_kind_and_headers_in_any_form() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let plain = "text/plain; charset=utf-8";
     for (respond, kind, text) in [
         ("body: new Uint16Array([0x6968])", plain, "hi"),

@@ -1,6 +1,6 @@
 //! What a step sees: `steps`, `$.context`, expressions, ends (points 1 to 4, 6 and 9 of section 4).
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -8,19 +8,19 @@ fn step(body: &str) -> String {
     format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
 }
 
-async fn test(server: &Server, workflow: &Value, event: Value) -> Value {
+async fn test(server: &Client, workflow: &Value, event: Value) -> Value {
     server.post(&format!("/workflows/{}/test", id(workflow)), &json!({ "event": event })).await.data()
 }
 
 /// The newest run of a workflow once it has ended.
-async fn ended(server: &Server, workflow: &Value) -> Value {
+async fn ended(server: &Client, workflow: &Value) -> Value {
     let fits = |l: &Value| l["data"].as_array().is_some_and(|d| d.first().is_some_and(|r| !r["finished_at_ms"].is_null()));
     server.until("an ended run", &format!("/workflows/{}/runs", id(workflow)), fits).await["data"][0].clone()
 }
 
 #[tokio::test]
 async fn r4_1_the_trigger_has_its_event_and_context() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("My Flow", json!([{ "type": "http" }]), &[("a", &step("return steps.trigger;"))]).await;
     let url = endpoint(&workflow);
     let request = server.raw(Method::POST, &format!("{url}/deep/er?q=1")).header("X-Odd", "Yes").json(&json!({ "n": 1 }));
@@ -50,7 +50,7 @@ async fn r4_1_the_trigger_has_its_event_and_context() {
 
 #[tokio::test]
 async fn r4_2_a_lone_expression_keeps_its_type_and_text_around_makes_text() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shows = "export default defineComponent({ props: { a: 'any', b: 'string', c: 'any', d: 'string[]', e: 'object', f: 'string' }, run() { return [this.a, this.b, this.c, this.d, this.e, this.f]; } });";
     let props = json!({
         "a": "{{steps.one.$return_value.list}}", "b": "n is {{ steps.one.$return_value.n + 1 }} and {{steps.trigger.event.x}}", "c": "{{steps.one.$return_value.n > 1}}",
@@ -71,7 +71,7 @@ async fn r4_2_a_lone_expression_keeps_its_type_and_text_around_makes_text() {
 
 #[tokio::test]
 async fn r4_3_context_has_the_deadline_and_says_whether_it_is_a_test() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", &step("return { jit: $.context.JIT, left: $.context.deadline - Date.now(), run: $.context.run, same: $.context.id === steps.trigger.context.id };"))]).await;
     let tested = &test(&server, &workflow, json!({})).await["steps"][0]["exports"]["$return_value"];
     assert_eq!((&tested["jit"], &tested["same"], &tested["run"]["runs"]), (&json!(true), &json!(true), &json!(1)));
@@ -83,7 +83,7 @@ async fn r4_3_context_has_the_deadline_and_says_whether_it_is_a_test() {
 
 #[tokio::test]
 async fn r4_4_exit_ends_the_workflow_with_and_without_return() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for body in [
         "return $.flow.exit('enough');",
         "$.flow.exit('enough'); throw new Error('not reached');",
@@ -102,7 +102,7 @@ async fn r4_4_exit_ends_the_workflow_with_and_without_return() {
 
 #[tokio::test]
 async fn r4_2_exports_of_a_step_are_there_for_the_later_ones() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let first =
         step("$.export('list', [1]); $.export('list', [1, 2]); $.export('$summary', 'two'); const o = { n: 1 }; $.export('o', o); o.n = 2; return undefined;");
     let second = step("steps.first.list.push(3); return [steps.first.list, steps.first.$summary, steps.first.o.n, '$return_value' in steps.first];");
@@ -117,7 +117,7 @@ async fn r4_2_exports_of_a_step_are_there_for_the_later_ones() {
 /// What a step hands on is the same whether or not something lies between it and the step that reads it: a pause, a replay, or code that changes what it was given.
 #[tokio::test]
 async fn r4_2_what_a_step_hands_on_is_the_same_with_and_without_a_pause() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let first = step("return { list: [1], at: new Date(0), lost: undefined };");
     let changes = |pause: &str| {
         step(&format!(
@@ -151,7 +151,7 @@ async fn r4_2_what_a_step_hands_on_is_the_same_with_and_without_a_pause() {
 
 #[tokio::test]
 async fn r4_2_what_a_step_exported_before_it_failed_is_kept_with_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let debug = "import { axios } from '@pipedream/platform';
         export default defineComponent({ async run({ $ }) { $.export('n', 1); await axios($, { url: 'http://127.0.0.1:9/none', method: 'POST', data: { a: 1 } }); } });";
     for (code, expected) in [
@@ -195,7 +195,7 @@ async fn r4_2_what_a_step_exported_before_it_failed_is_kept_with_it() {
 
 #[tokio::test]
 async fn r4_6_a_promise_that_nobody_awaits_and_that_fails_fails_its_step() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server.workflow("w", json!([]), &[("one", &step("Promise.reject(new TypeError('stray')); return 1;")), ("two", &step("return 2;"))]).await;
     let run = test(&server, &workflow, json!({})).await;
     assert_eq!((&run["status"], &run["error"]["code"], &run["error"]["message"]), (&json!("failed"), &json!("TypeError"), &json!("stray")), "{run}");
@@ -207,7 +207,7 @@ async fn r4_6_a_promise_that_nobody_awaits_and_that_fails_fails_its_step() {
 
 #[tokio::test]
 async fn r4_9_workflows_that_trigger_each_other_are_cut_off_with_a_visible_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let ping = server.workflow("ping", json!([{ "type": "http" }]), &[("a", &step("$.send.emit({ raw_event: { n: 1 } });"))]).await;
     let pong = server.workflow("pong", json!([]), &[("a", &step("$.send.emit({ raw_event: { n: 2 } });"))]).await;
     for (from, to) in [(&ping, &pong), (&pong, &ping)] {

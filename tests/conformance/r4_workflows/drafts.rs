@@ -2,7 +2,7 @@
 
 use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::cli::Shell;
-use millrace_tests::{Answer, Server, id};
+use millrace_tests::{Answer, Client, Server, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn steps(what: &str) -> Value {
 }
 
 /// A request over revisions as `if-match` names them; with the answer's tag.
-async fn over(server: &Server, method: Method, path: &str, if_match: &str, body: &Value) -> (Answer, Option<String>) {
+async fn over(server: &Client, method: Method, path: &str, if_match: &str, body: &Value) -> (Answer, Option<String>) {
     let request = server.raw(method, &format!("/v1{path}")).bearer_auth(&server.api_key).header("if-match", if_match);
     let response = request.json(body).send().await.expect("an answer");
     let tag = response.headers().get("etag").map(|tag| tag.to_str().expect("text").to_owned());
@@ -24,7 +24,7 @@ async fn over(server: &Server, method: Method, path: &str, if_match: &str, body:
 
 #[tokio::test]
 async fn r4_1_a_draft_is_changed_over_the_revision_that_was_read_and_says_who_changed_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let new = json!({ "name": "w", "triggers": [], "steps": steps("1"), "settings": { "auto_deploy": false } });
     let made = server.post("/workflows", &new).await.data();
     let path = format!("/workflows/{}", made["id"].as_str().expect("an id"));
@@ -87,7 +87,7 @@ async fn r4_1_a_draft_is_changed_over_the_revision_that_was_read_and_says_who_ch
 
 #[tokio::test]
 async fn r4_1_versions_say_who_made_them_and_why() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let new = json!({ "name": "w", "triggers": [], "steps": steps("1"), "message": " First \n" });
     let path = format!("/workflows/{}", server.post("/workflows", &new).await.data()["id"].as_str().expect("an id"));
@@ -125,7 +125,7 @@ async fn r4_1_versions_say_who_made_them_and_why() {
 
 #[tokio::test]
 async fn r4_2_a_test_runs_on_a_runs_event_and_behind_results_that_are_at_hand() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let shell = Shell::new(&server);
     let step = |body: &str| format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});");
     let load = step("$.export('tries', 1); return { order: steps.trigger.event.order };");

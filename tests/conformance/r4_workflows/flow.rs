@@ -1,6 +1,6 @@
 //! Pauses, progress, replay, retries and limits of workflows (reference 4).
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -14,17 +14,17 @@ fn step(body: &str) -> String {
 }
 
 /// A workflow with an endpoint.
-async fn deploy(server: &Server, settings: Value, steps: &[(&str, String)]) -> Value {
+async fn deploy(server: &Client, settings: Value, steps: &[(&str, String)]) -> Value {
     let steps: Vec<Value> = steps.iter().map(|(namespace, code)| json!({ "namespace": namespace, "code": code })).collect();
     server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data()
 }
 
-async fn trigger(server: &Server, workflow: &Value, event: &Value) -> u16 {
+async fn trigger(server: &Client, workflow: &Value, event: &Value) -> u16 {
     answer(server.raw(Method::POST, &endpoint(workflow)).json(event)).await.status
 }
 
 /// The newest run once it is in that state.
-async fn run_in(server: &Server, workflow: &Value, status: &str) -> Value {
+async fn run_in(server: &Client, workflow: &Value, status: &str) -> Value {
     let path = format!("/workflows/{}/runs?status={status}", id(workflow));
     server.until(status, &path, |l| l["page_info"]["total_count"] != 0).await["data"][0].clone()
 }
@@ -36,7 +36,7 @@ fn exports<'a>(run: &'a Value, namespace: &str) -> &'a Value {
 
 #[tokio::test]
 async fn r4_4_a_delay_pauses_after_the_step_and_finished_steps_do_not_run_again() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(
         &server,
         json!({ "name": "w" }),
@@ -99,7 +99,7 @@ async fn r4_4_a_suspended_run_outlives_a_kill_and_is_resumed_once_by_its_url() {
 
 #[tokio::test]
 async fn r4_4_a_suspended_run_is_cancelled_by_its_url_or_its_time() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let suspend = |name: &'static str, ms: u32| {
         let server = &server;
         async move {
@@ -123,7 +123,7 @@ async fn r4_4_a_suspended_run_is_cancelled_by_its_url_or_its_time() {
 
 #[tokio::test]
 async fn r4_4_a_callback_before_the_step_ends_is_kept() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let call = "const { resume_url } = $.flow.suspend(60_000); const first = await fetch(resume_url, { method: 'POST', body: 'early' });
                 const second = await fetch(resume_url); return [first.status, (await first.json()).data.status, second.status];";
     let workflow = deploy(&server, json!({ "name": "w" }), &[("ask", step(call)), ("then", step("return steps.ask.$resume_data.body;"))]).await;
@@ -135,7 +135,7 @@ async fn r4_4_a_callback_before_the_step_ends_is_kept() {
 
 #[tokio::test]
 async fn r4_4_rerun_runs_the_same_step_again_with_its_context_until_its_last_retry() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "const { run } = $.context; const seen = [...(run.context?.seen ?? []), run.runs]; $.flow.rerun(10, { seen }, 3); return seen;";
     let workflow =
         deploy(&server, json!({ "name": "w" }), &[("poll", step(code)), ("then", step("return [steps.poll.$return_value, $.context.run.runs];"))]).await;
@@ -148,7 +148,7 @@ async fn r4_4_rerun_runs_the_same_step_again_with_its_context_until_its_last_ret
 
 #[tokio::test]
 async fn r4_4_a_rerun_is_woken_by_its_url_and_sees_the_request() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "const { run } = $.context; if (run.callback_request) return [run.runs, run.context, run.callback_request.body.n];
                 $.export('url', $.flow.rerun(60_000, 'kept').resume_url); return 'not yet';";
     let workflow = deploy(&server, json!({ "name": "w" }), &[("poll", step(code))]).await;
@@ -163,7 +163,7 @@ async fn r4_4_a_rerun_is_woken_by_its_url_and_sees_the_request() {
 
 #[tokio::test]
 async fn r4_4_a_test_run_does_not_pause_and_says_so() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("$.flow.delay(60_000);")), ("two", step("$.flow.suspend(); return 2;"))]).await;
     let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
     assert_eq!((&run["status"], &exports(&run, "two")["$return_value"]), (&json!("succeeded"), &json!(2)));
@@ -173,7 +173,7 @@ async fn r4_4_a_test_run_does_not_pause_and_says_so() {
 
 #[tokio::test]
 async fn r4_4_deleting_a_workflow_cancels_its_paused_runs() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("return $.flow.delay(60_000);"))]).await;
     trigger(&server, &workflow, &json!({})).await;
     let paused = run_in(&server, &workflow, "paused").await;
@@ -228,7 +228,7 @@ async fn r4_4_after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
 
 #[tokio::test]
 async fn r2_24_a_replay_from_a_step_keeps_the_results_before_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let fails = step("if (!$.context.replay) throw new Error('not yet'); return steps.first.$return_value;");
     let steps = [("first", step("return Math.random();")), ("second", fails), ("third", step("return 3;"))];
     let workflow = deploy(&server, json!({ "name": "w" }), &steps).await;
@@ -253,7 +253,7 @@ async fn r2_24_a_replay_from_a_step_keeps_the_results_before_it() {
 
 #[tokio::test]
 async fn r4_4_a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("$.flow.delay(60_000);"))]).await;
     trigger(&server, &workflow, &json!({})).await;
     let path = format!("/runs/{}/cancel", id(&run_in(&server, &workflow, "paused").await));
@@ -264,7 +264,7 @@ async fn r4_4_a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
 
 #[tokio::test]
 async fn r4_7_a_failed_step_is_retried_and_its_error_withheld_until_the_last() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let settings = |name: &str, max: u32| json!({ "name": name, "auto_retry": { "max": max, "first_ms": 20 } });
     let first = || ("first", step("console.log('first ran'); return $.context.id;"));
     // Each execution has an id of its own: only the first one fails.
@@ -287,7 +287,7 @@ async fn r4_7_a_failed_step_is_retried_and_its_error_withheld_until_the_last() {
 
 #[tokio::test]
 async fn r4_7_a_step_that_waits_for_its_retry_says_what_happened_and_can_be_run_at_once() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = step("if ((await (await fetch(steps.trigger.event.body.gate)).text()) !== 'open') throw new Error('closed'); return 'through';");
     let gate = deploy(&server, json!({ "name": "gate" }), &[("answer", step("await $.respond({ status: 200, body: 'shut' });"))]).await;
     let workflow = deploy(&server, json!({ "name": "w", "auto_retry": true }), &[("pass", code)]).await;
@@ -304,7 +304,7 @@ async fn r4_7_a_step_that_waits_for_its_retry_says_what_happened_and_can_be_run_
 
 #[tokio::test]
 async fn r4_7_runs_at_once_are_limited_and_a_full_queue_answers_429() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let settings = json!({ "name": "w", "concurrency": 1, "queue_max": 2 });
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let wait = step(&format!("return await (await fetch('http://{}')).text();", gate.local_addr().expect("an address")));
@@ -330,7 +330,7 @@ async fn r4_7_runs_at_once_are_limited_and_a_full_queue_answers_429() {
 
 #[tokio::test]
 async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_are_checked() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let respond = [("answer", step("await $.respond({ status: 202, body: 'mine' });"))];
     let workflow = deploy(&server, json!({ "name": "w", "throttle": { "runs": 5, "interval_ms": 60_000 } }), &respond).await;
     let answered = answer(server.raw(Method::GET, &endpoint(&workflow))).await;
@@ -380,7 +380,7 @@ async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_a
 
 #[tokio::test]
 async fn r4_5_what_is_sent_before_and_after_a_pause_is_delivered() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let target = endpoint(&server.source("export default { name: 't', version: '1', props: { http: '$.interface.http' } };", json!({})).await);
     let sends = |n: u32| format!("$.send.http({{ method: 'POST', url: '{target}', data: {{ n: {n} }} }});");
     let steps = [("one", step(&format!("{} $.flow.delay(50);", sends(1)))), ("two", step(&sends(2)))];

@@ -1,6 +1,6 @@
 //! Retries and throttling by the clock (reference 4.7).
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::r2_endpoints::registries::millrace;
 const NOON: i64 = 1_767_182_400_000;
 const MINUTE_MS: i64 = 60_000;
 
-async fn deploy(server: &Server, settings: Value, body: &str) -> Value {
+async fn deploy(server: &Client, settings: Value, body: &str) -> Value {
     let code = format!("export default defineComponent({{ run({{ steps }}) {{ {body} }} }});");
     let mut settings = settings;
     settings["name"] = json!("w");
@@ -62,7 +62,7 @@ async fn r4_7_a_failed_step_is_retried_eight_times_within_ten_hours() {
 
 #[tokio::test]
 async fn r4_7_runs_that_ended_are_counted_in_buckets_with_their_durations() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "if (steps.trigger.event.fails) throw new Error('no');";
     let (one, other) = (deploy(&server, json!({}), code).await, deploy(&server, json!({}), code).await);
     for (workflow, event) in [(&one, json!({})), (&one, json!({ "fails": true })), (&other, json!({}))] {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn r4_2_steps_exports_expressions_summary_and_exit() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let steps = json!([
         { "namespace": "one", "code": "export default defineComponent({ run({ $ }) { $.export('named', { n: 2 }); $.export('$summary', 'did it'); return [1]; } });" },
         { "namespace": "two", "code": "export default defineComponent({ props: { n: 'integer', text: 'string' }, run({ $ }) { const got = [this.n, this.text]; $.export('got', got); return $.flow.exit('enough'); } });",
@@ -34,7 +34,7 @@ async fn r4_2_steps_exports_expressions_summary_and_exit() {
 
 #[tokio::test]
 async fn r3_8_respond_at_the_end_immediate_and_missing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let one = |code: &'static str| {
         let server = &server;
         async move { endpoint(&server.workflow("r", json!([{ "type": "http" }]), &[("a", code)]).await) }
@@ -62,7 +62,7 @@ async fn r3_8_respond_at_the_end_immediate_and_missing() {
 
 #[tokio::test]
 async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run(e) { this.$emit({ n: e.n }); } };", json!({})).await;
     let source_id = source["id"].as_str().expect("an id");
     let step = |n: i32| json!([{ "namespace": "a", "code": format!("export default defineComponent({{ run({{ steps }}) {{ return steps.trigger.event.n + {n}; }} }});") }]);
@@ -104,7 +104,7 @@ async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
 
 #[tokio::test]
 async fn r2_19_a_draft_is_discarded_for_what_is_live_with_its_secrets() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ props: { token: { type: 'string', secret: true, optional: true } }, run() { return this.token?.length; } });";
     let step = |props: Value| json!([{ "namespace": "a", "code": code, "props": props }]);
     let new = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": step(json!({ "token": "hunter2" })), "settings": { "auto_deploy": false } });
@@ -132,7 +132,7 @@ async fn r2_19_a_draft_is_discarded_for_what_is_live_with_its_secrets() {
 
 #[tokio::test]
 async fn r2_19_an_endpoint_that_is_named_by_its_id_keeps_its_address_and_whether_it_answers() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let first = json!([{ "type": "http" }, { "type": "http", "custom_response": true }, { "type": "timer", "props": { "intervalSeconds": 600 } }]);
     let made = server.post("/workflows", &json!({ "name": "w", "triggers": first, "steps": [] })).await.data();
     let path = format!("/workflows/{}", made["id"].as_str().expect("an id"));
@@ -156,7 +156,7 @@ async fn r2_19_an_endpoint_that_is_named_by_its_id_keeps_its_address_and_whether
 
 #[tokio::test]
 async fn r3_the_next_times_of_a_schedule_are_shown_before_it_is_deployed() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let next = async |query: &str| server.get(&format!("/schedules/next?{query}")).await;
     // Once a day at a time that clocks show once; between days lie 23 to 25 hours.
     let daily = next("cron=30%209%20*%20*%20*&timezone=Europe/Berlin").await.data();
@@ -173,7 +173,7 @@ async fn r3_the_next_times_of_a_schedule_are_shown_before_it_is_deployed() {
 
 #[tokio::test]
 async fn r2_17_a_published_action_runs_in_a_step() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'Add', key: 'math-add', version: '0.0.1', type: 'action', props: { a: 'integer', b: 'integer' }, async run({ $ }) { $.export('$summary', 'added'); return this.a + this.b; } };";
     let published = server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
     assert_eq!((&published["key"], &published["type"]), (&json!("math-add"), &json!("action")));
@@ -185,7 +185,7 @@ async fn r2_17_a_published_action_runs_in_a_step() {
 
 #[tokio::test]
 async fn r4_6_a_busy_loop_and_a_full_heap_end_with_named_errors_and_harm_nobody() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let steps = |code: &str| json!([{ "namespace": "first", "code": "export default defineComponent({ run() { return 1; } });" }, { "namespace": "hog", "code": code }]);
     for (code, error) in [
         ("export default defineComponent({ run() { for (;;) {} } });", "Timeout"),

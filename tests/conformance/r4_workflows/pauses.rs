@@ -1,6 +1,6 @@
 //! The addresses of a pause (reference 4.4): nobody guesses them, each is good once, and none outlives its pause.
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const NOON: i64 = 1_767_182_400_000;
 const HOUR_MS: i64 = 3_600_000;
 
-async fn deploy(server: &Server, name: &str, steps: &[(&str, &str)]) -> Value {
+async fn deploy(server: &Client, name: &str, steps: &[(&str, &str)]) -> Value {
     let steps: Vec<(&str, String)> =
         steps.iter().map(|(n, body)| (*n, format!("export default defineComponent({{ run({{ steps, $ }}) {{ {body} }} }});"))).collect();
     let steps: Vec<(&str, &str)> = steps.iter().map(|(n, code)| (*n, code.as_str())).collect();
@@ -17,7 +17,7 @@ async fn deploy(server: &Server, name: &str, steps: &[(&str, &str)]) -> Value {
     workflow
 }
 
-async fn run_in(server: &Server, workflow: &Value, status: &str) -> Value {
+async fn run_in(server: &Client, workflow: &Value, status: &str) -> Value {
     let path = format!("/workflows/{}/runs?status={status}", id(workflow));
     server.until(status, &path, |l| l["page_info"]["total_count"] == 1).await["data"][0].clone()
 }
@@ -51,7 +51,7 @@ async fn r4_4_addresses_of_a_pause_end_with_it() {
 
 #[tokio::test]
 async fn r4_4_an_address_is_of_one_pause_and_of_one_run() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let ask = "return $.flow.suspend(60_000);";
     let workflow = deploy(&server, "two", &[("one", ask), ("two", ask), ("then", "return 'through';")]).await;
     let first = run_in(&server, &workflow, "paused").await;
@@ -75,7 +75,7 @@ async fn r4_4_an_address_is_of_one_pause_and_of_one_run() {
 /// Whoever knows the address of a pause, or the code of a step itself, leaves what the next attempt begins with: it ends well or not, and once.
 #[tokio::test]
 async fn r4_4_a_resumed_run_ends_whatever_it_was_resumed_with() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let then = "console.log(`got ${typeof steps.ask.$resume_data.body}`);";
     for (levels, kind) in [(256, "object"), (257, "string"), (320, "string")] {
         let workflow = deploy(&server, &format!("deep {levels}"), &[("ask", &format!("return $.flow.suspend({HOUR_MS});")), ("then", then)]).await;
@@ -113,7 +113,7 @@ async fn r4_4_a_resumed_run_ends_whatever_it_was_resumed_with() {
 }
 
 /// A workflow that was started, whose first step says these frames itself.
-async fn forging(server: &Server, name: &str, frames: &[&str]) -> Value {
+async fn forging(server: &Client, name: &str, frames: &[&str]) -> Value {
     let code = format!(
         "import fs from 'node:fs';
          export default defineComponent({{ async run({{ $ }}) {{

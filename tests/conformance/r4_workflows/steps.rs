@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn r4_2_a_step_shows_its_props_after_expressions_without_credentials_and_its_own_lines_and_sends() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let app = json!({ "name_slug": "vault", "name": "Vault", "custom_fields": [{ "name": "key", "type": "password" }] });
     server.post("/apps", &app).await.data();
     let account = server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": "canary-credential" } })).await.data();
@@ -58,7 +58,7 @@ fn workflow_steps(name: &str) -> Value {
 
 #[tokio::test]
 async fn r4_7_a_step_that_ran_again_shows_its_tries_before() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code =
         "export default defineComponent({ props: { text: 'string' }, run({ $ }) { if ($.context.run.runs < 3) return $.flow.rerun(1); return 'done'; } });";
     let steps = json!([{ "namespace": "before", "code": "export default defineComponent({ run() { return { n: 'two' }; } });" },

@@ -1,6 +1,6 @@
 //! What JavaScript hands out and other readers of JSON refuse, and names that mean something else to objects (reference 4, facts 4.11).
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn nested(levels: usize) -> String {
     format!("(() => {{ let a = 1; for (let i = 0; i < {levels}; i++) a = {{ a }}; return a; }})()")
 }
 
-async fn run(server: &Server, workflow: &Value) -> Value {
+async fn run(server: &Client, workflow: &Value) -> Value {
     let run = server.post(&format!("/workflows/{}/run", id(workflow)), &json!({ "event": { "q": 7 } })).await.data();
     server.get(&format!("/runs/{}", id(&run))).await.data()
 }
@@ -21,7 +21,7 @@ async fn run(server: &Server, workflow: &Value) -> Value {
 /// `"…".slice(0, n)` may cut an emoji in half: what is logged, returned, exported, emitted, stored, sent or thrown then is no less there.
 #[tokio::test]
 async fn r4_1_half_a_character_is_a_replacement_character_and_ends_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let first = step(
         "const cut = 'a😀'.slice(0, 2); console.log('log ' + cut); $.export(cut, 1); $.export('$summary', cut); $.send.emit({ raw_event: { cut } });
          await $.respond({ status: 200, body: cut }); return { cut, whole: '😀', text: '\\\\ud83d' };",
@@ -46,7 +46,7 @@ async fn r4_1_half_a_character_is_a_replacement_character_and_ends_nothing() {
 
 #[tokio::test]
 async fn r4_1_values_are_as_deep_as_256_levels_everywhere_and_deeper_ones_are_refused_by_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let value = nested(250);
     let first = step(&format!("const deep = {value}; $.send.emit({{ raw_event: {{ deep }} }}); $.flow.rerun(0, {{ deep }}, 0); return deep;"));
     let last = step("let levels = 0; for (let a = steps.first.$return_value; a.a; a = a.a) levels++; return levels;");
@@ -76,7 +76,7 @@ async fn r4_1_values_are_as_deep_as_256_levels_everywhere_and_deeper_ones_are_re
 
 #[tokio::test]
 async fn s2_7_4_what_a_source_keeps_may_be_deep_or_cut_and_it_runs_on() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = format!(
         "export default {{ name: 's', version: '1', props: {{ db: '$.service.db' }}, run() {{
            const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); this.db.set('deep', {}); this.db.set('cut', '\\ud83d'); this.$emit({{ n, cut: this.db.get('cut') }});
@@ -93,7 +93,7 @@ async fn s2_7_4_what_a_source_keeps_may_be_deep_or_cut_and_it_runs_on() {
 
 #[tokio::test]
 async fn r4_1_names_that_objects_have_already_are_names_of_steps_like_others() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let names = ["constructor", "toString", "hasOwnProperty", "__proto__", "valueOf"];
     let mut steps: Vec<(&str, String)> = names.iter().map(|name| (*name, step(&format!("return '{name} ran';")))).collect();
     steps.push(("last", step("return Object.entries(steps).filter(([name]) => name !== 'trigger').map(([name, step]) => [name, step.$return_value]);")));
@@ -107,7 +107,7 @@ async fn r4_1_names_that_objects_have_already_are_names_of_steps_like_others() {
 /// Facts 4.6: older workflows call the trigger's event `event`.
 #[tokio::test]
 async fn r4_2_an_expression_may_call_the_triggers_event_by_its_older_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ props: { a: 'any' }, run() { return this.a; } });";
     let steps = json!([{ "namespace": "one", "code": code, "props": { "a": ["{{event.q}}", "{{event}}", "{{steps.trigger.event.q}}"] } }]);
     let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps })).await.data();
@@ -118,7 +118,7 @@ async fn r4_2_an_expression_may_call_the_triggers_event_by_its_older_name() {
 /// What only a step that is gone or disabled would have answered is not waited for.
 #[tokio::test]
 async fn r3_8_an_endpoint_answers_by_itself_once_no_step_that_runs_responds() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let responds = step("await $.respond({ status: 201, body: 'mine' });");
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("one", &responds)]).await;
     let url = endpoint(&workflow);

@@ -1,6 +1,6 @@
 //! Apps, connected accounts, and what a form asks while props are filled in (spec 2.7.5; reference 2, 3).
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ const acme = { type: 'app', app: 'acme', methods: { key() { return this.$auth.ap
 export default { name: 's', version: '1', props: { acme, http: { type: '$.interface.http', customResponse: true } },
   run() { this.http.respond({ status: 200, body: { key: this.acme.key(), keys: Object.keys(this.acme.$auth), own: Object.keys(this) } }); } };";
 
-async fn connect(server: &Server, app: &str, credentials: Value) -> String {
+async fn connect(server: &Client, app: &str, credentials: Value) -> String {
     let account = server.post("/accounts", &json!({ "app": app, "credentials": credentials })).await.data();
     account["id"].as_str().expect("an id").to_owned()
 }
 
 #[tokio::test]
 async fn s2_7_5_auth_holds_the_values_of_the_account_that_the_prop_names() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let fields = json!([{ "name": "api_key", "type": "password" }, { "name": "region", "default": "eu" }]);
     server.post("/apps", &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": fields })).await.data();
     let account = connect(&server, "acme", json!({ "api_key": "k1" })).await;
@@ -44,7 +44,7 @@ async fn s2_7_5_auth_holds_the_values_of_the_account_that_the_prop_names() {
 
 #[tokio::test]
 async fn s2_7_5_a_step_uses_the_accounts_that_its_own_props_name() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let account = connect(&server, "stripe", json!({ "api_key": "sk" })).await;
     let code = "export default defineComponent({ props: { stripe: { type: 'app', app: 'stripe' } }, async run({ $ }) { await $.respond({ status: 200, body: { key: this.stripe.$auth.api_key } }); } });";
     let steps = json!([{ "namespace": "a", "code": code, "props": { "stripe": { "authProvisionId": account } } }]);
@@ -73,7 +73,7 @@ async fn r2_26_accounts_are_listed_and_their_credentials_only_shown_when_asked_f
 
 #[tokio::test]
 async fn r2_26_accounts_that_cannot_be_are_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "api_key" }] })).await.data();
     let refused = |app: &'static str, credentials: Value| {
         let server = &server;
@@ -100,7 +100,7 @@ async fn r2_26_accounts_that_cannot_be_are_refused() {
 
 #[tokio::test]
 async fn r2_26_a_field_that_no_known_code_reads_is_kept_with_a_warning_and_one_of_an_own_app_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let connected = |app: &'static str, credentials: Value| {
         let server = &server;
         async move { server.post("/accounts", &json!({ "app": app, "credentials": credentials })).await }
@@ -128,7 +128,7 @@ async fn r2_26_a_field_that_no_known_code_reads_is_kept_with_a_warning_and_one_o
 
 #[tokio::test]
 async fn r2_27_the_catalogue_of_apps_is_searched_and_an_own_app_takes_the_place_of_its_entry() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let found = server.get("/apps?q=stripe&limit=1").await;
     assert_eq!(found.json["data"][0]["name_slug"], "stripe");
     assert!(found.json["data"][0]["custom_fields_json"].as_str().is_some_and(|text| text.contains("api_key")));
@@ -144,7 +144,7 @@ async fn r2_27_the_catalogue_of_apps_is_searched_and_an_own_app_takes_the_place_
 
 #[tokio::test]
 async fn s2_7_1_options_come_from_a_method_page_by_page() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let account = connect(&server, "stripe", json!({ "api_key": "k" })).await;
     let code = "
         const stripe = { type: 'app', app: 'stripe', propDefinitions: {
@@ -171,7 +171,7 @@ async fn s2_7_1_options_come_from_a_method_page_by_page() {
 
 #[tokio::test]
 async fn s2_7_1_a_source_has_the_interfaces_that_only_additional_props_declares() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 's', version: '1', props: { kind: { type: 'string', reloadProps: true } },
       additionalProps() { if (this.kind === 'bad') throw new Error('no such kind');
         return this.kind === 'web' ? { http: { type: '$.interface.http', customResponse: true }, word: 'string' } : {}; },
@@ -192,7 +192,7 @@ async fn s2_7_1_a_source_has_the_interfaces_that_only_additional_props_declares(
 
 #[tokio::test]
 async fn s2_7_1_additional_props_depend_on_the_values_of_others() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { type: 'action', name: 'a', version: '1', props: { n: { type: 'integer', reloadProps: true } },
       additionalProps(existing) { if (this.n > 2) throw new Error('too many'); existing.n.label = 'Count'; const props = {}; for (let i = 0; i < this.n; i++) props['p' + i] = { type: 'string' }; return props; }, run() {} };";
     let component = server.post("/components", &json!({ "component_code": code })).await.data();
@@ -209,7 +209,7 @@ async fn s2_7_1_additional_props_depend_on_the_values_of_others() {
 
 #[tokio::test]
 async fn s2_7_1_an_array_of_apps_is_a_list_of_accounts_each_with_its_own_values() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (one, two) = (connect(&server, "stripe", json!({ "api_key": "k1" })).await, connect(&server, "stripe", json!({ "api_key": "k2" })).await);
     let other = connect(&server, "postgresql", json!({ "host": "h", "password": "p" })).await;
     let code = "const stripe = { type: 'app', app: 'stripe', propDefinitions: { a: { type: 'string' } }, methods: { key() { return this.$auth.api_key; } } };

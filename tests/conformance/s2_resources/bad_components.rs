@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use millrace_tests::cli::Shell;
-use millrace_tests::{Server, answer};
+use millrace_tests::{Client, Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -17,13 +17,13 @@ const EVERY: &str = "export default { name: 'every', version: '1', props: {
     any: { type: 'any', optional: true }, odd: { type: 'flux.capacitor', optional: true }, named: { type: 'string', withLabel: true, optional: true },
   }, run() { return { any: this.any, odd: this.odd, sql: this.sql, named: this.named, ss: this.ss, keys: Object.keys(this) }; } };";
 
-async fn sources(server: &Server) -> Value {
+async fn sources(server: &Client) -> Value {
     server.get("/users/me/sources").await.json["page_info"]["total_count"].clone()
 }
 
 #[tokio::test]
 async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_what_is_allowed() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (prop, value, allowed) in [
         ("s", json!({ "a": 1 }), "a string"),
         ("ss", json!("one"), "an array of string values"),
@@ -69,7 +69,7 @@ async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_
 
 #[tokio::test]
 async fn s2_7_1_options_that_throw_give_nonsense_or_never_return_are_an_error_of_the_form() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { type: 'action', name: 'a', key: 'a', version: '1', props: {
       throws: { type: 'string', async options() { throw new TypeError('no list'); } },
       text: { type: 'string', async options() { return 'nonsense'; } }, number: { type: 'string', options: () => [{ label: 'x', value: 1n }] },
@@ -95,7 +95,7 @@ async fn s2_7_1_options_that_throw_give_nonsense_or_never_return_are_an_error_of
 
 #[tokio::test]
 async fn s2_7_1_additional_props_that_throw_refuse_the_deploy_with_their_words() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (body, words) in [
         ("throw Object.assign(new Error('fill in the key first'), { name: 'ConfigurationError' });", "ConfigurationError: fill in the key first"),
         ("return 'nonsense';", "must return an object"),
@@ -110,7 +110,7 @@ async fn s2_7_1_additional_props_that_throw_refuse_the_deploy_with_their_words()
 
 #[tokio::test]
 async fn s2_6_a_run_that_is_no_function_and_props_that_are_no_object_are_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (fields, words) in [
         ("run: 'later'", "`run` of the component must be a function; it is a string"),
         ("props: ['a'], run() {}", "`props` of the component must be an object; it is an array"),
@@ -127,7 +127,7 @@ async fn s2_6_a_run_that_is_no_function_and_props_that_are_no_object_are_refused
 
 #[tokio::test]
 async fn s3_1_a_module_that_throws_or_never_ends_at_its_top_level_does_not_deploy() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let deploy = |top: &'static str| {
         let server = &server;
         let code = format!("{top}; export default {{ name: 'a', version: '1', run() {{}} }};");
@@ -144,7 +144,7 @@ async fn s3_1_a_module_that_throws_or_never_ends_at_its_top_level_does_not_deplo
 
 #[tokio::test]
 async fn s8_a_component_of_five_megabytes_deploys_and_one_that_no_request_may_hold_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code =
         |bytes: usize| format!("const data = '{}'; export default {{ name: 'large', version: '1', run() {{ return data.length; }} }};", "x".repeat(bytes));
     let source = server.source(&code(5 << 20), json!({})).await;
@@ -162,7 +162,7 @@ async fn s8_a_component_of_five_megabytes_deploys_and_one_that_no_request_may_ho
 
 #[tokio::test]
 async fn s2_7_5_an_app_that_nobody_registered_is_known_from_then_on_with_the_keys_that_its_code_reads() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(server.post("/accounts", &json!({ "app": "brand_new", "credentials": { "a": 1 } })).await.refusal(), (422, "invalid_field"));
     let app = "export default { type: 'app', app: 'brand_new', methods: { token() { return this.$auth.api_token; }, host() { const { domain } = this.$auth; return domain; } } };";
     let code = "import brandNew from '../../brand_new.app.mjs'; export default { name: 's', version: '1', props: { brandNew }, run() { return [this.brandNew.token(), this.brandNew.$auth.extra]; } };";
@@ -186,7 +186,7 @@ async fn s2_7_5_an_app_that_nobody_registered_is_known_from_then_on_with_the_key
 
 #[tokio::test]
 async fn s3_1_what_could_not_be_activated_says_why_until_it_is() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 's', version: '1', props: { http: '$.interface.http', good: { type: 'boolean', optional: true } },
       hooks: { async activate() { if (!this.good) throw new Error('the provider refused'); } }, run() {} };";
     let source = server.source(code, json!({ "good": true })).await;
@@ -205,7 +205,7 @@ async fn s3_1_what_could_not_be_activated_says_why_until_it_is() {
 
 #[tokio::test]
 async fn s3_1_the_same_code_is_one_saved_component() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 's', key: 'acme-s', version: '1', run() { return 1; } };";
     let (one, two) = (server.source(code, json!({})).await, server.source(code, json!({})).await);
     assert_ne!(one["id"], two["id"]);
@@ -221,7 +221,7 @@ async fn s3_1_the_same_code_is_one_saved_component() {
 
 #[tokio::test]
 async fn s2_7_5_an_account_that_its_provider_revoked_fails_the_run_and_is_unhealthy() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/oauth.mjs");
     let mut provider = Command::new("node").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("node starts");
     let mut port = String::new();
@@ -250,7 +250,7 @@ async fn s2_7_5_an_account_that_its_provider_revoked_fails_the_run_and_is_unheal
 
 #[tokio::test]
 async fn s2_6_a_key_of_more_than_300_bytes_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = |len: usize| format!("export default {{ name: 's', key: '{}', version: '1', type: 'action', run() {{}} }};", "k".repeat(len));
     let save = async |len: usize| server.post("/components", &json!({ "component_code": code(len), "publish": true })).await;
     assert_eq!(save(300).await.data()["key"], "k".repeat(300));

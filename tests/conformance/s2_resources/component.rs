@@ -17,13 +17,13 @@ fn names(record: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn s2_6_methods_are_called_through_this_from_run_hooks_and_other_methods() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(server.returned(FULL, json!({ "url": "u" })).await, json!([8, 4, "u"]));
 }
 
 #[tokio::test]
 async fn s2_6_an_action_is_an_action_and_a_version_is_free_in_form() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for version in ["0.0.1", "two", "1", "2024-05-06"] {
         let code = format!("export default {{ name: 'a', key: 'acme-a', version: '{version}', type: 'action', run() {{}} }};");
         let saved = server.post("/components", &json!({ "component_code": code })).await.data();
@@ -36,7 +36,7 @@ async fn s2_6_an_action_is_an_action_and_a_version_is_free_in_form() {
 
 #[tokio::test]
 async fn s2_6_run_gets_the_event_in_a_source_and_dollar_in_an_action() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run(event) { return [arguments.length, event]; } };", json!({})).await;
     assert_eq!(server.run_now(&source, json!({ "n": 1 })).await["return_value"], json!([1, { "n": 1 }]));
     let code = "export default { name: 'a', version: '1', type: 'action', run({ $, steps }) { return [typeof $.export, typeof $.respond, typeof $.flow.exit, steps.trigger.event.n]; } };";
@@ -47,7 +47,7 @@ async fn s2_6_run_gets_the_event_in_a_source_and_dollar_in_an_action() {
 
 #[tokio::test]
 async fn s2_8_a_saved_component_has_its_record_and_cannot_be_run() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let saved = server.post("/components", &json!({ "component_code": FULL, "component_url": "https://example.test/kept.mjs" })).await.data();
     let component = id(&saved);
     assert!(component.starts_with("sc_"), "{component}");
@@ -73,7 +73,7 @@ async fn s2_8_a_saved_component_has_its_record_and_cannot_be_run() {
 
 #[tokio::test]
 async fn s2_8_a_deployed_component_is_an_instance_of_a_saved_one() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let saved = server.post("/components", &json!({ "component_code": FULL })).await.data();
     let body = json!({ "component_id": saved["id"], "component_code": "not looked at", "name": "My Feed", "configured_props": { "url": "u", "timer": { "intervalSeconds": 60 } } });
     let source = server.post("/sources", &body).await.data();

@@ -15,7 +15,7 @@ fn answering(body: &str) -> String {
 
 #[tokio::test]
 async fn s2_7_2_a_timer_runs_and_its_event_has_timestamp_and_interval() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run(event) { this.$emit({ event, self: this.timer }); } };";
     let source = server.source(code, json!({})).await;
     assert_eq!(source["configured_props"]["timer"], json!({ "cron": null, "interval_seconds": 1 }));
@@ -29,7 +29,7 @@ async fn s2_7_2_a_timer_runs_and_its_event_has_timestamp_and_interval() {
 
 #[tokio::test]
 async fn s2_7_2_a_cron_timer_has_its_expression_and_both_time_zones_in_the_event() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { cron: '* * * * * *', timezone: 'Asia/Kolkata' } } }, run(event) { this.$emit(event); } };";
     let source = server.source(code, json!({})).await;
     let props = &source["configured_props"]["timer"];
@@ -44,7 +44,7 @@ async fn s2_7_2_a_cron_timer_has_its_expression_and_both_time_zones_in_the_event
 
 #[tokio::test]
 async fn s2_7_2_a_value_wins_over_the_default_and_what_is_no_schedule_is_refused() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = |prop: &str| format!("export default {{ name: 't', version: '1', props: {{ timer: {prop} }}, run() {{}} }};");
     let default = code("{ type: '$.interface.timer', default: { intervalSeconds: 900 } }");
     let timer = async |value: Value| server.source(&default, json!({ "timer": value })).await["configured_props"]["timer"].clone();
@@ -71,7 +71,7 @@ async fn s2_7_2_a_value_wins_over_the_default_and_what_is_no_schedule_is_refused
 
 #[tokio::test]
 async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'h', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { this.http.respond({ status: 201, headers: { 'x-a': 'b' }, body: { event, endpoint: this.http.endpoint } }); } };";
     let source = server.source(code, json!({})).await;
     let url = endpoint(&source);
@@ -94,7 +94,7 @@ async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
 
 #[tokio::test]
 async fn s2_7_3_bodies_that_code_gives_are_sent_as_they_are() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (body, content, bytes) in [
         ("'text'", "text/", &b"text"[..]),
         ("{ a: [1] }", "application/json", b"{\"a\":[1]}"),
@@ -113,7 +113,7 @@ async fn s2_7_3_bodies_that_code_gives_are_sent_as_they_are() {
 
 #[tokio::test]
 async fn s2_7_3_a_status_may_be_text_and_headers_undefined_and_what_cannot_be_is_an_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source =
         server.source(&answering("this.http.respond({ status: event.query.s, headers: { 'x-none': undefined, 'X-One': '1' }, body: '' });"), json!({})).await;
     for (status, got) in [("204", 204), ("302", 302), ("404", 404), ("599", 599)] {
@@ -127,7 +127,7 @@ async fn s2_7_3_a_status_may_be_text_and_headers_undefined_and_what_cannot_be_is
 
 #[tokio::test]
 async fn s2_7_3_respond_belongs_to_run_and_the_first_answer_counts() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source =
         server.source(&answering("this.http.respond({ status: 200, body: 'first' }); this.http.respond({ status: 500, body: 'late' });"), json!({})).await;
     let got = answer(server.raw(Method::GET, &endpoint(&source))).await;
@@ -138,7 +138,7 @@ async fn s2_7_3_respond_belongs_to_run_and_the_first_answer_counts() {
 
 #[tokio::test]
 async fn s2_7_3_a_source_that_answers_itself_and_does_not_gets_a_clear_error() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let silent = server.source(&answering(""), json!({})).await;
     let got = answer(server.raw(Method::GET, &endpoint(&silent))).await;
     assert!((500..600).contains(&got.status) && got.text.contains("respond"), "{} {}", got.status, got.text);
@@ -161,7 +161,7 @@ async fn s2_7_3_a_source_that_answers_itself_and_does_not_gets_a_clear_error() {
 
 #[tokio::test]
 async fn s2_7_3_without_custom_response_the_service_answers_and_a_failing_run_changes_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'h', version: '1', props: { http: '$.interface.http' }, run() { throw new Error('broken'); } };";
     let source = server.source(code, json!({})).await;
     let response = server.raw(Method::POST, &endpoint(&source)).body("x").send().await.expect("an answer");
@@ -172,7 +172,7 @@ async fn s2_7_3_without_custom_response_the_service_answers_and_a_failing_run_ch
 
 #[tokio::test]
 async fn s2_7_an_interface_or_a_service_takes_no_value_but_its_own_record() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code =
         "export default { name: 'h', version: '1', props: { http: '$.interface.http', db: '$.service.db' }, run() { return this.db.get('n') ?? 'none'; } };";
     for (prop, value) in [("http", json!(5)), ("http", json!("https://example.com")), ("db", json!([1])), ("db", json!(true))] {

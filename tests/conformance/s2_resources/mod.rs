@@ -46,7 +46,7 @@ async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_s
 
 #[tokio::test]
 async fn s2_6_a_component_without_type_is_a_source_and_its_slug_is_unique() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'My Source!', version: '1', run() {} };";
     let slugs = [server.source(code, json!({})).await, server.source(code, json!({})).await].map(|s| s["name_slug"].clone());
     assert_eq!(slugs, [json!("my-source"), json!("my-source-1")]);
@@ -70,7 +70,7 @@ async fn s2_7_1_a_secret_is_stored_sealed_never_returned_and_readable_by_the_cod
 
 #[tokio::test]
 async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leaves_them_out() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = |more: &str| {
         format!(
             "export default defineComponent({{ props: {{ token: {{ type: 'string', secret: true, optional: true }} }}, run() {{ return [this.token?.length, {more}]; }} }});"
@@ -96,7 +96,7 @@ async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leave
 
 #[tokio::test]
 async fn s2_1_a_subscription_connects_an_emitter_to_a_listener_for_one_stream() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let (one, other) = (
         server.workflow("one", json!([{ "type": "http" }]), &[("a", FAILS)]).await,
         server.workflow("other", json!([{ "type": "http" }]), &[("a", FAILS)]).await,

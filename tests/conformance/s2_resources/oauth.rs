@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use millrace_tests::{Answer, Server, answer, endpoint};
+use millrace_tests::{Answer, Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -22,12 +22,12 @@ impl Provider {
         Self { url: format!("http://127.0.0.1:{}", port.trim()), _child: child }
     }
 
-    async fn stats(&self, server: &Server) -> Value {
+    async fn stats(&self, server: &Client) -> Value {
         answer(server.raw(Method::GET, &format!("{}/stats", self.url))).await.json
     }
 
     /// Registers an app whose accounts it gives.
-    async fn register(&self, server: &Server, scope: &str) {
+    async fn register(&self, server: &Client, scope: &str) {
         let oauth = json!({
             "authorize_url": format!("{}/authorize", self.url), "token_url": format!("{}/token", self.url), "revoke_url": format!("{}/revoke", self.url),
             "scopes": [scope], "client_id": "client", "client_secret": "s3cret",
@@ -39,14 +39,14 @@ impl Provider {
 }
 
 /// What a user's browser does: to the provider, and back with a code.
-async fn log_in(server: &Server) -> Answer {
+async fn log_in(server: &Client) -> Answer {
     let link = server.post("/accounts/connect", &json!({ "app": "acme", "name": "Mine" })).await.data();
     let url = link["connect_url"].as_str().expect("a page");
     assert!(url.contains("code_challenge_method=S256") && !url.contains("s3cret"));
     answer(server.raw(Method::GET, url)).await
 }
 
-async fn only_account(server: &Server) -> Value {
+async fn only_account(server: &Client) -> Value {
     server.get("/accounts?app=acme&include_credentials=true").await.json["data"][0].clone()
 }
 

@@ -1,6 +1,6 @@
 //! Section 2.7.1: user input props.
 
-use millrace_tests::{Server, id};
+use millrace_tests::{Client, Server, id};
 use serde_json::{Value, json};
 
 /// A source of these props that returns what it sees of them.
@@ -8,14 +8,14 @@ fn showing(props: &str) -> String {
     format!("export default {{ name: 'p', version: '1', props: {{ {props} }}, run() {{ return {{ ...this }}; }} }};")
 }
 
-async fn prop_of(server: &Server, props: &str, name: &str) -> Value {
+async fn prop_of(server: &Client, props: &str, name: &str) -> Value {
     let saved = server.post("/components", &json!({ "component_code": showing(props) })).await.data();
     saved["configurable_props"].as_array().expect("props").iter().find(|p| p["name"] == name).cloned().unwrap_or_else(|| panic!("{name} in {saved}"))
 }
 
 #[tokio::test]
 async fn s2_7_1_every_type_of_prop_reaches_the_code_as_it_was_given() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let props =
         "a: { type: 'string' }, b: { type: 'string[]' }, c: { type: 'integer' }, d: { type: 'integer[]' }, e: { type: 'boolean' }, f: { type: 'boolean[]' },
       g: { type: 'object' }, h: { type: 'any' }, i: { type: 'any' }, j: 'string', k: { type: 'object' }";
@@ -26,7 +26,7 @@ async fn s2_7_1_every_type_of_prop_reaches_the_code_as_it_was_given() {
 
 #[tokio::test]
 async fn s2_7_1_an_optional_prop_may_be_absent_and_a_required_one_not() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let props = "must: { type: 'string' }, may: { type: 'string', optional: true }, filled: { type: 'string', optional: true, default: 'd' }, also: { type: 'integer', default: 7 }";
     let missing = server.post("/sources", &json!({ "component_code": showing(props), "configured_props": { "may": "x" } })).await;
     assert_eq!((missing.refusal(), &missing.json["details"]["props"][0]["prop"]), ((422, "missing_props"), &json!("must")));
@@ -36,7 +36,7 @@ async fn s2_7_1_an_optional_prop_may_be_absent_and_a_required_one_not() {
 
 #[tokio::test]
 async fn s2_7_1_min_and_max_bound_integers() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = showing("n: { type: 'integer', min: 1, max: 10 }, all: { type: 'integer[]', min: 1, max: 10, optional: true }");
     for (values, prop) in [(json!({ "n": 0 }), "n"), (json!({ "n": 11 }), "n"), (json!({ "n": 1.5 }), "n"), (json!({ "n": 1, "all": [5, 11] }), "all")] {
         let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": values })).await;
@@ -50,7 +50,7 @@ async fn s2_7_1_min_and_max_bound_integers() {
 
 #[tokio::test]
 async fn s2_7_1_options_are_words_or_labels_with_values() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let props = "a: { type: 'string', options: ['x', 'y'] }, b: { type: 'string', options: [{ label: 'One', value: '1' }] }, c: { type: 'string', async options() { return ['z']; } }";
     assert_eq!(prop_of(&server, props, "a").await["options"], json!(["x", "y"]));
     assert_eq!(prop_of(&server, props, "b").await["options"], json!([{ "label": "One", "value": "1" }]));
@@ -62,7 +62,7 @@ async fn s2_7_1_options_are_words_or_labels_with_values() {
 
 #[tokio::test]
 async fn s2_7_1_a_prop_definition_is_inherited_and_may_be_overridden() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "
       const app = { type: 'app', app: 'nothing_to_connect', propDefinitions: {
         board: { type: 'string', label: 'Board', description: 'Which board', optional: true, options: ['b1'] },
@@ -88,7 +88,7 @@ async fn s2_7_1_a_prop_definition_is_inherited_and_may_be_overridden() {
 
 #[tokio::test]
 async fn s2_7_1_options_may_be_a_list_of_values_or_have_a_context() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'o', version: '1', props: { word: { type: 'string', optional: true },
         plain: { type: 'string', optional: true, async options({ page }) { return ['a', 2, { label: 'Three', value: { n: 3 } }, this.word + page + this.helper()]; } },
         paged: { type: 'string', optional: true, async options({ prevContext }) { return { options: ['x'], context: { nextPageToken: (prevContext.nextPageToken ?? 0) + 1 } }; } } },
@@ -112,7 +112,7 @@ async fn s2_7_1_options_may_be_a_list_of_values_or_have_a_context() {
 
 #[tokio::test]
 async fn s2_7_1_additional_props_may_tell_the_user_what_to_fix() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import { ConfigurationError } from '@pipedream/platform';
       export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true } },
         async additionalProps(previous) { if (!['a', 'b'].includes(this.kind)) throw new ConfigurationError(`choose a or b, not ${this.kind}`);
@@ -140,7 +140,7 @@ async fn s2_7_1_additional_props_may_tell_the_user_what_to_fix() {
 
 #[tokio::test]
 async fn s2_7_1_additional_props_is_told_what_it_gave_before() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code =
         "export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true }, store: { type: 'data_store', optional: true } },
         async additionalProps(previous) {
@@ -175,7 +175,7 @@ async fn s2_7_1_additional_props_is_told_what_it_gave_before() {
 
 #[tokio::test]
 async fn s2_7_1_additional_props_are_asked_for_once_what_decides_on_them_has_a_value() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true }, count: { type: 'integer' } },
         additionalProps() { return { [this.kind.toLowerCase()]: { type: 'string', label: String(this.count.toFixed(0)) } }; }, run() {} };";
     let missing = async |values: Value| {
@@ -197,7 +197,7 @@ async fn s2_7_1_additional_props_are_asked_for_once_what_decides_on_them_has_a_v
 
 #[tokio::test]
 async fn s2_7_1_a_data_store_that_additional_props_asks_for_is_one_for_the_props_that_depend_on_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     server.post("/data_stores", &json!({ "name": "things" })).await.data();
     server.put("/data_stores/things/record", &json!({ "key": "one", "value": 1 })).await.data();
     let code = "export default { name: 'c', key: 'acme-c', version: '1', type: 'action', props: { more: { type: 'boolean', reloadProps: true } },
@@ -224,7 +224,7 @@ async fn s2_7_1_what_may_be_secret_is_not_repeated_where_it_is_refused() {
 
 #[tokio::test]
 async fn s2_7_1_every_field_of_a_definition_is_in_the_record() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let props = "a: { type: 'string', label: 'A', description: 'Some **words**', optional: true, default: 'x', hidden: true, disabled: true, reloadProps: true, useQuery: true, withLabel: true, format: 'file-ref', own: [1] },
       n: { type: 'integer', min: 1, max: 5, default: 3 }, s: { type: 'string', secret: true, optional: true }";
     let shown = prop_of(&server, props, "a").await;
@@ -241,7 +241,7 @@ async fn s2_7_1_every_field_of_a_definition_is_in_the_record() {
 
 #[tokio::test]
 async fn s2_7_1_what_a_form_does_not_show_is_not_required_until_additional_props_shows_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     // As a public source of a database has it.
     let code = "export default { name: 'h', version: '1', props: { order: { type: 'string', options: ['time', 'number'], reloadProps: true }, format: { type: 'string', hidden: true },
         fixed: { type: 'boolean', disabled: true } }, additionalProps(props) { props.format.hidden = this.order !== 'time'; return {}; }, run() { return [this.order, this.format ?? null]; } };";

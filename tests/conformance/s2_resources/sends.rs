@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use millrace_tests::smtp::MailServer;
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -67,7 +67,7 @@ async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, statuses: A
 }
 
 /// A workflow of one step; `body` is that of `async run({ steps, $ })`.
-async fn workflow(server: &Server, name: &str, body: &str) -> Value {
+async fn workflow(server: &Client, name: &str, body: &str) -> Value {
     let code = format!("export default defineComponent({{ async run({{ steps, $ }}) {{ const event = steps.trigger.event; {body} }} }});");
     server.workflow(name, json!([{ "type": "http" }]), &[("a", &code)]).await
 }
@@ -77,7 +77,7 @@ fn id(record: &Value) -> &str {
 }
 
 /// Its only run, once it is over and `fits`.
-async fn only_run(server: &Server, workflow: &Value, fits: impl Fn(&Value) -> bool) -> Value {
+async fn only_run(server: &Client, workflow: &Value, fits: impl Fn(&Value) -> bool) -> Value {
     let runs = server
         .until("a run", &format!("/workflows/{}/runs", id(workflow)), |l| l["data"][0]["status"] == "succeeded" || l["data"][0]["status"] == "failed")
         .await;
@@ -91,7 +91,7 @@ fn all_over(run: &Value) -> bool {
 #[tokio::test]
 async fn s2_9_http_requests_go_out_after_the_run_in_order_also_before_a_throw() {
     let target = Target::start(&[]).await;
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = format!(
         "for (let n = 0; n < 5; n++) $.send.http({{ method: 'POST', url: '{}/hook', params: {{ n }}, headers: {{ 'x-n': `${{n}}` }}, data: {{ n }}, auth: {{ username: 'u', password: 'p' }} }});
          throw new Error('after');",
@@ -123,7 +123,7 @@ async fn s2_9_http_requests_go_out_after_the_run_in_order_also_before_a_throw() 
 #[tokio::test]
 async fn s2_9_what_fails_is_tried_again_and_what_is_refused_is_not() {
     let target = Target::start(&[503, 404]).await;
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = format!(
         "$.send.http({{ method: 'GET', url: '{url}/busy' }}); $.send.http({{ method: 'GET', url: '{url}/none' }});
          $.send.http({{ method: 'GET', url: '{url}/r?to=ftp://x.test/' }}); $.send.http({{ method: 'GET', url: '{url}/r?to={url}/r2' }});",
@@ -178,7 +178,7 @@ async fn s2_9_mail_goes_to_the_owner_or_to_whom_it_is_for() {
 #[tokio::test]
 async fn s2_9_a_test_run_delivers_nothing_and_says_so() {
     let target = Target::start(&[]).await;
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = format!(
         "$.send.http({{ method: 'GET', url: '{}' }}); $.send.email({{ subject: 's', text: 't' }}); $.send.emit({{ raw_event: {{}} }}); $.send.sse({{ channel: 'c', payload: 1 }});",
         target.url
@@ -194,7 +194,7 @@ async fn s2_9_a_test_run_delivers_nothing_and_says_so() {
 
 #[tokio::test]
 async fn s2_9_emitted_events_reach_summaries_and_listeners_of_their_channel() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let made =
         workflow(&server, "emits", "$.send.emit({ raw_event: { n: 1 } }); $.send.emit({ raw_event: { n: 2 }, name: 'named' }); throw new Error('after');")
             .await;
@@ -211,7 +211,7 @@ async fn s2_9_emitted_events_reach_summaries_and_listeners_of_their_channel() {
 
 #[tokio::test]
 async fn s2_9_sse_gives_a_new_client_the_last_hundred_and_then_what_comes() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = "for (let n = 0; n < Number(event.query.count); n++) $.send.sse({ channel: event.query.channel, payload: { n } });";
     let made = workflow(&server, "streams", body).await;
     let send = async |count: u32, channel: &str| answer(server.raw(Method::GET, &format!("{}?count={count}&channel={channel}", endpoint(&made)))).await;
@@ -243,7 +243,7 @@ async fn s2_9_sse_gives_a_new_client_the_last_hundred_and_then_what_comes() {
 
 #[tokio::test]
 async fn s2_9_flow_trigger_starts_another_workflow_and_counts_hops() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let listener = server.workflow("other", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return [steps.trigger.event, steps.trigger.context.hops, steps.trigger.context.trace_id]; } });")]).await;
     let body = "const got = await $.flow.trigger(event.query.id, { n: 7 }); return [got.id, steps.trigger.context.trace_id];";
     let made = workflow(&server, "starts", body).await;
@@ -269,7 +269,7 @@ async fn s2_9_flow_trigger_starts_another_workflow_and_counts_hops() {
 
 #[tokio::test]
 async fn s2_9_s3_without_an_object_store_fails_and_says_what_to_set() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let made = workflow(&server, "objects", "$.send.s3({ bucket: 'logs', prefix: 'a', payload: { n: 1 } });").await;
     answer(server.raw(Method::GET, &endpoint(&made))).await;
     let run = only_run(&server, &made, all_over).await;

@@ -24,7 +24,7 @@ async fn s2_7_4_db_keeps_state_across_runs_and_restarts() {
 
 #[tokio::test]
 async fn s2_7_4_get_is_synchronous_gives_undefined_for_no_value_and_a_fresh_copy() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = "this.db.set('o', { a: [1] }); const first = this.db.get('o'); first.a.push(2);
       this.db.set('nothing', null); this.db.set('gone', 1); this.db.set('gone', undefined);
       return [typeof this.db.get('never'), this.db.get('o'), await this.db.get('hook'), this.db.get('nothing'), typeof this.db.get('gone')];";
@@ -33,7 +33,7 @@ async fn s2_7_4_get_is_synchronous_gives_undefined_for_no_value_and_a_fresh_copy
 
 #[tokio::test]
 async fn s2_7_4_a_component_cannot_see_the_values_of_another() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = with_db("return this.next('n');");
     let (one, two) = (server.source(&code, json!({})).await, server.source(&code, json!({})).await);
     server.run_now(&one, json!({})).await;
@@ -42,7 +42,7 @@ async fn s2_7_4_a_component_cannot_see_the_values_of_another() {
 
 #[tokio::test]
 async fn s2_7_4_what_json_has_no_word_for_and_what_is_too_large_is_an_error_that_names_the_key() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let body = "const caught = []; const a = {}; a.a = a;
       for (const value of [a, 1n, 'x'.repeat(61 * 1024)]) { try { this.db.set('my-key', value); caught.push('none'); } catch (e) { caught.push(e.message); } }
       this.db.set('small', 1); return [caught, this.db.get('my-key') === undefined];";
@@ -55,7 +55,7 @@ async fn s2_7_4_what_json_has_no_word_for_and_what_is_too_large_is_an_error_that
 
 #[tokio::test]
 async fn s2_7_4_what_was_set_before_an_error_is_kept() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(&with_db("const n = this.next('n'); if (event.fail) throw new Error('x'); return n;"), json!({})).await;
     assert_eq!(server.run_now(&source, json!({ "fail": true })).await["status"], "failed");
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], 2);

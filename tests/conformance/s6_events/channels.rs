@@ -1,20 +1,20 @@
 //! Section 6.4: channels, metadata, times, and who consumes events.
 
 use futures::StreamExt as _;
-use millrace_tests::{Server, id};
+use millrace_tests::{Client, Server, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 const EMITS: &str = "export default { name: 'e', version: '1', run(event) { for (const [data, meta] of event.emits) this.$emit(data, meta); } };";
 
-async fn summaries(server: &Server, source: &Value, query: &str) -> Vec<Value> {
+async fn summaries(server: &Client, source: &Value, query: &str) -> Vec<Value> {
     let list = server.get(&format!("/sources/{}/event_summaries?{query}", id(source))).await.json;
     list["data"].as_array().expect("events").clone()
 }
 
 #[tokio::test]
 async fn s6_4_a_listener_of_a_channel_runs_only_for_events_on_it() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(EMITS, json!({})).await;
     let listener = async |name: &str, channel: &str| {
         let workflow =
@@ -39,7 +39,7 @@ async fn s6_4_a_listener_of_a_channel_runs_only_for_events_on_it() {
 
 #[tokio::test]
 async fn s6_4_id_name_summary_and_ts_are_in_the_metadata() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(EMITS, json!({})).await;
     let emits =
         json!([[{ "a": 1 }, { "id": 12, "name": "c", "summary": "New thing", "ts": 1_700_000_000_123_i64 }], ["just text", { "id": "t" }], [[1, 2], {}]]);
@@ -57,7 +57,7 @@ async fn s6_4_id_name_summary_and_ts_are_in_the_metadata() {
 
 #[tokio::test]
 async fn s6_4_odd_metadata_does_not_make_an_emit_fail() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'o', version: '1', dedupe: 'unique', run() {
       this.$emit({ n: 1 }, { id: 1, ts: NaN }); this.$emit({ n: 2 }, { id: 2, ts: undefined, summary: undefined, name: undefined });
       this.$emit({ n: 3 }, { id: 3, ts: 1700000000 }); this.$emit({ n: 4 }, { id: 4n, ts: '2024-01-01T00:00:00Z' }); this.$emit({ n: 5 }, { id: 5, summary: { a: 1 } });
@@ -70,7 +70,7 @@ async fn s6_4_odd_metadata_does_not_make_an_emit_fail() {
 
 #[tokio::test]
 async fn s6_4_what_json_has_no_word_for_is_an_error_that_says_so() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for value in ["(() => { const a = {}; a.a = a; return a; })()", "{ big: 1n }"] {
         let source = server
             .source(&format!("export default {{ name: 'b', version: '1', run() {{ this.$emit({{ ok: 1 }}); this.$emit({value}); }} }};"), json!({}))
@@ -83,7 +83,7 @@ async fn s6_4_what_json_has_no_word_for_is_an_error_that_says_so() {
 
 #[tokio::test]
 async fn s6_4_emit_works_without_await_after_an_await_and_from_methods() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'm', version: '1', methods: { say(n) { this.$emit({ n }); } }, async run() {
       const { say, $emit } = this; this.$emit({ n: 1 }); await new Promise((go) => setTimeout(go, 5)); say(2); await this.$emit({ n: 3 }); $emit({ n: 4 });
       Promise.resolve().then(() => this.$emit({ n: 5 })); } };";
@@ -94,7 +94,7 @@ async fn s6_4_emit_works_without_await_after_an_await_and_from_methods() {
 
 #[tokio::test]
 async fn s6_4_consumed_in_real_time_and_from_an_event_on() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source(EMITS, json!({})).await;
     let open = async |last: Option<&str>| {
         let mut request = server.raw(Method::GET, &format!("/v1/sources/{}/sse", id(&source))).bearer_auth(&server.api_key);

@@ -4,11 +4,11 @@ mod channels;
 mod deferred;
 
 use millrace_tests::smtp::MailServer;
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-async fn emitted(server: &Server, dedupe: &str, runs: Value) -> Vec<Value> {
+async fn emitted(server: &Client, dedupe: &str, runs: Value) -> Vec<Value> {
     let code = format!(
         "export default {{ name: 'd', version: '1', dedupe: '{dedupe}', run(event) {{ for (const [id, ts] of event.emits) this.$emit({{ id }}, {{ id, ts }}); }} }};"
     );
@@ -22,31 +22,31 @@ async fn emitted(server: &Server, dedupe: &str, runs: Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn s6_4_unique_emits_an_id_once() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(emitted(&server, "unique", json!([[["a"], ["b"], ["a"]], [["b"], ["c"]]])).await, [json!("a"), json!("b"), json!("c")]);
 }
 
 #[tokio::test]
 async fn s6_4_greatest_emits_only_larger_ids() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(emitted(&server, "greatest", json!([[[2], [5]], [[3], [5], [7]]])).await, [json!(2), json!(5), json!(7)]);
 }
 
 #[tokio::test]
 async fn s6_4_last_emits_only_what_follows_the_cached_id() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(emitted(&server, "last", json!([[["a"], ["b"]], [["a"], ["b"], ["c"]]])).await, [json!("a"), json!("b"), json!("c")]);
 }
 
 #[tokio::test]
 async fn s6_4_events_with_ts_are_emitted_oldest_first() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(emitted(&server, "unique", json!([[["new", 300], ["old", 100], ["mid", 200]]])).await, [json!("old"), json!("mid"), json!("new")]);
 }
 
 #[tokio::test]
 async fn s6_4_last_emits_everything_where_no_id_matches_and_caches_the_newest_timestamp() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let all = json!([[["a"], ["b"]], [["x"], ["y"]]]);
     assert_eq!(emitted(&server, "last", all).await, [json!("a"), json!("b"), json!("x"), json!("y")]);
     // `new` is the newest, though it was emitted first: only what is after it comes again.
@@ -56,7 +56,7 @@ async fn s6_4_last_emits_everything_where_no_id_matches_and_caches_the_newest_ti
 
 #[tokio::test]
 async fn s6_4_greatest_needs_numbers_and_takes_texts_of_numbers() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     assert_eq!(emitted(&server, "greatest", json!([[["9"], ["10"]], [["10"], ["11"]]])).await, [json!("9"), json!("10"), json!("11")]);
     let code = "export default { name: 'n', version: '1', dedupe: 'greatest', run() { this.$emit({}, { id: 'abc' }); this.$emit({ ok: 1 }, { id: 1 }); } };";
     let source = server.source(code, json!({})).await;
@@ -68,7 +68,7 @@ async fn s6_4_greatest_needs_numbers_and_takes_texts_of_numbers() {
 
 #[tokio::test]
 async fn s6_4_an_event_without_id_under_a_strategy_is_a_clear_error_in_the_log() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let id = server
         .source("export default { name: 'n', version: '1', dedupe: 'unique', run() { this.$emit({}, {}); this.$emit({ ok: 1 }, { id: 1 }); } };", json!({}))
         .await["id"]
@@ -83,7 +83,7 @@ async fn s6_4_an_event_without_id_under_a_strategy_is_a_clear_error_in_the_log()
 
 #[tokio::test]
 async fn s6_1_every_listener_gets_each_error_once_and_an_error_in_a_handler_does_not_loop() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let fails = server.workflow("fails", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new Error('x'); } });")]).await;
     let good =
         server.workflow("good", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return steps.trigger.event.error.code; } });")]).await;
@@ -105,7 +105,7 @@ async fn s6_1_every_listener_gets_each_error_once_and_an_error_in_a_handler_does
 
 #[tokio::test]
 async fn s6_1_a_workflow_id_receives_the_errors_of_that_workflow_only() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = [("a", "export default defineComponent({ run({ $ }) { throw new Error($.context.workflow_name); } });")];
     let one = server.workflow("one", json!([{ "type": "http" }]), &step).await;
     let two = server.workflow("two", json!([{ "type": "http" }]), &step).await;
@@ -127,7 +127,7 @@ async fn s6_1_a_workflow_id_receives_the_errors_of_that_workflow_only() {
 
 #[tokio::test]
 async fn s6_2_a_test_run_sends_nothing() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow =
         server.workflow("fails", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new Error('x'); } });")]).await;
     let id = workflow["id"].as_str().expect("an id");
@@ -139,7 +139,7 @@ async fn s6_2_a_test_run_sends_nothing() {
 
 #[tokio::test]
 async fn s3_3_only_a_live_event_of_a_deployed_workflow_reaches_listeners_and_mail() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let step = "export default defineComponent({ run() { throw new Error('x'); } });";
     let handler = server
         .workflow("handler", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return steps.trigger.event.original_context.test; } });")])

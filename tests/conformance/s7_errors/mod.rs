@@ -3,7 +3,7 @@
 mod objects;
 
 use millrace_tests::smtp::{MailServer, Mood};
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -20,39 +20,39 @@ fn step(body: &str) -> String {
     format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
 }
 
-async fn deploy(server: &Server, name: &str, settings: Value, steps: &[(&str, &str)]) -> Value {
+async fn deploy(server: &Client, name: &str, settings: Value, steps: &[(&str, &str)]) -> Value {
     let steps: Vec<Value> = steps.iter().map(|(namespace, body)| json!({ "namespace": namespace, "code": step(body) })).collect();
     let mut settings = settings;
     settings["name"] = json!(name);
     server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data()
 }
 
-async fn trigger(server: &Server, workflow: &Value, event: &Value) -> u16 {
+async fn trigger(server: &Client, workflow: &Value, event: &Value) -> u16 {
     answer(server.raw(Method::POST, &endpoint(workflow)).json(event)).await.status
 }
 
 /// The newest error of a workflow, once there are so many.
-async fn nth_error(server: &Server, owner: &str, count: u64) -> Value {
+async fn nth_error(server: &Client, owner: &str, count: u64) -> Value {
     let path = format!("/{owner}/$errors/event_summaries?expand=event");
     server.until("the error", &path, |l| l["page_info"]["total_count"] == count).await["data"][0]["event"].clone()
 }
 
-async fn mails(server: &Server) -> Vec<Value> {
+async fn mails(server: &Client) -> Vec<Value> {
     server.get("/mail?limit=100").await.json["data"].as_array().expect("mails").clone()
 }
 
-async fn are_sent(server: &Server, count: usize) {
+async fn are_sent(server: &Client, count: usize) {
     let fits = |l: &Value| l["data"].as_array().is_some_and(|m| m.len() == count && m.iter().all(|m| m["status"] == "sent"));
     server.until("all mails are sent", "/mail?limit=100", fits).await;
 }
 
-async fn has_failed(server: &Server, workflow: &Value, times: u64) {
+async fn has_failed(server: &Client, workflow: &Value, times: u64) {
     nth_error(server, &format!("workflows/{}", id(workflow)), times).await;
 }
 
 #[tokio::test]
 async fn s3_3_the_platform_s_deaths_are_errors_like_others_with_step_and_earlier_results() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let handler = deploy(&server, "handler", json!({}), &[("note", "return steps.trigger.event.error.code;")]).await;
     let query = json!({ "emitter_id": server.org_id, "listener_id": id(&handler), "event_name": "$errors" });
     server.post("/subscriptions", &query).await.data();
@@ -107,7 +107,7 @@ async fn s3_3_a_run_that_runs_out_of_attempts_tells_the_step_it_was_in() {
 
 #[tokio::test]
 async fn s7_an_error_of_a_source_is_in_its_log_and_on_errors_of_source_and_organization() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let handler = deploy(&server, "handler", json!({}), &[("note", "return steps.trigger.event.error.code;")]).await;
     let code = "export default { name: 's', version: '1', run(event) { throw new RangeError('no ' + event.n); } };";
     let source = server.source(code, json!({})).await;
@@ -317,7 +317,7 @@ async fn s6_3_the_organization_says_who_gets_the_mail_of_workflows_that_name_nob
 
 #[tokio::test]
 async fn s7_errors_are_grouped_by_class_step_and_place() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "const kind = steps.trigger.event.body.kind;\nif (kind === 'a') throw new TypeError('one ' + Math.random());\nthrow new TypeError('two');";
     let workflow =
         deploy(&server, "w", json!({}), &[("first", "if (steps.trigger.event.body.kind === 'c') throw new TypeError('in first');"), ("second", code)]).await;
@@ -353,7 +353,7 @@ async fn s7_errors_are_grouped_by_class_step_and_place() {
 
 #[tokio::test]
 async fn s7_a_group_of_errors_is_resolved_regresses_and_is_ignored() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = deploy(&server, "w", json!({}), &[("only", "throw new TypeError('still broken');")]).await;
     trigger(&server, &workflow, &json!({})).await;
     has_failed(&server, &workflow, 1).await;

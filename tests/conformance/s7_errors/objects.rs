@@ -1,6 +1,6 @@
 //! The fields of errors, and code that handles its own.
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn shows_folder(server: &Server, shown: &Value) -> bool {
     shown.to_string().contains(server.data_dir().to_str().expect("a path"))
 }
 
-async fn error_of(server: &Server, body: &str) -> Value {
+async fn error_of(server: &Client, body: &str) -> Value {
     let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("here", &step(body))]).await;
     answer(server.raw(Method::GET, &endpoint(&workflow))).await;
     let path = format!("/workflows/{}/$errors/event_summaries?expand=event", id(&workflow));
@@ -21,7 +21,7 @@ async fn error_of(server: &Server, body: &str) -> Value {
 
 #[tokio::test]
 async fn s7_an_error_has_code_cell_id_ts_and_stack_whatever_was_thrown() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (body, code, message) in [
         ("throw new RangeError('too far');", "RangeError", "too far"),
         ("class Own extends Error { constructor(m) { super(m); this.name = 'Own'; } } throw new Own('mine');", "Own", "mine"),
@@ -86,7 +86,7 @@ async fn s7_an_error_that_code_prints_shows_no_folder_of_the_server() {
 
 #[tokio::test]
 async fn s7_workflow_code_may_handle_errors_itself() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let workflow = server
         .workflow("w", json!([]), &[("a", &step("try { throw new Error('x'); } catch (e) { return `handled ${e.message}`; }")), ("b", &step("return 2;"))])
         .await;

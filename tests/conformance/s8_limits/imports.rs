@@ -1,16 +1,16 @@
 //! Chapter 8: import rules. Packages come from the npm registry.
 
-use millrace_tests::Server;
+use millrace_tests::{Client, Server};
 use serde_json::json;
 
-async fn run(server: &Server, body: serde_json::Value) -> serde_json::Value {
+async fn run(server: &Client, body: serde_json::Value) -> serde_json::Value {
     let id = server.post("/sources", &body).await.data()["id"].as_str().expect("an id").to_owned();
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
 }
 
 #[tokio::test]
 async fn s8_two_versions_pinned_in_the_specifier_stand_side_by_side() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import six from 'is-number@6.0.0'; import seven from 'is-number@^7'; import { readFileSync } from 'fs'; import path from 'node:path';
       export default { name: 'i', version: '1', run() { return [six === seven, six(5), seven('5'), typeof readFileSync, path.basename('/a/b')]; } };";
     assert_eq!(run(&server, json!({ "component_code": code })).await, json!([false, true, true, "function", "b"]));
@@ -18,7 +18,7 @@ async fn s8_two_versions_pinned_in_the_specifier_stand_side_by_side() {
 
 #[tokio::test]
 async fn s8_relative_files_json_typescript_and_commonjs() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let files = json!({
         "app.mjs": "export const text: string = 'no';".replace(": string", ""),
         "lib/data.json": "{\"n\": 4}",
@@ -35,7 +35,7 @@ async fn s8_relative_files_json_typescript_and_commonjs() {
 
 #[tokio::test]
 async fn s8_the_platform_package_is_ours() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import { axios, ConfigurationError, DEFAULT_POLLING_SOURCE_TIMER_INTERVAL } from '@pipedream/platform';
       export default { name: 'p', version: '1', async run() {
         try { await axios(this, { url: 'http://127.0.0.1:1/', body: 1 }); } catch (e) { return [e.name, e instanceof ConfigurationError, DEFAULT_POLLING_SOURCE_TIMER_INTERVAL]; } } };";
@@ -44,7 +44,7 @@ async fn s8_the_platform_package_is_ours() {
 
 #[tokio::test]
 async fn s8_what_cannot_be_bundled_is_refused_with_its_cause_and_nothing_is_stored() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     for (code, error_code, words) in [
         ("import x from 'millrace-no-such-package-exists'; export default { name: 'a', run() {} };", "package_not_found", "does not exist"),
         ("import x from 'is-number@^99'; export default { name: 'a', run() {} };", "no_matching_version", "is-number"),

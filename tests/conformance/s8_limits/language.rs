@@ -1,10 +1,10 @@
 //! Which language inline code is read as, and syntax that Node does not have.
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-async fn returned(server: &Server, body: &Value) -> Value {
+async fn returned(server: &Client, body: &Value) -> Value {
     let id = server.post("/sources", body).await.data()["id"].as_str().expect("an id").to_owned();
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
 }
@@ -13,7 +13,7 @@ const TYPED: &str = "interface Named { name: string }\nconst made: Named = { nam
 
 #[tokio::test]
 async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = TYPED.replace("type: 'action', ", "");
     assert_eq!(returned(&server, &json!({ "component_code": source })).await, json!("typed"));
     assert_eq!(returned(&server, &json!({ "component_code": source, "language": "typescript" })).await, json!("typed"));
@@ -34,7 +34,7 @@ async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
 /// What the ending calls JavaScript is read as TypeScript where it is no JavaScript: the entry, what it imports, and also where it is CommonJS or has decorators.
 #[tokio::test]
 async fn s8_files_with_an_ending_of_javascript_are_typescript_where_they_are_no_javascript() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let entry = "import { twice } from './lib/twice.js';\nimport type { N } from './lib/twice.js';\nfunction kept(value: any) { return value; }\nclass A { @kept m(): N { return twice(4); } }\nexport default { name: 'm', version: '1', run(): N { return new A().m(); } };";
     let common = "interface N { n: number }\nexports.twice = (n: number): number => n * 2;";
     for (path, lib) in [("a.mjs", "export type N = number;\nexport const twice = (n: number): N => n * 2;"), ("a.js", common)] {
@@ -59,7 +59,7 @@ async fn s8_files_with_an_ending_of_javascript_are_typescript_where_they_are_no_
 
 #[tokio::test]
 async fn s8_syntax_newer_than_node_is_lowered_or_refused_with_its_line() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "const seen: string[] = [];
       function named(value: any, context: any) { return function (this: any) { return `${context.kind} ${context.name} ${value.call(this)}`; }; }
       function older(target: any, key: string, descriptor: any) { const run = descriptor.value; return { ...descriptor, value: () => `older ${run()}` }; }
@@ -77,7 +77,7 @@ async fn s8_syntax_newer_than_node_is_lowered_or_refused_with_its_line() {
 
 #[tokio::test]
 async fn s8_first_lines_for_shells_and_byte_order_marks_are_read_over() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "#!/usr/bin/env node\nimport data from './data.json'; export default { name: 's', version: '1', run() { return data.n; } };";
     let body = json!({ "component_code": code, "component_entry": "a.mjs", "component_files": { "data.json": "\u{feff}{\"n\": 4}" } });
     assert_eq!(returned(&server, &body).await, json!(4));
@@ -89,7 +89,7 @@ async fn s8_first_lines_for_shells_and_byte_order_marks_are_read_over() {
 
 #[tokio::test]
 async fn s8_inline_code_has_jsx_where_it_is_nothing_without() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let own = "/** @jsxRuntime classic */\n/** @jsx h */\nconst h = (name, given, ...inner) => ({ name, inner });\n";
     let code = format!("{own}export default {{ name: 'j', version: '1', run() {{ return <p>{{1 + 1}}</p>; }} }};");
     let typed = format!(
@@ -122,7 +122,7 @@ async fn s8_inline_code_has_jsx_where_it_is_nothing_without() {
 /// Syntax that the Node in use refuses is refused when it is deployed, where it stands.
 #[tokio::test]
 async fn s8_what_cannot_be_lowered_says_where_it_stands() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let wrap = |line: &str| format!("// one\n// two\n{line}\nexport default {{ name: 'w', version: '1', run() {{}} }};");
     for (line, column) in [
         ("const d = /(?<y>\\d{4})-|(?<y>\\d\\d)/u;", 11),

@@ -11,7 +11,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn s8_errors_listed_are_the_most_recent_hundred() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default defineComponent({ run({ steps }) { throw new Error('n' + steps.trigger.event.body.n); } });";
     let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("a", code)]).await;
     let url = endpoint(&workflow);
@@ -38,7 +38,7 @@ async fn s8_errors_listed_are_the_most_recent_hundred() {
 
 #[tokio::test]
 async fn s8_a_props_value_has_at_most_64_kb_and_an_expression_may_give_more() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'p', version: '1', props: { text: 'string' }, run() { return this.text.length; } };";
     let kilobytes = |n: usize| json!({ "text": "x".repeat(n) });
     assert_eq!(server.returned(code, kilobytes(64 << 10)).await, 64 << 10);
@@ -59,7 +59,7 @@ async fn s8_a_props_value_has_at_most_64_kb_and_an_expression_may_give_more() {
 
 #[tokio::test]
 async fn s8_the_most_recent_hundred_events_of_a_source_can_be_inspected() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let source = server.source("export default { name: 'e', version: '1', run() { for (let n = 0; n < 130; n++) this.$emit({ n }); } };", json!({})).await;
     server.run_now(&source, json!({})).await;
     let events = server.emitted(&source).await;
@@ -70,7 +70,7 @@ async fn s8_the_most_recent_hundred_events_of_a_source_can_be_inspected() {
 
 #[tokio::test]
 async fn s8_unique_remembers_a_hundred_ids_and_forgets_the_first_first() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "export default { name: 'u', version: '1', dedupe: 'unique', run(event) { for (const id of event.ids) this.$emit({ id }, { id }); } };";
     let source = server.source(code, json!({})).await;
     let ids: Vec<u32> = (0..101).collect();

@@ -1,14 +1,14 @@
 //! Packages: which version an import takes, and those that depend on where they lie. The registry is the test's own.
 
-use millrace_tests::Server;
 use millrace_tests::registry::{Registry, Release};
+use millrace_tests::{Client, Server};
 use serde_json::json;
 
 fn component(import: &str) -> serde_json::Value {
     json!({ "component_code": format!("import x from '{import}'; export default {{ name: 'a', version: '1', run() {{ return x; }} }};") })
 }
 
-async fn returned(server: &Server, body: serde_json::Value) -> serde_json::Value {
+async fn returned(server: &Client, body: serde_json::Value) -> serde_json::Value {
     let id = server.post("/sources", &body).await.data()["id"].as_str().expect("an id").to_owned();
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
 }

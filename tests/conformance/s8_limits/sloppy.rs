@@ -5,7 +5,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn s8_commonjs_that_assigns_undeclared_names_or_needs_a_global_this_behaves_as_in_node() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let files = json!({
         "old/index.js": "#!/usr/bin/env node\nvar helper = require('./helper'); util = require('util');\nmodule.exports = function (words) {\n  out = [];\n  for (i = 0; i < words.length; i++) out.push(helper(words[i]));\n  return util.format('%s', out.join(' '));\n};\nmodule.exports.file = typeof __filename + typeof __dirname + (this === exports);",
         "old/helper.js": "var root = (function () { return this; })(); root.millraceCounted = (root.millraceCounted || 0) + 1; module.exports = function (word) { return word + millraceCounted; };",
@@ -27,7 +27,7 @@ async fn s8_commonjs_that_assigns_undeclared_names_or_needs_a_global_this_behave
 
 #[tokio::test]
 async fn s8_a_package_of_the_registry_that_assigns_undeclared_names_works() {
-    let server = Server::start().await;
+    let server = Server::shared().await;
     let code = "import slackify from 'slackify-html@1.0.1'; export default { name: 's', version: '1', run() { return slackify('<b>bold</b> and <a href=\"https://example.test/\">a link</a>'); } };";
     let source = server.source(code, json!({})).await;
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], "*bold* and <https://example.test/|a link>");
