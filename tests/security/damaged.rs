@@ -95,6 +95,57 @@ async fn damage_of_a_listener_fails_its_own_runs_and_not_those_of_its_emitter() 
 }
 
 #[tokio::test]
+async fn a_damaged_record_is_named_by_its_list_and_the_others_are_shown() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let mut server = Server::start_with(&["--database-url", &database.url()]).await;
+    let whole = server.source(TICKS, json!({ "timer": { "intervalSeconds": 3600 } })).await;
+    let timeless = server.source(TICKS, json!({ "timer": { "intervalSeconds": 3600 } })).await;
+    let spoiled = server.source(TICKS, json!({ "timer": { "intervalSeconds": 3600 } })).await;
+    let (kept, lost) = (listener(&server, "kept", &whole, json!(1)).await, listener(&server, "lost", &whole, json!(1)).await);
+    let old = kept["deployment_id"].as_str().expect("an id");
+    server.put(&format!("/workflows/{}", id(&kept)), &json!({ "steps": [] })).await.data();
+    let new = server.post(&format!("/workflows/{}/deploy", id(&kept)), &json!({})).await.data();
+    let (ran, odd) = (server.run_now(&whole, json!({})).await, server.run_now(&whole, json!({})).await);
+    assert_eq!(server.terminate(), Some(0));
+    let damage = format!(
+        "UPDATE sources SET configured_props = '[' WHERE id = '{}';
+         UPDATE timers SET schedule = '{{' WHERE owner_id = '{}';
+         UPDATE workflows SET draft = '[]' WHERE id = '{}';
+         UPDATE deployments SET content = '' WHERE id = '{old}';
+         ALTER TABLE runs DROP CONSTRAINT runs_kind_check;
+         UPDATE runs SET kind = 'odd' WHERE id = '{}';",
+        id(&spoiled),
+        id(&timeless),
+        id(&lost),
+        id(&odd)
+    );
+    database.client().await.batch_execute(&damage).await.expect("damages");
+    server.launch().await;
+    for (path, shown, damaged) in [
+        ("/sources".to_owned(), vec![id(&whole)], vec![id(&spoiled), id(&timeless)]),
+        ("/sources?stats=24h".to_owned(), vec![id(&whole)], vec![id(&spoiled), id(&timeless)]),
+        // A page on which nothing can be read leads to the next.
+        ("/sources?limit=1".to_owned(), vec![], vec![id(&spoiled)]),
+        ("/workflows".to_owned(), vec![id(&kept)], vec![id(&lost)]),
+        (format!("/workflows/{}/deployments", id(&kept)), vec![id(&new)], vec![old]),
+        (format!("/runs?owner_id={}", id(&whole)), vec![id(&ran)], vec![id(&odd)]),
+    ] {
+        let list = server.get(&path).await;
+        assert_eq!(list.status, 200, "{path}: {}", list.text);
+        let ids: Vec<_> = list.json["data"].as_array().expect("records").iter().map(id).collect();
+        let mut named: Vec<_> = list.json["page_info"]["damaged"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
+        named.sort_unstable();
+        let mut expected = damaged;
+        expected.sort_unstable();
+        assert_eq!((ids, named), (shown, expected), "{path}");
+    }
+    let first = server.get("/sources?limit=1").await.json;
+    let next = server.get(&format!("/sources?limit=5&after={}", first["page_info"]["end_cursor"].as_str().expect("a cursor"))).await.json;
+    assert_eq!(id(&next["data"][0]), id(&whole), "{next}");
+}
+
+#[tokio::test]
 async fn markers_of_the_server_s_own_storage_are_no_values() {
     let server = Server::start().await;
     let source = server.source(SOURCE, json!({})).await;

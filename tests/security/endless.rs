@@ -45,6 +45,12 @@ async fn the_server_reads_no_answer_without_an_end() {
     assert!(page.text.contains("Acme did not give a token: the answer has more than 262144 bytes"), "{}", page.text);
     assert!(peer.taken() < BUFFERS);
 
+    // The image of an app.
+    server.post("/apps", &json!({ "name_slug": "pictured", "img_src": format!("{}/i.png", peer.url) })).await.data();
+    let refused = server.get("/apps/pictured/image").await;
+    assert!(refused.refusal() == (422, "fetch_failed") && refused.text.contains("262144 bytes"), "{}", refused.text);
+    assert!(peer.taken() < BUFFERS);
+
     // A component's address, and npm's registry.
     let refused = server.post("/sources", &json!({ "component_url": format!("{}/x.mjs", code_peer.url) })).await;
     assert!(refused.status == 422 && refused.text.contains("bytes"), "{}", refused.text);
@@ -86,7 +92,7 @@ async fn the_server_reads_no_answer_without_an_end() {
     assert!(mail.taken() < BUFFERS, "{}", mail.taken());
 
     // Spans: the run was told of.
-    taken_of(&server, &peer, begun + 4).await;
+    taken_of(&server, &peer, begun + 5).await;
     assert!(peer.taken() < BUFFERS);
     tokio::time::timeout(Duration::from_secs(60), server.get("/users/me")).await.expect("in time").data();
 }

@@ -71,7 +71,8 @@ impl Laid {
 
     /// `tells`: a statement that all of its code begins with, wherever it is run.
     async fn telling(server: &Server, tells: &str) -> Self {
-        server.post("/apps", &json!({ "name_slug": "vault", "custom_fields": [{ "name": "key" }] })).await.data();
+        let image = "data:image/gif;base64,R0lGODlhAQABAAAAACw=";
+        server.post("/apps", &json!({ "name_slug": "vault", "img_src": image, "custom_fields": [{ "name": "key" }] })).await.data();
         let account = server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })).await.data();
         let store = server.post("/data_stores", &json!({ "name": "vaulted" })).await.data();
         server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": NAMED, "value": STORED })).await.data();
@@ -127,6 +128,7 @@ impl Laid {
         let group = server.get("/error_groups").await.json["data"][0].clone();
         let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
         let emitted = server.post(&format!("/sources/{}/events", id(&source)), &json!({ "event": { "says": HISTORY } })).await.data();
+        let version = server.get(&format!("/sources/{}/deployments", id(&source))).await.json["data"][0].clone();
         let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
         let ids = vec![
             ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),
@@ -138,7 +140,9 @@ impl Laid {
             ("{delivery}", id(&delivery["data"][0]).to_owned()),
             ("/error_groups/{id}", id(&group).to_owned()),
             ("/mail/{id}", id(&mails["data"][0]).to_owned()),
+            ("/sources/{id}/deployments/{deployment}", format!("{}/deployments/{}", id(&source), id(&version))),
             ("{deployment}", workflow["deployment_id"].as_str().expect("a deployment").to_owned()),
+            ("{source_deployment}", id(&version).to_owned()),
             ("{event}", emitted["event_id"].as_str().expect("an event").to_owned()),
             ("{emitter}", id(&source).to_owned()),
             ("/file_stores/{name}", "vaulted-files".into()),
@@ -404,6 +408,7 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
             ("", json!({ "component_code": code("own-again", "").replace("props:", &format!("hooks: {{ async deactivate() {{ {tells} }} }}, props:")) }))
         }
         ("POST", "/v1/sources/{id}/events") => ("", json!({ "event": 1 })),
+        ("POST", "/v1/sources/{id}/rollback") => ("", json!({ "deployment_id": of("{source_deployment}") })),
         ("POST", "/v1/subscriptions") => ("?", json!({})),
         ("POST", "/v1/auto_subscriptions") => ("?event_name=$logs", json!({})),
         ("POST", "/v1/webhooks") => ("", json!({ "url": "http://127.0.0.1:9/other" })),

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{
-    AccountView, Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceView, StepView, WorkflowView,
+    AccountView, Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceDeploymentView, SourceView,
+    StepView, WorkflowView,
 };
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
@@ -14,7 +15,7 @@ use millrace_model::json::shown as shown_json;
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus, StepResult};
-use millrace_model::source::Owner;
+use millrace_model::source::{Owner, SourceDeployment};
 use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, Scope};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
@@ -68,14 +69,19 @@ impl Fields {
 
     /// `{"page_info": …, "data": […]}`; `cursor` gives an item's own.
     pub(crate) fn list(&self, total_count: u64, items: Vec<(String, Value)>) -> Response {
-        self.list_with(total_count, items, None)
+        self.list_with(total_count, items, &[], None)
     }
 
     /// `searched`: what a search looked at.
-    fn list_with(&self, total_count: u64, items: Vec<(String, Value)>, searched: Option<Value>) -> Response {
-        let cursor = |item: Option<&(String, Value)>| item.map(|(cursor, _)| cursor.clone());
-        let mut page_info =
-            json!({ "total_count": total_count, "count": items.len(), "start_cursor": cursor(items.first()), "end_cursor": cursor(items.last()) });
+    fn list_with(&self, total_count: u64, items: Vec<(String, Value)>, damaged: &[String], searched: Option<Value>) -> Response {
+        // Where nothing of a page can be read, the next one is still to be found.
+        let cursor =
+            |item: Option<&(String, Value)>, other: Option<&String>| item.map(|(cursor, _)| cursor.clone()).or_else(|| other.map(|id| encode_cursor(id)));
+        let (start, end) = (cursor(items.first(), damaged.first()), cursor(items.last(), damaged.last()));
+        let mut page_info = json!({ "total_count": total_count, "count": items.len(), "start_cursor": start, "end_cursor": end });
+        if !damaged.is_empty() {
+            page_info["damaged"] = json!(damaged);
+        }
         if let Some(searched) = searched {
             page_info["search"] = searched;
         }
@@ -110,7 +116,7 @@ impl Fields {
     /// The same of a search.
     pub(crate) fn searched<T>(&self, listing: Listing<T>, searched: Option<Value>, show: impl Fn(T) -> Value) -> Response {
         let items = listing.items.into_iter().map(show).map(|item| (encode_cursor(item["id"].as_str().unwrap_or("")), item)).collect();
-        self.list_with(listing.total_count, items, searched)
+        self.list_with(listing.total_count, items, &listing.damaged, searched)
     }
 }
 
@@ -179,6 +185,26 @@ pub(crate) fn source(view: &SourceView) -> Value {
         "calls_per_isolate": s.settings.calls_per_isolate.unwrap_or(1), "concurrency": s.limits.as_ref().and_then(|limits| limits.concurrency),
         "made_from": s.made_from, "external_user_id": s.external_user_id, "interfaces": interfaces(&view.interfaces),
     })
+}
+
+/// A version of a source.
+pub(crate) fn source_deployment(d: &SourceDeployment) -> Value {
+    json!({
+        "id": d.id, "source_id": d.source_id, "version": d.version, "component_id": d.content.component_id, "message": d.message,
+        "made_by": author(d.made_by.as_ref()), "created_at": d.created_at.secs(),
+    })
+}
+
+/// The same with its code, props and settings.
+pub(crate) fn whole_source_deployment(view: &SourceDeploymentView) -> Value {
+    let content = &view.deployment.content;
+    let mut shown = source_deployment(&view.deployment);
+    shown["code"] = json!(view.component.code);
+    shown["configured_props"] = json!(content.configured_props);
+    shown["sealed_props"] = json!(view.sealed);
+    shown["calls_per_isolate"] = json!(content.settings.calls_per_isolate.unwrap_or(1));
+    shown["concurrency"] = json!(content.settings.concurrency);
+    shown
 }
 
 /// The newest event of a source.
@@ -344,7 +370,7 @@ pub(crate) fn run(r: &Run) -> Value {
     json!({
         "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
         "event": shown_json(&r.event), "context": shown_json(&r.context),
-        "steps": result.steps.iter().map(step_result).collect::<Vec<_>>(), "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": r.error.as_deref().map(shown_json),
+        "steps": result.steps.iter().map(step_result).collect::<Vec<_>>(), "return_value": result.return_value, "exit_reason": result.exit_reason, "deduped": result.deduped, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": r.error.as_deref().map(shown_json),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
     })
 }
@@ -523,7 +549,7 @@ mod tests {
 
     #[tokio::test]
     async fn lists_tell_their_page_also_when_ids_are_left_out() {
-        let listing = |ids: &[&str]| Listing { total_count: 19, items: ids.iter().map(|id| json!({ "id": id, "name": "n", "code": "c" })).collect() };
+        let listing = |ids: &[&str]| Listing::of(ids.iter().map(|id| json!({ "id": id, "name": "n", "code": "c" })).collect(), 19);
         let shown = body(fields("exclude=id,code").records(listing(&["dc_K0uAee", "dc_2"]), |v| v)).await;
         let page_info = json!({ "total_count": 19, "count": 2, "start_cursor": "ZGNfSzB1QWVl", "end_cursor": "ZGNfMg" });
         assert_eq!(shown, json!({ "page_info": page_info, "data": [{ "name": "n" }, { "name": "n" }] }));

@@ -55,6 +55,11 @@ pub(crate) struct Cache {
     listeners: RwLock<HashMap<StreamKey, Arc<Vec<String>>>>,
 }
 
+/// Whether what was read is believed: all changes before an instant were heard, which was a short time ago.
+fn believed_at(heard_at: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(heard_at) < BELIEVED_MAX
+}
+
 impl Cache {
     /// No other server uses the database.
     pub(crate) fn has_no_others(&self) {
@@ -75,7 +80,7 @@ impl Cache {
     pub(crate) fn is_believed(&self) -> bool {
         match *self.heard_at.read() {
             Heard::Nothing => false,
-            Heard::UpTo(at) => at.elapsed() < BELIEVED_MAX,
+            Heard::UpTo(at) => believed_at(at, Instant::now()),
             Heard::All => true,
         }
     }
@@ -167,6 +172,13 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_read_is_believed_for_less_than_three_seconds_after_all_changes_were_heard() {
+        let heard_at = Instant::now();
+        let after = |ms| believed_at(heard_at, heard_at + Duration::from_millis(ms));
+        assert_eq!([after(0), after(2_999), after(3_000), after(60_000)], [true, true, false, false]);
+    }
 
     #[test]
     fn what_was_read_is_believed_while_changes_are_heard() {

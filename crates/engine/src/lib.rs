@@ -61,12 +61,13 @@ pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::system::System;
 pub use observe::traces::TraceConfig;
-pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
+pub use observe::views::{DeploymentView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView};
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
 pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
+pub use tenants::app_images::AppImage;
 pub use tenants::apps::{AppFilter, NewApp};
 pub use tenants::audit::Deed;
 pub use tenants::keyring::{MasterKeyError, MasterKeys};
@@ -246,6 +247,7 @@ struct Inner {
     hook_writes: service_db::HookWrites,
     /// One refresh of an account's token at a time within this node; the store sees to the others.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
+    app_images: tenants::app_images::AppImages,
     /// OAuth states that were used.
     used_states: tenants::oauth::UsedStates,
     /// Who waits for the answer of a run that waits in the queue.
@@ -317,6 +319,7 @@ impl Engine {
             begin_order: run::begin_order::BeginOrder::default(),
             hook_writes: service_db::HookWrites::default(),
             refreshing: Mutex::default(),
+            app_images: tenants::app_images::AppImages::default(),
             used_states: tenants::oauth::UsedStates::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),

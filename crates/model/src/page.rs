@@ -67,4 +67,13 @@ pub struct Listing<T> {
     pub items: Vec<T>,
     /// Items in the whole list.
     pub total_count: u64,
+    /// Ids of stored records of this page that cannot be read, in its order: they are not among the items, and keep nobody from those.
+    pub damaged: Vec<String>,
+}
+
+impl<T> Listing<T> {
+    /// A page of which everything could be read.
+    pub const fn of(items: Vec<T>, total_count: u64) -> Self {
+        Self { items, total_count, damaged: Vec::new() }
+    }
 }

@@ -228,6 +228,9 @@ pub struct RunResult {
     pub exit_reason: Option<String>,
     /// Wall time of the attempt that settled, milliseconds.
     pub duration_ms: u64,
+    /// Events of a source's run that its `dedupe` strategy left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deduped: u64,
     /// While it is paused: where, how and until when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<crate::pause::Paused>,
@@ -237,6 +240,10 @@ pub struct RunResult {
     /// What they wrote: lines of the log, stored as such when it ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<LogLine>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One step of a run.

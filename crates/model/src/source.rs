@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
-use crate::ids::{ComponentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
+use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
 use crate::limits::RunLimits;
 use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
+use crate::workflow::Author;
 
 /// A source's record (reference 2).
 #[derive(Clone, Debug)]
@@ -45,6 +46,52 @@ pub struct Source {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+}
+
+/// An immutable version of a source; the newest is the live one.
+#[derive(Clone, Debug)]
+pub struct SourceDeployment {
+    /// Its id.
+    pub id: DeploymentId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The source.
+    pub source_id: SourceId,
+    /// 1 for the first.
+    pub version: i64,
+    /// What it runs with.
+    pub content: SourceContent,
+    /// Who made it.
+    pub made_by: Option<Author>,
+    /// What the maker says of it.
+    pub message: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Code, props and settings of a source at one time. Stored as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceContent {
+    /// The code.
+    pub component_id: ComponentId,
+    /// Values by prop name; secrets are sealed.
+    pub configured_props: Map<String, Value>,
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    pub dynamic_props: Option<Vec<PropDef>>,
+    /// How its runs are run.
+    pub settings: SourceSettings,
+}
+
+impl Source {
+    /// What a version of it holds.
+    pub fn content(&self) -> SourceContent {
+        SourceContent {
+            component_id: self.component_id.clone(),
+            configured_props: self.configured_props.clone(),
+            dynamic_props: self.dynamic_props.clone(),
+            settings: self.settings,
+        }
+    }
 }
 
 /// What the author of a source says of how it runs.

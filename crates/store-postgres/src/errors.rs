@@ -135,7 +135,7 @@ pub(crate) async fn groups(c: &Client, org: &OrgId, f: &ErrorGroupFilter, page: 
     );
     let count = format!("SELECT count(*) FROM error_groups WHERE {filter}");
     let all: [&(dyn ToSql + Sync); 8] = [&org, &f.owner, &states, &class, &since, &after, &before, &limit];
-    let mut listing = counted_first(number(c, &count, &all[..5]), many(c, &items, &all, rows::error_group)).await?;
+    let mut listing = counted_first(number(c, &count, &all[..5]), rows::readable(c, "error_groups", &items, &all, rows::error_group)).await?;
     if listing.items.is_empty() {
         known(c, "error_groups", &org, page).await?;
     }

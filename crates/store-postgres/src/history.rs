@@ -32,8 +32,10 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, f: &RunFilter, whole: bool, pa
     let (count, counted) = query().count(RUNS_COUNTED);
     let (counted, values) = (storable(counted), to_sql(&values));
     let counted = to_sql(&counted);
-    let mut listing = counted_first(async { Ok(number(c, &count, &counted).await?.min(RUNS_COUNTED)) }, many(c, &items, &values, rows::listed_run)).await?;
+    let mut listing =
+        counted_first(async { Ok(number(c, &count, &counted).await?.min(RUNS_COUNTED)) }, rows::readable(c, "runs", &items, &values, rows::listed_run)).await?;
     newest_first(&mut listing.items, page);
+    newest_first(&mut listing.damaged, page);
     Ok(listing)
 }
 
@@ -163,7 +165,7 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, which: EventF
     let (payload, bytes) = payload_columns(whole);
     make_room(c, &of_page(&format!("ordinal, octet_length(metadata) + {bytes} AS bytes")), all, page).await?;
     let items = of_page(&format!("emitter_id, ordinal, org_id, name, emit_id, metadata, {payload} AS payload, octet_length(payload) AS payload_bytes"));
-    let mut listing = counted_first(number(c, &count, &all[..5]), many(c, &items, all, rows::listed_event)).await?;
+    let mut listing = counted_first(number(c, &count, &all[..5]), async { Ok((many(c, &items, all, rows::listed_event).await?, Vec::new())) }).await?;
     newest_first(&mut listing.items, page);
     Ok(listing)
 }

@@ -115,5 +115,5 @@ pub(crate) async fn replayed(c: &Client, id: &ReplayId, page: &Page) -> StoreRes
         items.reverse();
     }
     let total = number(c, "SELECT count(*) FROM replayed_runs WHERE replay_id = $1", &[&id.as_str()]).await?;
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }

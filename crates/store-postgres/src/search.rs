@@ -300,7 +300,7 @@ pub(crate) async fn search(c: &Client, org: &OrgId, words: &[AskedWord], filter:
     };
     let ids: Vec<_> = found.into_iter().map(RunId::from_row).collect();
     let listing = if ids.is_empty() {
-        Listing { items: Vec::new(), total_count: total as u64 }
+        Listing::of(Vec::new(), total as u64)
     } else {
         let page = Page { limit: page.limit, room: page.room.clone(), ..Page::default() };
         Listing { total_count: total as u64, ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page).await? }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::ids::{OrgId, SourceId};
 use millrace_model::made_from::MadeFrom;
-use millrace_model::source::Source;
+use millrace_model::source::{Source, SourceDeployment};
 use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreResult};
 
 use crate::db::{database, text, unwritable};
-use crate::rows::{corrupt, execute, many, one};
+use crate::rows::{corrupt, execute, many, number, one};
 use crate::{interfaces, limits, pauses, subscriptions};
 
 fn dynamic_props(s: &Source) -> StoreResult<Option<String>> {
@@ -82,12 +82,36 @@ pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
     interfaces::replace(t, s.id.as_str(), i).await
 }
 
+pub(crate) async fn deploy(t: &Transaction<'_>, s: &Source, i: &Interfaces, d: &SourceDeployment) -> StoreResult<i64> {
+    // The update locks the source, so that two deployments take their numbers one after the other.
+    update(t, s, i).await?;
+    let (id, made_by) = (d.source_id.as_str(), d.made_by.as_ref().map(|author| author.id.as_str()));
+    let version = number(t, "SELECT coalesce(max(version), 0) + 1 FROM source_deployments WHERE source_id = $1", &[&id]).await?;
+    execute(
+        t,
+        "INSERT INTO source_deployments (id, org_id, source_id, version, content, created_at, made_by, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        &[
+            &d.id.as_str(),
+            &d.org_id.as_str(),
+            &id,
+            &version,
+            &serde_json::to_string(&d.content).map_err(unwritable)?,
+            &d.created_at.ms(),
+            &made_by,
+            &d.message.as_deref().map(text),
+        ],
+    )
+    .await?;
+    Ok(version)
+}
+
 pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> StoreResult<()> {
     if execute(t, "DELETE FROM sources WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? == 0 {
         return Err(StoreError::NotFound);
     }
     execute(t, "DELETE FROM source_states WHERE source_id = $1", &[&id.as_str()]).await?;
     execute(t, "DELETE FROM source_db WHERE source_id = $1", &[&id.as_str()]).await?;
+    execute(t, "DELETE FROM source_deployments WHERE source_id = $1", &[&id.as_str()]).await?;
     leave_nothing(t, id.as_str()).await
 }
 

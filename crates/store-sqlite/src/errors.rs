@@ -120,7 +120,7 @@ pub(crate) fn groups(c: &Connection, org: &OrgId, f: &ErrorGroupFilter, page: &P
     }
     newest_first(&mut items, page);
     let total = number(c, &format!("SELECT count(*) FROM error_groups WHERE {filter}"), params![org.as_str(), f.owner, states, f.class, since])?;
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }
 
 /// What [`FailedRuns`] says; `?1` to `?8`. A quote within a string of JSON is escaped: the text that tells a replay stands nowhere else in a context.

@@ -27,11 +27,12 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, f: &RunFilter, whole: bool, page
     let (sizes, values) = query().page(&run_column_bytes(whole), page, cursors);
     make_room(c, &sizes, &to_sql(&values), page)?;
     let (items, values) = query().page(&run_columns(whole), page, cursors);
-    let mut items = many(c, &items, to_sql(&values).as_slice(), rows::listed_run)?;
+    let (mut items, mut damaged) = rows::readable(c, "runs", &items, to_sql(&values).as_slice(), rows::listed_run)?;
     newest_first(&mut items, page);
+    newest_first(&mut damaged, page);
     let (count, values) = query().count(RUNS_COUNTED);
     let total = number(c, &count, to_sql(&values).as_slice())?.min(RUNS_COUNTED);
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0), damaged })
 }
 
 pub(crate) fn matching_runs(c: &Connection, org: &OrgId, f: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
@@ -139,7 +140,7 @@ pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, which: EventFil
     let mut items = many(c, &of_page(&columns), which, rows::listed_event)?;
     newest_first(&mut items, page);
     let total = number(c, &format!("SELECT count(*) FROM ({})", shown("1")), if text.is_some() { which } else { &which[..4] })?;
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }
 
 /// The newest of each emitter, by the index of each.

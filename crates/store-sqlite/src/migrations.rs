@@ -46,6 +46,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0037_run_search.sql"),
     include_str!("../migrations/0038_error_states.sql"),
     include_str!("../migrations/0039_edited_replays.sql"),
+    include_str!("../migrations/0040_source_deployments.sql"),
 ];
 
 /// The newest schema.

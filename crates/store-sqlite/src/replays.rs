@@ -101,5 +101,5 @@ pub(crate) fn replayed(c: &Connection, id: &ReplayId, page: &Page) -> StoreResul
         items.reverse();
     }
     let total = number(c, "SELECT count(*) FROM replayed_runs WHERE replay_id = ?1", [id.as_str()])?;
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }

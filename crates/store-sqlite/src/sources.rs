@@ -1,7 +1,7 @@
 //! Sources and what they remember.
 
 use millrace_model::ids::{OrgId, SourceId};
-use millrace_model::source::Source;
+use millrace_model::source::{Source, SourceDeployment};
 use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
@@ -66,12 +66,25 @@ pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
     interfaces::replace(c, s.id.as_str(), i)
 }
 
+pub(crate) fn deploy(c: &Connection, s: &Source, i: &Interfaces, d: &SourceDeployment) -> StoreResult<i64> {
+    update(c, s, i)?;
+    let version = number(c, "SELECT coalesce(max(version), 0) + 1 FROM source_deployments WHERE source_id = ?1", [d.source_id.as_str()])?;
+    let made_by = d.made_by.as_ref().map(|author| author.id.as_str());
+    execute(
+        c,
+        "INSERT INTO source_deployments (id, org_id, source_id, version, content, created_at, made_by, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![d.id.as_str(), d.org_id.as_str(), d.source_id.as_str(), version, json(&d.content)?, d.created_at.ms(), made_by, d.message],
+    )?;
+    Ok(version)
+}
+
 pub(crate) fn delete(c: &Connection, org: &OrgId, id: &SourceId) -> StoreResult<()> {
     if execute(c, "DELETE FROM sources WHERE id = ?1 AND org_id = ?2", params![id.as_str(), org.as_str()])? == 0 {
         return Err(StoreError::NotFound);
     }
     execute(c, "DELETE FROM source_states WHERE source_id = ?1", [id.as_str()])?;
     execute(c, "DELETE FROM source_db WHERE source_id = ?1", [id.as_str()])?;
+    execute(c, "DELETE FROM source_deployments WHERE source_id = ?1", [id.as_str()])?;
     leave_nothing(c, id.as_str())
 }
 

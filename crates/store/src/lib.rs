@@ -175,7 +175,7 @@ pub fn set_aside(table: &str) -> Option<&'static str> {
 pub fn row_bytes(table: &str) -> Option<&'static str> {
     Some(match table {
         "components" => "octet_length(code) + octet_length(manifest) + coalesce(octet_length(files), 0)",
-        "deployments" => "octet_length(content)",
+        "deployments" | "source_deployments" => "octet_length(content)",
         "mail" => "octet_length(text)",
         "sources" => "octet_length(configured_props)",
         "webhook_deliveries" => "octet_length(body)",

@@ -38,6 +38,8 @@ pub struct Effects {
     pub runs: Vec<NewRun>,
     /// What goes to listeners of events, bytes, as the engine counts it against its limit; not stored.
     pub passed_on_bytes: usize,
+    /// Events that the source's `dedupe` strategy left out, as the run's result says; not stored by itself.
+    pub deduped: u64,
     /// Log lines of a run (`log_owner`: the workflow or source, as text).
     pub logs: Vec<LogLine>,
     /// Whose logs they are: organization, owner, run.

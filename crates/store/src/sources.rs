@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::form::Form;
-use millrace_model::ids::{FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
+use millrace_model::ids::{DeploymentId, FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
-use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, SourceDeployment, Timer};
 
 use crate::StoreResult;
 
@@ -62,7 +62,13 @@ pub trait Sources: Send + Sync + 'static {
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
     /// Replaces a source's record, its limits and all its interfaces.
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
-    /// Removes a source, its interfaces, its subscriptions (as emitter and listener, auto-subscriptions too), state and db; queued runs of it become cancelled, where they are many in steps before it goes. Events and runs stay as history.
+    /// The same, and stores a deployment of it as the next version. Gives its version number.
+    async fn deploy_source(&self, source: Source, interfaces: Interfaces, deployment: SourceDeployment) -> StoreResult<i64>;
+    /// A deployment of a source of the organization.
+    async fn source_deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<SourceDeployment>>;
+    /// Deployments of a source, newest first. Cursor: id.
+    async fn list_source_deployments(&self, org: &OrgId, id: &SourceId, page: &Page) -> StoreResult<Listing<SourceDeployment>>;
+    /// Removes a source, its deployments, its interfaces, its subscriptions (as emitter and listener, auto-subscriptions too), state and db; queued runs of it become cancelled, where they are many in steps before it goes. Events and runs stay as history.
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()>;
     /// A source of the organization.
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>>;

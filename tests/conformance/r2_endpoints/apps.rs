@@ -1,6 +1,8 @@
 //! Row 27: apps.
 
 use millrace_tests::Server;
+use millrace_tests::peer::{Peer, Says};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -37,4 +39,44 @@ async fn r2_27_an_app_has_its_record_by_id_and_slug() {
     assert_eq!(app["auth_type"], "oauth");
     assert!(app["custom_fields_json"].as_str().and_then(|t| serde_json::from_str::<Value>(t).ok()).is_some_and(|v| v.is_array()));
     assert_eq!(server.get(&format!("/apps/{}", app["id"].as_str().expect("an id"))).await.data(), app);
+}
+
+#[tokio::test]
+async fn an_app_s_image_is_fetched_once_and_is_nothing_but_an_image() {
+    let peer = Peer::start(|head| match head {
+        _ if head.starts_with("GET /ok") => Says::Json("GIF89a and more".into()),
+        _ if head.starts_with("GET /svg") => Says::Json("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>".into()),
+        _ => Says::Status("404 Not Found"),
+    });
+    let server = Server::start().await;
+    let register = async |slug: &str, from: String| server.post("/apps", &json!({ "name_slug": slug, "img_src": from })).await.data();
+    register("ok", format!("{}/ok", peer.url)).await;
+    for times in 1..=2 {
+        let image = server.raw(Method::GET, "/v1/apps/ok/image").bearer_auth(&server.api_key).send().await.expect("an answer");
+        let header = |name: &str| image.headers()[name].to_str().expect("text").to_owned();
+        assert_eq!((header("content-type").as_str(), header("x-content-type-options").as_str()), ("image/gif", "nosniff"));
+        assert!(header("content-security-policy").contains("sandbox"), "{times}");
+        assert_eq!((image.text().await.ok().as_deref(), peer.requests()), (Some("GIF89a and more"), 1), "{times}");
+    }
+    register("inline", "data:image/png;base64,iVBORw0KGgo=".into()).await;
+    let image = server.raw(Method::GET, "/v1/apps/inline/image").bearer_auth(&server.api_key).send().await.expect("an answer");
+    assert_eq!(image.headers()["content-type"], "image/png");
+    for (slug, from, says) in [
+        ("svg", format!("{}/svg", peer.url), "none of PNG, JPEG, GIF and WebP"),
+        ("gone", format!("{}/gone", peer.url), "answered with 404"),
+        ("file", "file:///etc/passwd".to_owned(), "cannot be shown"),
+        ("svg-inline", "data:image/svg+xml;base64,PHN2Zy8+".to_owned(), "none of PNG, JPEG, GIF and WebP"),
+        ("text", "data:text/html,<script>".to_owned(), "in base64"),
+    ] {
+        register(slug, from).await;
+        let asked = peer.requests();
+        let refused = server.get(&format!("/apps/{slug}/image")).await;
+        assert!(refused.refusal() == (422, "fetch_failed") && refused.text.contains(says), "{slug}: {}", refused.text);
+        // What failed is not asked for again at once.
+        let again = (server.get(&format!("/apps/{slug}/image")).await.status, peer.requests());
+        assert_eq!(again, (422, asked + usize::from(slug == "svg" || slug == "gone")), "{slug}");
+    }
+    register("bare", String::new()).await;
+    assert_eq!(server.get("/apps/bare/image").await.refusal(), (404, "not_found"));
+    assert_eq!(server.get("/apps/nothing/image").await.refusal(), (404, "not_found"));
 }

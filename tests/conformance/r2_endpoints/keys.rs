@@ -196,6 +196,7 @@ impl Things {
         let run = server.post(&format!("/sources/{source}/run"), &json!({})).await.data();
         let delivery = server.until("a delivery", &format!("/webhooks/{webhook}/deliveries"), |l| l["page_info"]["count"] == 1).await;
         let event = server.get(&format!("/sources/{source}/event_summaries")).await.json["data"][0].clone();
+        let version = server.get(&format!("/sources/{source}/deployments")).await.json["data"][0].clone();
         let store = server.post("/data_stores", &json!({ "name": "walled-store" })).await.data();
         server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": "k", "value": 1 })).await.data();
         let tree = tempfile::tempdir().expect("a folder");
@@ -222,6 +223,7 @@ impl Things {
             ("{org}", server.org_id.clone()),
             ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),
+            ("/sources/{id}/deployments/{deployment}", format!("/sources/{source}/deployments/{}", id(&version))),
             ("{deployment}", deployment),
             ("{event}", id(&event)),
             ("{emitter}", source.clone()),

@@ -118,3 +118,72 @@ async fn a_source_s_record_has_its_newest_event_and_error_beside_its_counts() {
     assert_eq!((&shown["last_event"], &shown["last_error"], &shown["stats"]["total"]["failed"]), (&listed["last_event"], &error, &json!(2)));
     assert!(server.get(&path).await.data().get("last_event").is_none());
 }
+
+/// Says which version of its code ran, and with which prop.
+fn versioned(version: &str, more: &str) -> String {
+    format!(
+        "export default {{ name: 's', version: '1', dedupe: 'unique', props: {{ word: {{ type: 'string', secret: true }} }}, {more}
+  run() {{ this.$emit('{version} ' + this.word, {{ id: 1 }}); return '{version} ' + this.word; }} }};"
+    )
+}
+
+#[tokio::test]
+async fn a_source_has_versions_and_goes_back_to_an_earlier_one() {
+    let server = Server::start().await;
+    let made = json!({ "component_code": versioned("first", ""), "configured_props": { "word": "alpha" }, "name": "orders", "message": "As agreed" });
+    let source = server.post("/sources", &made).await.data();
+    let path = format!("/sources/{}", id(&source));
+    let change = async |body: Value| server.put(&path, &body).await;
+    // Neither a name nor a pause is another version, nor a secret that is what it was.
+    for body in [json!({ "name": "Orders" }), json!({ "active": false }), json!({ "active": true }), json!({ "configured_props": { "word": "alpha" } })] {
+        change(body).await.data();
+    }
+    let list = async || server.get(&format!("{path}/deployments")).await.json["data"].as_array().expect("deployments").clone();
+    let first = list().await;
+    assert_eq!((first.len(), &first[0]["version"], &first[0]["message"]), (1, &json!(1), &json!("As agreed")));
+    assert_eq!(first[0]["made_by"]["id"], source["user_id"]);
+    change(json!({ "configured_props": { "word": "beta" } })).await.data();
+    change(json!({ "component_code": versioned("second", ""), "concurrency": 2, "message": "Twice as fast" })).await.data();
+    // What fails makes none.
+    let failing = versioned("third", "hooks: { activate() { throw new Error('no') } },");
+    assert_eq!(change(json!({ "component_code": failing })).await.status, 422);
+    let three = list().await;
+    assert_eq!(three.iter().map(|d| d["version"].as_i64().expect("a number")).collect::<Vec<_>>(), [3, 2, 1]);
+    let run = server.run_now(&source, json!({})).await;
+    assert_eq!((&run["return_value"], &run["deduped"]), (&json!("second beta"), &json!(0)));
+    assert_eq!(server.run_now(&source, json!({})).await["deduped"], 1);
+
+    let shown = server.get(&format!("{path}/deployments/{}", id(&three[2]))).await;
+    assert!(!shown.text.contains("alpha"), "{}", shown.text);
+    let shown = shown.data();
+    assert!(shown["code"].as_str().is_some_and(|code| code.contains("first")), "{shown}");
+    assert_eq!((&shown["sealed_props"], &shown["concurrency"]), (&json!(["word"]), &Value::Null));
+
+    let back = server.post(&format!("{path}/rollback"), &json!({ "deployment_id": three[2]["id"] })).await.data();
+    assert_eq!((&back["version"], &back["message"], &back["component_id"]), (&json!(4), &json!("Back to version 1"), &three[2]["component_id"]));
+    let now = server.get(&path).await.data();
+    assert_eq!(
+        (&now["name"], &now["active"], &now["concurrency"], &now["component_id"]),
+        (&json!("Orders"), &json!(true), &Value::Null, &back["component_id"])
+    );
+    assert_eq!(server.run_now(&source, json!({})).await["return_value"], "first alpha");
+    let (status, stdout, stderr) = millrace(&server, &["sources", "rollback", "Orders", "2", "-m", "The word was right"]);
+    assert!(status == Some(0) && stdout["version"] == 5 && stdout["message"] == "The word was right", "{stdout}{stderr}");
+    assert_eq!(server.run_now(&source, json!({})).await["return_value"], "first beta");
+    let (status, stdout, stderr) = millrace(&server, &["sources", "deployments", "Orders"]);
+    assert!(status == Some(0) && stdout.as_array().map(Vec::len) == Some(5), "{stdout}{stderr}");
+
+    // One of another source, or of a workflow, is none of this one.
+    let other = server.source(SOURCE, json!({})).await;
+    let theirs = server.get(&format!("/sources/{}/deployments", id(&other))).await.json["data"][0]["id"].clone();
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("say", SAYS)]).await["deployment_id"].clone();
+    for deployment in [theirs, workflow] {
+        assert_eq!(server.post(&format!("{path}/rollback"), &json!({ "deployment_id": deployment })).await.status, 404);
+        assert_eq!(server.get(&format!("{path}/deployments/{}", deployment.as_str().expect("an id"))).await.status, 404);
+    }
+    let long = change(json!({ "message": "x".repeat(501) })).await;
+    assert_eq!((long.status, &long.json["details"]["field"]), (422, &json!("message")), "{}", long.text);
+    // They go with the source.
+    server.delete(&path).await.data();
+    assert_eq!(server.get(&format!("{path}/deployments")).await.status, 404);
+}

@@ -114,6 +114,7 @@ fn responses(route: &Route) -> Value {
         Gives::Stream(_) | Gives::Topics(_) => ("text/event-stream", json!({ "type": "string" })),
         Gives::Lines(name) => ("application/x-ndjson", reference(name)),
         Gives::Bytes => ("application/octet-stream", json!({ "type": "string", "format": "binary" })),
+        Gives::Image => ("image/*", json!({ "type": "string", "format": "binary" })),
     };
     let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
     let mut responses = json!({
@@ -237,6 +238,7 @@ fn given(gives: Gives) -> String {
         }
         Gives::Lines(name) => format!("lines of `{name}`"),
         Gives::Bytes => "what is in the file".into(),
+        Gives::Image => "the image".into(),
     }
 }
 

@@ -78,6 +78,8 @@ pub(crate) enum Gives {
     Lines(&'static str),
     /// What is in a file.
     Bytes,
+    /// An image.
+    Image,
 }
 
 /// One method of one path below `/v1`.

@@ -1,7 +1,9 @@
 //! `/apps`: the catalogue, and what the organization registered.
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::response::Response;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{AppEvent, AppFilter, NewApp};
 use millrace_model::account::{App as Registered, AppDefinition, AuthType, CustomField, OauthClient};
 use millrace_model::page::Page;
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::contract::known::only;
+use crate::endpoints::SANDBOX;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
 use crate::wire::{self, Fields};
@@ -37,6 +40,18 @@ pub(crate) async fn listed(app: &App, caller: &Caller, query: ListQuery, show: f
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, query: ListQuery) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
     Ok(Fields::of(&query.params).data(wire::app(&found)))
+}
+
+/// Its image. A browser shows it as an image and as nothing else, whatever is in it.
+pub(crate) async fn image(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, _: ListQuery) -> Result<Response, ApiError> {
+    let image = app.engine.app_image(&caller, &slug).await?;
+    let mut response = Body::from(image.bytes.to_vec()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
+    Ok(response)
 }
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {

@@ -109,6 +109,7 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
     let code = configure::component(&params)?;
     let configured_props = params.object("configured_props")?.unwrap_or_default();
     let new = NewSource {
+        message: None,
         code,
         name: None,
         configured_props,
@@ -174,7 +175,7 @@ pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(pr
     let kind = query.params.text("emitter_type")?;
     let listing = match kind.as_deref() {
         None | Some("source") => app.engine.list_sources(&caller, &query.page).await?,
-        Some("email" | "http" | "timer") => Listing { total_count: 0, items: Vec::new() },
+        Some("email" | "http" | "timer") => Listing::of(Vec::new(), 0),
         Some(other) => {
             return Err(ApiError::field("emitter_type", format!("`emitter_type` is `{other}`, allowed are `source`, `email`, `http` and `timer`")));
         }
@@ -183,7 +184,7 @@ pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(pr
     for view in &listing.items {
         items.push(trigger_record(&app, &caller, view).await?);
     }
-    Ok(Fields::default().records(Listing { total_count: listing.total_count, items }, |shown| shown))
+    Ok(Fields::default().records(Listing { total_count: listing.total_count, items, damaged: listing.damaged }, |shown| shown))
 }
 
 pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
@@ -224,6 +225,7 @@ pub(crate) async fn update_trigger(
         return Err(ApiError::read_only_field("external_user_id", &Value::Null, &json!(user), &[]));
     }
     let update = UpdateSource {
+        message: None,
         code: None,
         name: params.text("name")?,
         configured_props: params.object("configured_props")?,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
 use crate::v1::components::{code_of, required_code};
 use crate::v1::names;
 use crate::v1::runs::{asked_stats, own_stats, with_stats};
@@ -29,6 +29,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         emits_on_deploy: true,
         made_from: params.parsed("made_from")?,
         settings: settings(&params)?,
+        message: params.text("message")?,
     };
     let view = app.engine.create_source(&caller, new).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
@@ -47,6 +48,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
         active: params.flag("active")?,
         made_from: params.parsed("made_from")?,
         settings: settings(&params)?,
+        message: params.text("message")?,
     };
     let view = app.engine.update_source(&caller, &source, update).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
@@ -129,6 +131,27 @@ pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(sour
     }
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
+}
+
+pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let listing = app.engine.list_source_deployments(&caller, &id("source", &source)?, &query.page).await?;
+    Ok(Fields::of(&query.params).records(listing, |d| wire::source_deployment(&d)))
+}
+
+pub(crate) async fn deployment(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([source, deployment]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let view = app.engine.source_deployment(&caller, &id("source", &source)?, &id("deployment", &deployment)?).await?;
+    Ok(Fields::of(&query.params).data(wire::whole_source_deployment(&view)))
+}
+
+pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+    let to = params.text("deployment_id")?.ok_or_else(|| ApiError::field("deployment_id", "`deployment_id` is required: the deployment to make live again"))?;
+    let view = app.engine.rollback_source(&caller, &id("source", &source)?, &id("deployment", &to)?, params.text("message")?).await?;
+    Ok(Fields::default().data(wire::source_deployment(&view.deployment)))
 }
 
 pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {

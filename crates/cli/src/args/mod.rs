@@ -224,8 +224,8 @@ pub enum ClientCommand {
     /// Trees of components to deploy from by key
     #[command(subcommand, after_help = "Example: millrace registry add https://github.com/acme/components && millrace registry search new items")]
     Registry(RegistryCommand),
-    /// Events of sources by hand
-    #[command(subcommand, after_help = "Example: millrace sources emit new-orders --event '{\"id\": 7}'")]
+    /// Versions of sources, and events by hand
+    #[command(subcommand, after_help = "Example: millrace sources rollback new-orders")]
     Sources(SourceCommand),
     /// Runs of workflows and sources
     #[command(subcommand, after_help = "Example: millrace runs list order-mail --status failed")]

@@ -5,6 +5,23 @@ use clap::Subcommand;
 /// Commands for sources.
 #[derive(Subcommand, Debug)]
 pub enum SourceCommand {
+    /// List a source's deployments
+    #[command(after_help = "Example: millrace sources deployments new-orders")]
+    Deployments {
+        /// Id or name
+        name: String,
+    },
+    /// Make an earlier deployment of a source live again
+    #[command(after_help = "Examples:\n  millrace sources rollback new-orders\n  millrace sources rollback new-orders 3")]
+    Rollback {
+        /// Id or name
+        name: String,
+        /// The deployment's id or version [default: the one before the live one]
+        deployment: Option<String>,
+        /// What the new version says of itself [default: which one it goes back to]
+        #[arg(long, short, value_name = "TEXT")]
+        message: Option<String>,
+    },
     /// Emit an event to the listeners of a source, without a run of its code
     #[command(after_help = "Example: millrace sources emit new-orders --event '{\"id\": 7}' --summary 'Order 7'")]
     Emit {

@@ -1,14 +1,14 @@
 //! Deploying, updating and deleting sources (spec 3.1).
 
 use millrace_model::component::{Artifact, ComponentType, Hook, PropDef, SavedComponent};
-use millrace_model::ids::{HttpInterfaceId, SourceId, TimerId};
+use millrace_model::ids::{DeploymentId, HttpInterfaceId, SourceId, TimerId};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
 use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
 use millrace_model::slug::unique_slug;
-use millrace_model::source::{CALLS_PER_ISOLATE_MAX, HttpInterface, Owner, Source, SourceSettings, Timer};
+use millrace_model::source::{CALLS_PER_ISOLATE_MAX, HttpInterface, Owner, Source, SourceContent, SourceDeployment, SourceSettings, Timer};
 use millrace_model::tenant::Caller;
 use millrace_runner::CallFailure;
 use millrace_store::{Interfaces, StoreError};
@@ -20,9 +20,11 @@ use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
 use crate::deploy::settings::{Choice, chosen};
-use crate::observe::views::SourceView;
+use crate::deploy::workflows::checked_message;
+use crate::observe::views::{SourceDeploymentView, SourceView};
 use crate::run::context::Origin;
 use crate::run::program::Program;
+use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
 
 /// The most runs of one source at the same time that can be asked for.
@@ -49,6 +51,8 @@ pub struct NewSource {
     pub settings: SettingsOfSource,
     /// The file it is made from.
     pub made_from: Option<MadeFrom>,
+    /// What the deployment that this makes says of itself.
+    pub message: Option<String>,
 }
 
 /// Settings of a source in a request; None stays, `false` takes one away.
@@ -92,11 +96,14 @@ pub struct UpdateSource {
     pub settings: SettingsOfSource,
     /// The file it is made from; none: whoever asks knows of no file, and what the record says of one is no longer all of it.
     pub made_from: Option<MadeFrom>,
+    /// What the deployment says of itself, where this makes one.
+    pub message: Option<String>,
 }
 
 impl Engine {
     /// Deploys a source: `deploy`, then `activate` run, and nothing stays behind if either fails (reference 3).
     pub async fn create_source(&self, caller: &Caller, new: NewSource) -> Result<SourceView, EngineError> {
+        let message = checked_message(new.message)?;
         let (component, artifact) = self.resolve_component(caller, &new.code, None).await?;
         require_source(&component)?;
         let settings = new.settings.over(SourceSettings::default())?;
@@ -146,7 +153,8 @@ impl Engine {
         source.active = new.active;
         source.inactive_reason = (!new.active).then(|| "it was deployed inactive".into());
         set_active(&mut interfaces, new.active);
-        self.0.store.update_source(source.clone(), interfaces.clone()).await?;
+        let deployment = self.new_source_deployment(caller, &source, message);
+        self.0.store.deploy_source(source.clone(), interfaces.clone(), deployment).await?;
         self.0.cache.forget_owner(source.id.as_str());
         self.0.wake_scheduler.notify_one();
         Ok(self.show_source(source, &interfaces))
@@ -154,6 +162,85 @@ impl Engine {
 
     /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old version goes on (reference 3).
     pub async fn update_source(&self, caller: &Caller, id: &SourceId, update: UpdateSource) -> Result<SourceView, EngineError> {
+        Ok(self.change_source(caller, id, update, None).await?.0)
+    }
+
+    /// Makes what an earlier deployment of a source holds live again, as a new one: code, props and settings; its name, and whether it is active, stay.
+    pub async fn rollback_source(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        to: &DeploymentId,
+        message: Option<String>,
+    ) -> Result<SourceDeploymentView, EngineError> {
+        let earlier = self.owned_source_deployment(caller, id, to).await?;
+        let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
+        let update = UpdateSource { code: Some(CodeRef::Component(earlier.content.component_id.clone())), message, ..UpdateSource::default() };
+        let (_, made) = self.change_source(caller, id, update, Some(&earlier.content)).await?;
+        let made = made.ok_or_else(|| EngineError::internal("a rollback made no deployment", id.to_string()))?;
+        self.show_source_deployment(caller, made).await
+    }
+
+    /// Deployments of a source, newest first; the newest is live.
+    pub async fn list_source_deployments(&self, caller: &Caller, id: &SourceId, page: &Page) -> Result<Listing<SourceDeployment>, EngineError> {
+        self.owned_source(caller, id).await?;
+        let mut listing = self.0.store.list_source_deployments(&caller.org_id, id, page).await?;
+        listing.items.iter_mut().for_each(|deployment| hide_sealed(&mut deployment.content.configured_props));
+        Ok(listing)
+    }
+
+    /// A deployment of a source with its code.
+    pub async fn source_deployment(&self, caller: &Caller, id: &SourceId, deployment: &DeploymentId) -> Result<SourceDeploymentView, EngineError> {
+        self.show_source_deployment(caller, self.owned_source_deployment(caller, id, deployment).await?).await
+    }
+
+    async fn owned_source_deployment(&self, caller: &Caller, id: &SourceId, deployment: &DeploymentId) -> Result<SourceDeployment, EngineError> {
+        self.owned_source(caller, id).await?;
+        let found = self.0.store.source_deployment(&caller.org_id, deployment).await?.filter(|d| d.source_id == *id);
+        found.ok_or_else(|| EngineError::not_found("deployment", deployment))
+    }
+
+    async fn show_source_deployment(&self, caller: &Caller, mut deployment: SourceDeployment) -> Result<SourceDeploymentView, EngineError> {
+        let component = self.0.store.component(&caller.org_id, &deployment.content.component_id).await?;
+        let component = component.ok_or_else(|| EngineError::internal("a deployment's component is missing", deployment.id.to_string()))?;
+        let sealed = sealed_names(&deployment.content.configured_props);
+        hide_sealed(&mut deployment.content.configured_props);
+        Ok(SourceDeploymentView { deployment, component, sealed })
+    }
+
+    /// A deployment of what a source is now; the store gives it its number.
+    fn new_source_deployment(&self, caller: &Caller, source: &Source, message: Option<String>) -> SourceDeployment {
+        SourceDeployment {
+            id: DeploymentId::generate(&self.0.ids),
+            org_id: source.org_id.clone(),
+            source_id: source.id.clone(),
+            version: 0,
+            content: source.content(),
+            made_by: Some(caller.user_id.clone().into()),
+            message,
+            created_at: source.updated_at,
+        }
+    }
+
+    /// Whether two states of a source are different versions. Secrets are sealed anew each time, so that they are compared opened.
+    fn is_another_version(&self, old: &Source, new: &Source) -> bool {
+        let opened = |source: &Source| {
+            let mut content = source.content();
+            self.0.keyring.open_props(source.id.as_str(), &mut content.configured_props).ok().map(|()| content)
+        };
+        let (old, new) = (opened(old), opened(new));
+        old.is_none() || old != new
+    }
+
+    /// Changes a source; `back_to`: first to what a deployment held. Gives the deployment that this made, where it made one.
+    async fn change_source(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        update: UpdateSource,
+        back_to: Option<&SourceContent>,
+    ) -> Result<(SourceView, Option<SourceDeployment>), EngineError> {
+        let message = checked_message(update.message)?;
         let old = self.owned_source(caller, id).await?;
         let old_component = self.component_of(&old).await?;
         let (component, artifact) = match &update.code {
@@ -170,8 +257,12 @@ impl Engine {
         if let Some(previous) = self.told_before(caller, &component.artifact_id, update.form.as_deref()).await? {
             new.dynamic_props = Some(previous);
         }
+        if let Some(content) = back_to {
+            let SourceContent { configured_props, dynamic_props, settings, .. } = content.clone();
+            new = Source { configured_props, dynamic_props, settings, ..new };
+        }
         let (defs, hooks) = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
-        new.settings = update.settings.over(old.settings)?;
+        new.settings = update.settings.over(new.settings)?;
         new.limits = new.settings.limits(has_db(&defs));
         let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
         interfaces.app_hooks = app_hooks::waiting(hooks, &new.org_id, &new.id);
@@ -209,7 +300,11 @@ impl Engine {
         new.active = active;
         new.inactive_reason = (!active).then(|| "it was made inactive".into());
         set_active(&mut interfaces, active);
-        self.0.store.update_source(new.clone(), interfaces.clone()).await?;
+        let mut made = (back_to.is_some() || self.is_another_version(&old, &new)).then(|| self.new_source_deployment(caller, &new, message));
+        match &mut made {
+            Some(made) => made.version = self.0.store.deploy_source(new.clone(), interfaces.clone(), made.clone()).await?,
+            None => self.0.store.update_source(new.clone(), interfaces.clone()).await?,
+        }
         self.0.cache.forget_owner(id.as_str());
         if let (Some(Program::Source(before)), Program::Source(after)) = (&before, &after)
             && before.isolate.id != after.isolate.id
@@ -218,7 +313,7 @@ impl Engine {
             self.0.tasks.spawn(async move { runner.evict(&isolate).await });
         }
         self.0.wake_scheduler.notify_one();
-        Ok(self.show_source(new, &interfaces))
+        Ok((self.show_source(new, &interfaces), made))
     }
 
     /// Deletes a source; a failing `deactivate` does not keep it (reference 3).
@@ -243,12 +338,15 @@ impl Engine {
     /// The sources, newest first.
     pub async fn list_sources(&self, caller: &Caller, page: &Page) -> Result<Listing<SourceView>, EngineError> {
         let listing = self.0.store.list_sources(&caller.org_id, caller.external_user_id.as_deref(), page).await?;
-        let mut items = Vec::with_capacity(listing.items.len());
+        let (mut items, mut damaged) = (Vec::with_capacity(listing.items.len()), listing.damaged);
         for source in listing.items {
-            let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
-            items.push(self.show_source(source, &interfaces));
+            match self.0.store.interfaces(source.id.as_str()).await {
+                Ok(interfaces) => items.push(self.show_source(source, &interfaces)),
+                Err(StoreError::Corrupt { .. }) => damaged.push(source.id.to_string()),
+                Err(other) => return Err(other.into()),
+            }
         }
-        Ok(Listing { items, total_count: listing.total_count })
+        Ok(Listing { items, total_count: listing.total_count, damaged })
     }
 
     /// Runs a source now, with an event or none, and waits for the end of the run.

@@ -278,7 +278,7 @@ impl Engine {
             workflow.draft.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
             WorkflowView { workflow, steps: Vec::new(), sources: Vec::new() }
         };
-        Ok(Listing { items: listing.items.into_iter().map(hide).collect(), total_count: listing.total_count })
+        Ok(Listing { items: listing.items.into_iter().map(hide).collect(), total_count: listing.total_count, damaged: listing.damaged })
     }
 
     /// Deployments, newest first.
@@ -443,7 +443,7 @@ fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), Engin
     Err(EngineError::DraftChanged { id: workflow.id.to_string(), drafted: Box::new(drafted.clone()) })
 }
 
-fn checked_message(message: Option<String>) -> Result<Option<String>, EngineError> {
+pub(crate) fn checked_message(message: Option<String>) -> Result<Option<String>, EngineError> {
     let message = message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
     let fits = |message: &String| message.chars().count() <= MESSAGE_MAX && !message.chars().any(|c| c.is_control() && c != '\n');
     if message.as_ref().is_none_or(fits) {

@@ -3,7 +3,7 @@
 use millrace_model::component::SavedComponent;
 use millrace_model::domain::endpoint_url;
 use millrace_model::run::{LogLine, Run};
-use millrace_model::source::Source;
+use millrace_model::source::{Source, SourceDeployment};
 use millrace_model::workflow::{Deployment, Step, Workflow};
 use millrace_store::{Delivery, Interfaces, Lineage};
 use serde_json::{Value, json};
@@ -53,6 +53,17 @@ pub struct DeploymentView {
     pub steps: Vec<StepView>,
     /// Sources among its triggers.
     pub sources: Vec<SourceView>,
+}
+
+/// A version of a source, with its code.
+#[derive(Clone, Debug)]
+pub struct SourceDeploymentView {
+    /// Its record; `configured_props` holds no secret.
+    pub deployment: SourceDeployment,
+    /// The code.
+    pub component: SavedComponent,
+    /// Names of the props whose values are sealed.
+    pub sealed: Vec<String>,
 }
 
 /// A run with its logs.

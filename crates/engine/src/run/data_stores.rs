@@ -182,7 +182,7 @@ impl Engine {
             let entry = if asked.with_values { self.0.store.data_store_entry(&id, &key, now).await? } else { None };
             items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
         }
-        Ok(Listing { items, total_count: self.0.store.data_store_size(&id, now).await? })
+        Ok(Listing::of(items, self.0.store.data_store_size(&id, now).await?))
     }
 
     /// What a store holds under a key.

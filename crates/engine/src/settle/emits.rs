@@ -67,6 +67,7 @@ impl Engine {
         for (_, error) in &outcome.refused {
             effects.logs.push(self.error_line(&format!("Error: {error}")));
         }
+        effects.deduped = u64::try_from(metas.len().saturating_sub(outcome.emitted.len() + outcome.refused.len())).unwrap_or(0);
         for index in outcome.emitted {
             let payload = std::mem::take(&mut payloads[index]);
             let event = self.new_event(source.source.id.as_str(), &source.source.org_id, channel_of(&metas[index]), payload, shown_meta(&metas[index]));

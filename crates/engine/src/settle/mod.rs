@@ -155,7 +155,12 @@ impl Engine {
             effects.logs.clone_from(&collected.logs);
             let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
-            let attempt = Settlement { effects, ..settlement.clone() };
+            let mut attempt = Settlement { effects, ..settlement.clone() };
+            if attempt.effects.deduped > 0 {
+                let mut result: RunResult = serde_json::from_str(&attempt.result).map_err(|e| EngineError::damaged("a result", e))?;
+                result.deduped = attempt.effects.deduped;
+                attempt.result = result_text(&result)?;
+            }
             let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
             if !has_changed(&done) {
                 return done;

@@ -193,7 +193,7 @@ impl Engine {
         let slug = match app {
             Some(app) => match self.find_app(&caller.org_id, app).await? {
                 Some(app) => Some(app.name_slug),
-                None => return Ok(Listing { items: Vec::new(), total_count: 0 }),
+                None => return Ok(Listing::of(Vec::new(), 0)),
             },
             None => None,
         };
@@ -202,7 +202,7 @@ impl Engine {
         for account in listing.items {
             items.push(self.show_account(caller, account, with_credentials).await?);
         }
-        Ok(Listing { items, total_count: listing.total_count })
+        Ok(Listing { items, total_count: listing.total_count, damaged: listing.damaged })
     }
 
     pub(super) async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {

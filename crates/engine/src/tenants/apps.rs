@@ -289,7 +289,7 @@ impl Engine {
         let start = after.map_or(0, |slug| found.partition_point(|app| app.name_slug <= slug));
         let end = before.map_or(found.len(), |slug| found.partition_point(|app| app.name_slug < slug)).max(start);
         let range = if page.from_end() { end.saturating_sub(limit).max(start)..end } else { start..end.min(start + limit) };
-        Ok(Listing { items: found[range].iter().map(|app| (*app).clone()).collect(), total_count })
+        Ok(Listing::of(found[range].iter().map(|app| (*app).clone()).collect(), total_count))
     }
 }
 

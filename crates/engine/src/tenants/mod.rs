@@ -1,6 +1,7 @@
 //! Who asks: keys, users, organizations.
 
 pub(crate) mod accounts;
+pub(crate) mod app_images;
 pub(crate) mod apps;
 pub(crate) mod audit;
 pub(crate) mod keyring;

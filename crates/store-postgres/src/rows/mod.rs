@@ -120,23 +120,24 @@ pub(crate) async fn list<T>(c: &Client, table: &Table<'_>, filter: Params<'_>, p
     let items = of_page(table.columns);
     let counted = if LONG.contains(&table.name) { COUNTED_MAX } else { i64::MAX };
     let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted", table.name, table.filter);
-    let mut listing = counted_first(number(c, &count, filter), many(c, &items, &params, read)).await?;
-    if listing.items.is_empty() {
+    let mut listing = counted_first(number(c, &count, filter), readable(c, table.name, &items, &params, read)).await?;
+    if listing.items.is_empty() && listing.damaged.is_empty() {
         known(c, table.name, filter[0], page).await?;
     }
     newest_first(&mut listing.items, page);
+    newest_first(&mut listing.damaged, page);
     Ok(listing)
 }
 
 /// A page with its count: what was counted is there when the page is read, and what came between is counted with it.
 pub(crate) async fn counted_first<T>(
     count: impl Future<Output = StoreResult<i64>>,
-    items: impl Future<Output = StoreResult<Vec<T>>>,
+    items: impl Future<Output = StoreResult<(Vec<T>, Vec<String>)>>,
 ) -> StoreResult<Listing<T>> {
     // The connection answers in the order in which it is asked.
-    let (total, items) = tokio::try_join!(biased; count, items)?;
-    let total_count = u64::try_from(total).unwrap_or(0).max(items.len() as u64);
-    Ok(Listing { items, total_count })
+    let (total, (items, damaged)) = tokio::try_join!(biased; count, items)?;
+    let total_count = u64::try_from(total).unwrap_or(0).max((items.len() + damaged.len()) as u64);
+    Ok(Listing { items, total_count, damaged })
 }
 
 /// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.
@@ -172,24 +173,39 @@ pub(crate) async fn claimed<T>(
     params: Params<'_>,
     read: impl Fn(&Row) -> StoreResult<T>,
 ) -> StoreResult<Vec<T>> {
+    let (out, damaged) = readable(c, table, sql, params, read).await?;
+    if let Some(sql) = millrace_store::set_aside(table) {
+        for id in damaged {
+            execute(c, sql, &[&id]).await?;
+        }
+    }
+    Ok(out)
+}
+
+/// The rows of a table that can be read, and the ids of those that cannot.
+pub(crate) async fn readable<T>(
+    c: &impl GenericClient,
+    table: &str,
+    sql: &str,
+    params: Params<'_>,
+    read: impl Fn(&Row) -> StoreResult<T>,
+) -> StoreResult<(Vec<T>, Vec<String>)> {
     let rows = many(c, sql, params, |row| match read(row) {
         Err(StoreError::Corrupt { what }) => Ok(Err((what, row.try_get::<_, String>("id").ok()))),
         other => other.map(Ok),
     })
     .await?;
-    let mut out = Vec::with_capacity(rows.len());
+    let (mut out, mut damaged) = (Vec::with_capacity(rows.len()), Vec::new());
     for row in rows {
         match row {
             Ok(row) => out.push(row),
             Err((what, id)) => {
                 tracing::error!(table, id, what, "a stored row cannot be read; it is set aside, and the others go on");
-                if let (Some(sql), Some(id)) = (millrace_store::set_aside(table), id) {
-                    execute(c, sql, &[&id]).await?;
-                }
+                damaged.extend(id);
             }
         }
     }
-    Ok(out)
+    Ok((out, damaged))
 }
 
 /// Rows changed.

@@ -4,7 +4,7 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{
     AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
 };
-use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, SourceDeployment, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::workflow::{Author, Deployment, Drafted, Workflow};
 use millrace_store::StoreResult;
@@ -21,6 +21,8 @@ pub(crate) const WORKFLOW: &str =
     (SELECT username FROM users u WHERE u.id = workflows.draft_by) AS author";
 pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at, made_by, message,
     (SELECT username FROM users u WHERE u.id = deployments.made_by) AS author";
+pub(crate) const SOURCE_DEPLOYMENT: &str = "id, org_id, source_id, version, content, created_at, made_by, message,
+    (SELECT username FROM users u WHERE u.id = source_deployments.made_by) AS author";
 pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
 pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
 pub(crate) const APP_HOOK: &str = "org_id, owner_id, app, event_name, active";
@@ -109,6 +111,19 @@ pub(crate) fn deployment(row: &Row) -> StoreResult<Deployment> {
         id: DeploymentId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
+        version: get(row, "version")?,
+        content: json(row, "content")?,
+        made_by: author(get(row, "made_by")?, get(row, "author")?),
+        message: get(row, "message")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn source_deployment(row: &Row) -> StoreResult<SourceDeployment> {
+    Ok(SourceDeployment {
+        id: DeploymentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        source_id: SourceId::from_row(get(row, "source_id")?),
         version: get(row, "version")?,
         content: json(row, "content")?,
         made_by: author(get(row, "made_by")?, get(row, "author")?),

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::form::Form;
-use millrace_model::ids::{FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
+use millrace_model::ids::{DeploymentId, FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
-use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{HttpInterface, Owner, Source, SourceDeployment, Timer};
 use millrace_store::{ClockMark, Fired, Interfaces, SourceState, Sources, StoreResult};
 
 use crate::db::{database, text, transaction};
@@ -32,6 +32,16 @@ impl Sources for PostgresStore {
     }
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
         transaction!(self.db, "deploy", |t| sources::update(&t, &source, &interfaces))
+    }
+    async fn deploy_source(&self, source: Source, interfaces: Interfaces, deployment: SourceDeployment) -> StoreResult<i64> {
+        transaction!(self.db, "deploy", |t| sources::deploy(&t, &source, &interfaces, &deployment))
+    }
+    async fn source_deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<SourceDeployment>> {
+        by_id!(self, "source_deployments", rows::SOURCE_DEPLOYMENT, org, id, rows::source_deployment)
+    }
+    async fn list_source_deployments(&self, org: &OrgId, id: &SourceId, page: &Page) -> StoreResult<Listing<SourceDeployment>> {
+        let table = Table { name: "source_deployments", columns: rows::SOURCE_DEPLOYMENT, filter: "org_id = $1 AND source_id = $2" };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &id.as_str()], page, rows::source_deployment).await
     }
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
         transaction!(self.db, "delete", |t| sources::delete(&t, org, id))

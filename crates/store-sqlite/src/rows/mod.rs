@@ -88,7 +88,7 @@ pub(crate) fn many<T>(
 /// The rows of a table that can be read, and the ids of those that cannot: one owner's damage is not that of the others in a queue.
 pub(crate) fn readable<T>(
     connection: &rusqlite::Connection,
-    table: &'static str,
+    table: &str,
     sql: &str,
     params: impl rusqlite::Params,
     read: impl Fn(&Row<'_>) -> StoreResult<T>,
@@ -197,21 +197,22 @@ pub(crate) fn list<T>(
     if let Some(bytes) = row_bytes(table) {
         make_room(c, &of_page(&format!("{bytes} AS bytes")), params.as_slice(), page)?;
     }
-    let mut items = many(c, &of_page(columns(table)), params.as_slice(), read)?;
-    if items.is_empty() {
+    let (mut items, mut damaged) = readable(c, table, &of_page(columns(table)), params.as_slice(), read)?;
+    if items.is_empty() && damaged.is_empty() {
         known(c, table, keys[0], page)?;
     }
     newest_first(&mut items, page);
+    newest_first(&mut damaged, page);
     let counted = if LONG.contains(&table) { COUNTED_MAX } else { i64::MAX };
     let total = number(c, &format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {filter} LIMIT {counted})"), &params[..n])?;
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0), damaged })
 }
 
 /// The columns that the records of a table are read from.
 fn columns(table: &str) -> &'static str {
     match table {
         "workflows" => WORKFLOW,
-        "deployments" => DEPLOYMENT,
+        "deployments" | "source_deployments" => DEPLOYMENT,
         _ => "*",
     }
 }

@@ -4,7 +4,7 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{
     AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
 };
-use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, SourceDeployment, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::workflow::{Author, Deployment, Drafted, Workflow};
 use millrace_store::StoreResult;
@@ -101,6 +101,19 @@ pub(crate) fn deployment(row: &Row<'_>) -> StoreResult<Deployment> {
         id: DeploymentId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
+        version: get(row, "version")?,
+        content: json(row, "content")?,
+        made_by: author(get(row, "made_by")?, get(row, "author")?),
+        message: get(row, "message")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn source_deployment(row: &Row<'_>) -> StoreResult<SourceDeployment> {
+    Ok(SourceDeployment {
+        id: DeploymentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        source_id: SourceId::from_row(get(row, "source_id")?),
         version: get(row, "version")?,
         content: json(row, "content")?,
         made_by: author(get(row, "made_by")?, get(row, "author")?),

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::form::Form;
-use millrace_model::ids::{FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
+use millrace_model::ids::{DeploymentId, FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
-use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{HttpInterface, Owner, Source, SourceDeployment, Timer};
 use millrace_store::{ClockMark, Fired, Interfaces, SourceState, Sources, StoreResult, fail_point};
 use rusqlite::params;
 
@@ -34,6 +34,17 @@ impl Sources for SqliteStore {
     }
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
         write_at!(self, "deploy", |c| sources::update(c, &source, &interfaces))
+    }
+    async fn deploy_source(&self, source: Source, interfaces: Interfaces, deployment: SourceDeployment) -> StoreResult<i64> {
+        write_at!(self, "deploy", |c| sources::deploy(c, &source, &interfaces, &deployment))
+    }
+    async fn source_deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<SourceDeployment>> {
+        let (sql, of) = (format!("SELECT {} FROM source_deployments WHERE id = ?1 AND org_id = ?2", rows::DEPLOYMENT), [id.to_string(), org.to_string()]);
+        self.db.read(move |c| one(c, &sql, of, rows::source_deployment)).await
+    }
+    async fn list_source_deployments(&self, org: &OrgId, id: &SourceId, page: &Page) -> StoreResult<Listing<SourceDeployment>> {
+        let (org, id, page) = (org.to_string(), id.to_string(), page.clone());
+        self.db.read(move |c| list(c, "source_deployments", "org_id = ?1 AND source_id = ?2", &[&org, &id], &page, rows::source_deployment)).await
     }
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
         self.cancel_in_steps(org, id.as_str()).await?;

@@ -22,6 +22,7 @@ async fn under_way(database: &dyn Database) -> (Org, SourceId, RunId) {
 fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effects {
     let id = source.as_str();
     Effects {
+        deduped: 0,
         passed_on_bytes: 0,
         events: vec![org.event(id, "", 1, 0), org.event(id, "named", 1, 1), org.event(id, "$errors", 1, 2)],
         source: Some(SourceChange { source_id: source.clone(), dedupe: Some((version, "[1]".into())), db: vec![("k".into(), Some("1".into()))] }),

@@ -18,6 +18,7 @@ function run(more: Partial<Run>): RunDetail {
     steps: [],
     return_value: null,
     exit_reason: null,
+    deduped: 0,
     paused: null,
     duration_ms: 0,
     error: null,

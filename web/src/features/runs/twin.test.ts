@@ -27,6 +27,7 @@ const run = (
     steps: [{ namespace: "one", status, exports }],
     return_value: null,
     exit_reason: null,
+    deduped: 0,
     paused: null,
     duration_ms: 1,
     error: null,

@@ -22,6 +22,7 @@ const run = (steps: [string, Json][], failed?: string): Run => ({
   ),
   return_value: null,
   exit_reason: null,
+  deduped: 0,
   paused: null,
   duration_ms: 1,
   error:

@@ -164,6 +164,7 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("steps", "[#StepResult]"),
             ("return_value", "#Json"),
             ("exit_reason", "string|null"),
+            ("deduped", "integer"),
             ("paused", "#Paused|null"),
             ("duration_ms", "integer|null"),
             ("error", "#RunError|null"),

@@ -3,8 +3,8 @@
 use millrace_model::ids::SourceId;
 
 use super::{
-    DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, STATS, code_params, flag, listed_runs, logged,
-    number, object, removal, runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ, RUNS_SSE, STATS, code_params, flag, listed_runs,
+    logged, number, object, removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{components, configure, events, registries, run_stream, runs, sources, sse};
@@ -71,6 +71,7 @@ pub(super) fn of_sources() -> Vec<Route> {
         text("name", "Its name"),
         object("configured_props", "Values of its props"),
         DYNAMIC_PROPS,
+        MESSAGE,
         MADE_FROM,
         Param::new(
             "calls_per_isolate",
@@ -100,6 +101,12 @@ pub(super) fn of_sources() -> Vec<Route> {
             .takes(&[flag("active", "Whether it runs"), ORG])
             .updates()
             .one("Source"),
+        get("/sources/{id}/deployments", READ, "Its deployments, newest first: the first is live", sources::deployments).page("SourceDeployment"),
+        get("/sources/{id}/deployments/{deployment}", READ, "A deployment with its code, props and settings", sources::deployment)
+            .gives(Gives::One("SourceDeployment")),
+        post("/sources/{id}/rollback", DEPLOY, "Make what an earlier deployment holds live again, as a new one", sources::rollback)
+            .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
+            .gives(Gives::One("SourceDeployment")),
         delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove).takes(&[DRY_RUN]),
         summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),
         summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),

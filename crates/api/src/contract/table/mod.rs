@@ -24,6 +24,9 @@ const ORG: Param = text("org_id", "The organization, where it is named; another 
 const LOG_EVENTS: &[(&str, &str)] = &[("", "LogLine")];
 const EVENT_NAME: Param = text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
 
+/// What a deployment says of itself.
+const MESSAGE: Param = text("message", "What the deployment that this makes says of itself, at most 500 characters");
+
 const DYNAMIC_PROPS: Param = text("dynamic_props_id", "The form's: the `id` of the latest answer of `/components/props`, good for a day");
 
 const MADE_FROM: Param = object(

@@ -160,6 +160,7 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
             .page("App"),
         post("/apps", DEPLOY, "Register an app", apps::create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one("App"),
         get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
+        get("/apps/{id}/image", READ, "Its image, a PNG, JPEG, GIF or WebP of at most 256 KiB, fetched from `img_src`", apps::image).gives(Gives::Image),
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
             .takes(&fields)
             .updates()

@@ -3,14 +3,11 @@
 use millrace_model::ids::{SourceId, WorkflowId};
 
 use super::{
-    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged, number,
-    object, objects, removal, runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged,
+    number, object, objects, removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows};
-
-/// What a deployment says of itself.
-const MESSAGE: Param = Param::new("message", Kind::Text, "What the deployment that this makes says of itself, at most 500 characters");
 
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [

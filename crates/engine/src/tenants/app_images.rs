@@ -1,0 +1,150 @@
+//! Cache of the images of apps: fetched from the address that an app's record names, held to a size and to types that run nothing, kept in memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use millrace_model::tenant::Caller;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::answers;
+use crate::{Engine, EngineError};
+
+/// The largest image.
+const IMAGE_BYTES_MAX: usize = 256 << 10;
+/// Images that are kept, of all organizations.
+const KEPT_MAX: usize = 100;
+/// How long one is kept.
+const KEPT_MS: i64 = 24 * 3600 * 1000;
+/// How long an address that gave none is not asked again.
+const AGAIN_MS: i64 = 10 * 60 * 1000;
+/// Addresses that are asked at the same time.
+const ASKED_MAX: usize = 4;
+
+/// An image of an app.
+#[derive(Clone, Debug)]
+pub struct AppImage {
+    /// `image/png` and the like.
+    pub content_type: &'static str,
+    /// What is in it.
+    pub bytes: Arc<[u8]>,
+}
+
+struct Kept {
+    /// The image, or why there is none.
+    found: Result<AppImage, String>,
+    until: i64,
+}
+
+/// Images by their addresses.
+pub(crate) struct AppImages {
+    kept: Mutex<HashMap<String, Kept>>,
+    asking: Semaphore,
+}
+
+impl Default for AppImages {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), asking: Semaphore::new(ASKED_MAX) }
+    }
+}
+
+impl AppImages {
+    fn get(&self, address: &str, now: i64) -> Option<Result<AppImage, String>> {
+        self.kept.lock().get(address).filter(|kept| kept.until > now).map(|kept| kept.found.clone())
+    }
+
+    fn put(&self, address: String, found: Result<AppImage, String>, now: i64) {
+        let until = now.saturating_add(if found.is_ok() { KEPT_MS } else { AGAIN_MS });
+        let mut all = self.kept.lock();
+        all.retain(|_, kept| kept.until > now);
+        if all.len() >= KEPT_MAX
+            && let Some(soonest) = all.iter().min_by_key(|(_, kept)| kept.until).map(|(address, _)| address.clone())
+        {
+            all.remove(&soonest);
+        }
+        all.insert(address, Kept { found, until });
+    }
+}
+
+impl Engine {
+    /// The image of an app: not found where its record names none.
+    pub async fn app_image(&self, caller: &Caller, slug_or_id: &str) -> Result<AppImage, EngineError> {
+        let app = self.app(caller, slug_or_id).await?;
+        let Some(address) = app.definition.img_src.filter(|address| !address.is_empty()) else {
+            return Err(EngineError::not_found("image of the app", &app.name_slug));
+        };
+        let failed = |why: String| EngineError::Invalid {
+            code: "fetch_failed",
+            message: format!("the image of `{}` cannot be shown: {why}; `img_src` of the app names its address", app.name_slug),
+            details: json!({ "field": "img_src" }),
+        };
+        if let Some(data) = address.strip_prefix("data:") {
+            return of_data(data).map_err(failed);
+        }
+        let now = self.now().ms();
+        if let Some(kept) = self.0.app_images.get(&address, now) {
+            return kept.map_err(failed);
+        }
+        let _asking = self.0.app_images.asking.acquire().await.map_err(|e| EngineError::internal("images are asked for no more", e))?;
+        // Another request may have asked meanwhile.
+        if let Some(kept) = self.0.app_images.get(&address, now) {
+            return kept.map_err(failed);
+        }
+        let found = self.fetch_image(&address).await;
+        self.0.app_images.put(address, found.clone(), now);
+        found.map_err(failed)
+    }
+
+    async fn fetch_image(&self, address: &str) -> Result<AppImage, String> {
+        let url = Url::parse(address).map_err(|e| format!("`img_src` is no address: {e}"))?;
+        let client = self.0.providers.client(&url).await.map_err(|why| why.to_string())?;
+        let response = client.get(url).send().await.map_err(|_| "its address gave no answer".to_owned())?;
+        if !response.status().is_success() {
+            return Err(format!("its address answered with {}", response.status().as_u16()));
+        }
+        let bytes = answers::whole(response, IMAGE_BYTES_MAX).await.map_err(|e| e.to_string())?;
+        checked(bytes)
+    }
+}
+
+/// What stands behind `data:`.
+fn of_data(data: &str) -> Result<AppImage, String> {
+    let (_, text) = data.split_once(";base64,").ok_or("a `data:` address is in base64: `data:image/png;base64,…`")?;
+    if text.len() / 4 * 3 > IMAGE_BYTES_MAX {
+        return Err(format!("it has more than {IMAGE_BYTES_MAX} bytes"));
+    }
+    checked(STANDARD.decode(text).map_err(|_| "what stands behind `base64,` is no base64")?)
+}
+
+/// The type is what the bytes say, whatever the other side calls it: none that may hold code, as SVG may.
+fn checked(bytes: Vec<u8>) -> Result<AppImage, String> {
+    let content_type = match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        _ => return Err("it is none of PNG, JPEG, GIF and WebP, which are allowed".into()),
+    };
+    Ok(AppImage { content_type, bytes: bytes.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_images_are_kept_as_may_be_those_first_that_stay_longest() {
+        let (images, now) = (AppImages::default(), 1_000);
+        images.put("fails".into(), Err("no".into()), now);
+        for n in 0..KEPT_MAX as i64 {
+            images.put(n.to_string(), checked(b"GIF89a".to_vec()), now + n);
+        }
+        assert_eq!(images.kept.lock().len(), KEPT_MAX);
+        assert!(images.get("fails", now + 1).is_none() && images.get("0", now + 1).is_some());
+        assert!(images.get("0", now + KEPT_MS).is_none() && images.get("1", now + KEPT_MS).is_some());
+    }
+}
