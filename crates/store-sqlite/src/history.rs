@@ -214,3 +214,28 @@ pub(crate) fn delete_events(c: &Connection, emitter: &str, places: &[i64]) -> St
     }
     Ok(gone as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_are_named_are_read_by_their_ids_and_not_looked_for_among_all() {
+        let connection = Connection::open_in_memory().unwrap();
+        crate::migrations::run(&connection).unwrap();
+        let run = RunId::from_row("run_a".into());
+        let named = RunFilter { ids: vec![run.clone()], ..RunFilter::default() };
+        let replays = RunFilter { replay_of: Some(run), ..RunFilter::default() };
+        let of_owner = RunFilter { owner: Some("p_a".into()), ..named.clone() };
+        let failed = RunFilter { statuses: vec![millrace_model::run::RunStatus::Failed], min_ms: Some(1), ..named.clone() };
+        for filter in [named, replays, of_owner, failed] {
+            let query = || RunQuery::new(Dialect::Sqlite, &OrgId::from_row("o_a".into()), &filter);
+            for (sql, values) in [query().page("id", &Page::default(), (None, None)), query().count(10)] {
+                let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let plan: Vec<String> = plan.query_map(to_sql(&values).as_slice(), |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
+                let others = |step: &&String| step.contains(" runs ") && !step.contains("sqlite_autoindex_runs_1 (id=?)") && !step.contains("owner_id=?");
+                assert_eq!(plan.iter().find(others), None, "{sql}: {plan:#?}");
+            }
+        }
+    }
+}

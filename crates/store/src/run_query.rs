@@ -57,14 +57,16 @@ impl RunQuery {
         let (of_org, owner_of_org) = (String::new(), String::new());
         let mut query = Self { dialect, values: Vec::new(), branches: branches(filter), conditions: String::new(), of_org, owner_of_org, from, to };
         let org = query.bind(SqlValue::Text(org.to_string()));
+        // Runs that are named are read by their ids: in the order of time SQLite would look for them through all others.
+        let no_index = if dialect == Dialect::Sqlite && is_by_id(filter) { "+" } else { "" };
         match &filter.owner {
             Some(owner) => {
                 let owner = query.bind(SqlValue::Text(owner.clone()));
-                query.conditions = format!("owner_id = {owner}");
+                query.conditions = format!("{no_index}owner_id = {owner}");
                 query.of_org = format!(" AND org_id = {org}");
                 query.owner_of_org = format!(" AND (SELECT org_id FROM runs WHERE owner_id = {owner} LIMIT 1) = {org}");
             }
-            None => query.conditions = format!("org_id = {org}"),
+            None => query.conditions = format!("{no_index}org_id = {org}"),
         }
         let trace = match dialect {
             Dialect::Sqlite => "json_extract(context, '$.trace_id')",
@@ -180,6 +182,11 @@ pub fn run_column_bytes(whole: bool) -> String {
     format!("CASE WHEN {result} <= {LIGHT_RESULT_BYTES} THEN {result} ELSE 0 END + {texts} AS bytes")
 }
 
+/// Whether the runs are named, by themselves or by what they replay.
+fn is_by_id(filter: &RunFilter) -> bool {
+    filter.replay_of.is_some() || !filter.ids.is_empty()
+}
+
 /// The indexes that hold what is asked for. Their predicates are written literally, so that a planner knows them again.
 fn branches(filter: &RunFilter) -> Vec<Branch> {
     use RunStatus::{Cancelled, Failed, Paused, Queued, Running, Succeeded};
@@ -193,7 +200,7 @@ fn branches(filter: &RunFilter) -> Vec<Branch> {
         let condition = if asked.is_empty() { String::new() } else { of(asked) };
         vec![Branch { index, condition }]
     };
-    if filter.replay_of.is_some() || !filter.ids.is_empty() {
+    if is_by_id(filter) {
         return all(None);
     }
     if filter.trace_id.is_some() {
