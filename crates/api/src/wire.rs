@@ -584,7 +584,7 @@ mod tests {
             "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
             "event": { "a": 1 }, "context": { "id": "x" },
             "steps": [{ "namespace": "a", "status": "failed", "duration_ms": 3, "exports": { "n": 1 } }],
-            "return_value": null, "exit_reason": null, "paused": null, "duration_ms": 9,
+            "return_value": null, "exit_reason": null, "deduped": 0, "paused": null, "duration_ms": 9,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
             "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
             "version": null, "replay_of": null, "replayed_by": null, "event_edited": false,
