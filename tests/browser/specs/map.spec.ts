@@ -1,8 +1,12 @@
 // The map of the mill: what emits to what, what turns, and why the rest stands still.
+import { startServer } from "../fixtures/server.ts";
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { step } from "../fixtures/workflows.ts";
 
-test("the map shows what is joined with what, what ran, and why a wheel stands still", async ({ page, server }) => {
+test("the map shows what is joined with what, what ran, and why a wheel stands still", async ({ page }) => {
+  // Of its own: the map shows all that the organization has, and its lines are counted.
+  const server = await startServer();
+  await page.context().setExtraHTTPHeaders({ authorization: `Bearer ${server.key}` });
   const code = `export default { name: "Orders", version: "1", run() { this.$emit({ n: 1 }, { summary: "the first order" }); } };`;
   const source = await server.call<{ id: string }>("POST", "/sources", { name: "Orders", component_code: code });
   const asleep = await server.call<{ id: string }>("POST", "/sources", { name: "Asleep", component_code: code });
@@ -16,7 +20,7 @@ test("the map shows what is joined with what, what ran, and why a wheel stands s
   await server.call("POST", `/subscriptions?emitter_id=${workflow.id}&listener_id=${webhook.id}&event_name=%24errors`);
   await server.call("POST", `/sources/${source.id}/run`, { event: {} });
 
-  await page.goto("/");
+  await page.goto(server.url);
   await page.getByRole("link", { name: "Map", exact: true }).click();
   await expect(page.getByRole("heading", { name: "Map" })).toBeVisible();
   const wheel = (column: string, name: string) => page.getByRole("region", { name: column }).getByRole("button", { name });
@@ -38,4 +42,5 @@ test("the map shows what is joined with what, what ran, and why a wheel stands s
   await expect(wheel("Workflows", "Weighing")).toContainText("2 runs, 2 failed");
   await page.getByRole("complementary", { name: "Weighing" }).getByRole("link", { name: "Weighing" }).click();
   await expect(page.getByRole("heading", { name: "Weighing" })).toBeVisible();
+  await server.stop();
 });
