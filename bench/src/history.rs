@@ -1,5 +1,5 @@
-//! What a long history costs: two servers by turns, one with a short history, one with as many runs and events as were asked for. Of most that is
-//! asked for both have as many as are shown and counted, so that the length alone tells them apart. Writes `bench/HISTORY.md`, or the one of Postgres.
+//! The cost of a long history: two servers by turns, one with a short history, one with as many runs and events as `--rows` says. In the first table both
+//! have as many rows as an answer shows and counts, so that only the length differs. Writes `bench/HISTORY.md`, on Postgres `bench/HISTORY-POSTGRES.md`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -56,8 +56,9 @@ pub async fn compare(binary: &Path, rows: u64, on_postgres: bool) -> Result<()> 
     let mut text = format!(
         "# A long history, on {store}\n\nOne run of `cargo xtask bench history --rows {rows}{switch}`: two servers by turns on the same machine, one with {SHORT} runs and events, one with \
          {rows} of each. One run in {FAILED} failed and left an event on `$errors`, a log line and its part in a group, {cancelled} on either side were cancelled: of everything that is asked \
-         for in the first table, both have as many as are shown and counted. Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
+         for in the first table, both have as many as are shown and counted.{} Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
          | measure | short | long | ratio |\n| --- | --- | --- | --- |\n",
+        if on_postgres { " Postgres runs with `fsync` off, on the same machine: compare its ingestion with nothing else." } else { "" }
     );
     for (name, path) in of_the_same() {
         measure(&mut text, name, &path, [&short, &long]).await?;

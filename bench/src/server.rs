@@ -82,7 +82,7 @@ impl Server {
     /// Lets the server end by itself and leaves its folder, which another of the same name takes up.
     pub fn halt(mut self) -> Result<PathBuf> {
         let pid = self.child.id().to_string();
-        anyhow::ensure!(Command::new("kill").args(["-TERM", &pid]).status()?.success(), "the server could not be told to end");
+        anyhow::ensure!(Command::new("kill").args(["-TERM", &pid]).status()?.success(), "could not send SIGTERM to the server");
         let ended = self.child.wait()?;
         anyhow::ensure!(ended.success(), "the server ended with {ended}");
         Ok(self.dir.clone())

@@ -57,8 +57,8 @@ fn says(text: &str) -> String {
     format!("export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});")
 }
 
-/// Waits until a session has ended. A server uses what it read for less than three seconds after it heard of all changes, which
-/// `what_was_read_is_believed_for_less_than_three_seconds_after_all_changes_were_heard` holds; this bound is only there to end a test that failed.
+/// Waits until a session has ended. The bound of three seconds for cached records has a unit test in `engine/src/cache.rs`; the deadline here only ends a
+/// test that fails.
 async fn until_out(browser: &mut Browser, server: &Client) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while browser.get(server, "/session").await.status != 401 {

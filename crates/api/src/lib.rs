@@ -9,6 +9,7 @@ mod extract;
 mod guard;
 mod health;
 mod metrics;
+mod params;
 mod paths;
 mod pause_addresses;
 mod room;

@@ -55,7 +55,7 @@ pub(crate) struct Cache {
     listeners: RwLock<HashMap<StreamKey, Arc<Vec<String>>>>,
 }
 
-/// Whether what was read is believed: all changes before an instant were heard, which was a short time ago.
+/// Whether a cached record may be used: this server received all changes up to `heard_at`, less than [`BELIEVED_MAX`] before `now`.
 fn believed_at(heard_at: Instant, now: Instant) -> bool {
     now.saturating_duration_since(heard_at) < BELIEVED_MAX
 }

@@ -42,6 +42,8 @@ pub struct EventFilter<'a> {
 impl<'a> EventFilter<'a> {
     /// Events that a text is searched in: the newest of the stream.
     pub const LOOKED_AT_MAX: i64 = 2_000;
+    /// Characters of the data of each that are searched: one request reads no more than so many of all of them.
+    pub const SEARCHED_CHARS: i64 = 32 << 10;
 
     /// All of a stream.
     pub const fn of(name: Option<&'a str>) -> Self {

@@ -152,9 +152,10 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, which: EventF
     let shown = |columns: &str| match searched {
         None => newest(columns, "AND $5::text IS NULL ORDER BY ordinal DESC LIMIT $4"),
         Some(_) => format!(
-            "SELECT {columns} FROM ({}) AS newest WHERE strpos(lower(payload), lower($5::text)) > 0 OR strpos(lower(metadata), lower($5::text)) > 0
+            "SELECT {columns} FROM ({}) AS newest WHERE strpos(lower(left(payload, {})), lower($5::text)) > 0 OR strpos(lower(metadata), lower($5::text)) > 0
              ORDER BY ordinal DESC LIMIT $4",
-            newest("*", &format!("ORDER BY ordinal DESC LIMIT {}", EventFilter::LOOKED_AT_MAX))
+            newest("*", &format!("ORDER BY ordinal DESC LIMIT {}", EventFilter::LOOKED_AT_MAX)),
+            EventFilter::SEARCHED_CHARS
         ),
     };
     let (emitter, name, searched, org, limit) = (text(emitter), name.map(text), searched.map(text), org.as_str(), i64::from(page.limit));

@@ -123,8 +123,10 @@ pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, which: EventFil
     let shown = |columns: &str| match text {
         None => newest(columns, "?4"),
         Some(_) => format!(
-            "SELECT {columns} FROM ({}) WHERE instr(lower(payload), lower(?8)) > 0 OR instr(lower(metadata), lower(?8)) > 0 ORDER BY ordinal DESC LIMIT ?4",
-            newest("*", &EventFilter::LOOKED_AT_MAX.to_string())
+            "SELECT {columns} FROM ({}) WHERE instr(lower(substr(payload, 1, {})), lower(?8)) > 0 OR instr(lower(metadata), lower(?8)) > 0
+             ORDER BY ordinal DESC LIMIT ?4",
+            newest("*", &EventFilter::LOOKED_AT_MAX.to_string()),
+            EventFilter::SEARCHED_CHARS
         ),
     };
     let order = order(page);

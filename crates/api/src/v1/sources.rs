@@ -109,7 +109,10 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     };
     let show = |view: SourceView| {
         let shown = with_stats(wire::source(&view), stats.as_ref());
-        newest.as_ref().map_or(shown.clone(), |newest| with_newest(shown, newest))
+        match &newest {
+            Some(newest) => with_newest(shown, newest),
+            None => shown,
+        }
     };
     Ok(Fields::of(&query.params).records(listing, show))
 }

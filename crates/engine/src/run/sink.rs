@@ -71,7 +71,7 @@ impl StepTrace {
 pub(crate) struct RawEmit {
     pub(crate) event: Option<Box<RawValue>>,
     pub(crate) meta: Option<Box<RawValue>>,
-    /// When it came. Whether it is put off is told by that, and not by when its run ends.
+    /// When the server received it. It is deferred where its `delivery_ts` is later, however late its run ends.
     pub(crate) at: Timestamp,
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use millrace_bundle::{Places, Share};
 use millrace_model::tenant::Caller;
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::answers;
@@ -22,8 +22,10 @@ const KEPT_MAX: usize = 100;
 const KEPT_MS: i64 = 24 * 3600 * 1000;
 /// How long an address that gave none is not asked again.
 const AGAIN_MS: i64 = 10 * 60 * 1000;
-/// Addresses that are asked at the same time.
-const ASKED_MAX: usize = 4;
+/// Images that are fetched at the same time.
+const FETCHED_MAX: usize = 4;
+/// Of one organization: a page shows many, and one whose images are slow holds up nobody else's.
+const FETCHED_OF_ONE: Share = Share { places_max: FETCHED_MAX, waiting_max: 100 };
 
 /// An image of an app.
 #[derive(Clone, Debug)]
@@ -43,12 +45,12 @@ struct Kept {
 /// Images by their addresses.
 pub(crate) struct AppImages {
     kept: Mutex<HashMap<String, Kept>>,
-    asking: Semaphore,
+    places: Places,
 }
 
 impl Default for AppImages {
     fn default() -> Self {
-        Self { kept: Mutex::default(), asking: Semaphore::new(ASKED_MAX) }
+        Self { kept: Mutex::default(), places: Places::new(FETCHED_MAX) }
     }
 }
 
@@ -89,7 +91,8 @@ impl Engine {
         if let Some(kept) = self.0.app_images.get(&address, now) {
             return kept.map_err(failed);
         }
-        let _asking = self.0.app_images.asking.acquire().await.map_err(|e| EngineError::internal("images are asked for no more", e))?;
+        let too_many = |_| failed("too many images of the organization are fetched at the moment, try again in a few seconds".into());
+        let _place = self.0.app_images.places.take(&caller.org_id.as_str().into(), FETCHED_OF_ONE).await.map_err(too_many)?;
         // Another request may have asked meanwhile.
         if let Some(kept) = self.0.app_images.get(&address, now) {
             return kept.map_err(failed);

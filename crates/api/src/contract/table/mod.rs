@@ -120,7 +120,10 @@ const STATS: Param = text(
 fn summaries(route: Route) -> Route {
     let params = [
         text("expand", "`event`: with the whole event, where it is over 1 KB"),
-        text("q", "Only with this text in the data, the id or the summary, whatever the case of its letters from a to z; of the newest 2,000 events"),
+        text(
+            "q",
+            "Only with this text in the first 32,768 characters of the data, the id or the summary, whatever the case of its letters from a to z; of the newest 2,000 events",
+        ),
     ];
     route.takes(&params).page("EventSummary")
 }

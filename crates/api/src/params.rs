@@ -1,0 +1,336 @@
+//! Parameters of a request: its query, and the JSON or form of its body, read within a bound of memory.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use millrace_engine::EngineError;
+use millrace_model::tenant::Caller;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use url::form_urlencoded;
+
+use crate::audit::Trail;
+use crate::contract::known::Known;
+use crate::contract::routes::Needs;
+use crate::error::ApiError;
+use crate::extract::NamesOrg;
+use crate::guard::Part;
+use crate::room::{Share, Use, Whose};
+use crate::{App, KEYLESS_BODY_BYTES_MAX, V1_BODY_BYTES_MAX};
+/// Parameters of a request: the query, and over it the JSON body (reference 1).
+pub(crate) struct Params(pub(crate) Map<String, Value>);
+
+impl FromRequest<App> for Params {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let mut params = query(request.uri().query());
+        let for_user = params.get(EXTERNAL_USER).cloned();
+        let trail = request.extensions().get::<Trail>().cloned();
+        let media = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let is_form = media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
+        let (known, names_org) = (request.extensions().get::<Arc<Known>>().cloned(), request.extensions().get::<NamesOrg>().cloned());
+        let limit = match known.as_ref().map(|known| known.needs) {
+            Some(Needs::Nothing) => KEYLESS_BODY_BYTES_MAX,
+            _ => V1_BODY_BYTES_MAX,
+        };
+        let part = request.extensions().get::<Arc<Part>>().cloned();
+        let share = Share::of(&app.unfolded, Use::Reading, Whose::of(request.extensions()));
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(limit, ""),
+            _ => ApiError::body_unreadable(),
+        })?;
+        let is_large = bytes.len() > READ_AT_ONCE_BYTES_MAX;
+        let read = move || {
+            let memory = unfolded(&bytes, is_form);
+            if memory > UNFOLDED_BYTES_MAX {
+                return Err(ApiError::body_unfolds(memory, UNFOLDED_BYTES_MAX));
+            }
+            if let Some(part) = part {
+                if !share.grow(memory) {
+                    return Err(ApiError::no_memory_for_body());
+                }
+                part.unfolds_to(share);
+            }
+            if is_form {
+                // OAuth asks for it (RFC 6749, 4.4.2), and `curl -d` says it of whatever it sends.
+                merge_form(&mut params, &bytes)?;
+            } else {
+                merge(&mut params, &bytes)?;
+            }
+            Ok(params)
+        };
+        let params = if is_large {
+            // The semaphore is never closed.
+            let _place = LARGE_READS.acquire().await.map_err(|_| ApiError::body_unreadable())?;
+            tokio::task::spawn_blocking(read).await.map_err(|_| ApiError::body_unreadable())??
+        } else {
+            read()?
+        };
+        if let Some(known) = known {
+            known.check(&params)?;
+        }
+        if let (Some(asked), Some(given)) = (for_user, params.get(EXTERNAL_USER))
+            && asked != *given
+        {
+            return Err(given_twice(EXTERNAL_USER));
+        }
+        if let Some(trail) = trail {
+            trail.gave(&params);
+        }
+        let params = Self(params);
+        if let Some(NamesOrg(caller)) = names_org {
+            params.org_is(&caller)?;
+        }
+        Ok(params)
+    }
+}
+
+/// The field that names the external user of a request.
+const EXTERNAL_USER: &str = "external_user_id";
+/// The most characters of an external user's id (facts 6.2).
+const EXTERNAL_USER_MAX: usize = 250;
+
+/// A body beyond this is read beside the threads that serve all others, bytes.
+const READ_AT_ONCE_BYTES_MAX: usize = 256 << 10;
+/// How many of these at once.
+static LARGE_READS: Semaphore = Semaphore::const_new(2);
+/// The memory that one body may take as it is read, bytes.
+const UNFOLDED_BYTES_MAX: usize = 256 << 20;
+/// What a value takes in its list or object, with the room that these keep to grow, bytes.
+const VALUE_BYTES: usize = 160;
+/// What a list or object takes with its first value, bytes.
+const NEST_BYTES: usize = 400;
+
+/// About how much memory a body takes as it is read, beside its texts: each of its values takes far more than the two bytes that it may be written in.
+/// Of a form the fields are counted.
+pub(crate) fn unfolded(body: &[u8], is_form: bool) -> usize {
+    if is_form && !is_object(body) {
+        return body.iter().filter(|byte| **byte == b'&').count() * VALUE_BYTES;
+    }
+    let (mut bytes, mut in_text) = (0, false);
+    let mut rest = body.iter();
+    while let Some(byte) = rest.next() {
+        match (byte, in_text) {
+            (b'"', _) => in_text = !in_text,
+            (b'\\', true) => _ = rest.next(),
+            (b',', false) => bytes += VALUE_BYTES,
+            (b'[' | b'{', false) => bytes += NEST_BYTES,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// Lays the body's fields over those of the query. How deep it may be nested is serde's own limit.
+fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let fields: Option<Fields> = serde_json::from_slice(body).map_err(|e| match e.classify() {
+        // Of JSON that is right there is nothing else to say.
+        serde_json::error::Category::Data => ApiError::malformed_json(format!("the body is JSON, but cannot be read as an object of fields: {e}")),
+        _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
+    })?;
+    params.extend(fields.unwrap_or_default().0);
+    Ok(())
+}
+
+/// The fields of a body, each there once: of two, one reader would take the first and another the last.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl<'de> serde::Deserialize<'de> for Fields {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Once;
+        impl<'de> serde::de::Visitor<'de> for Once {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut given: A) -> Result<Fields, A::Error> {
+                let mut fields = Map::new();
+                while let Some((name, value)) = given.next_entry::<String, Value>()? {
+                    if fields.contains_key(&name) {
+                        return Err(serde::de::Error::custom(format!("the field `{name:.100}` is given twice; give it once")));
+                    }
+                    fields.insert(name, value);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_any(Once)
+    }
+}
+
+fn is_object(body: &[u8]) -> bool {
+    body.trim_ascii().first() == Some(&b'{')
+}
+
+/// A body that says it is a form: JSON where it looks like an object all the same.
+fn merge_form(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
+    if is_object(body) {
+        return merge(params, body);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
+    let given = query(Some(text));
+    given_once(Some(text), &given)?;
+    params.extend(given);
+    Ok(())
+}
+
+/// A query as parameters.
+pub(crate) fn query(query: Option<&str>) -> Map<String, Value> {
+    form_urlencoded::parse(query.unwrap_or("").as_bytes()).map(|(name, value)| (name.into_owned(), Value::from(value.into_owned()))).collect()
+}
+
+/// Refuses a parameter of a query or form that is there twice with two values: one reader would take the first and another the last.
+pub(crate) fn given_once(text: Option<&str>, read: &Map<String, Value>) -> Result<(), ApiError> {
+    // Most queries have one parameter, or none.
+    let Some(text) = text.filter(|text| text.contains('&')) else { return Ok(()) };
+    let mut pairs = form_urlencoded::parse(text.as_bytes());
+    match pairs.find(|(name, value)| read.get(name.as_ref()).is_some_and(|kept| kept != value.as_ref())) {
+        Some((name, _)) => Err(given_twice(&name)),
+        None => Ok(()),
+    }
+}
+
+/// The values are not shown: they may be secrets.
+fn given_twice(name: &str) -> ApiError {
+    let shown: String = name.chars().take(80).collect();
+    ApiError::field(&shown, format!("`{shown}` is given twice, with two values; give it once (the values of a list with commas between them)"))
+}
+
+impl Params {
+    /// A text; absent where it is null.
+    pub(crate) fn text(&self, field: &str) -> Result<Option<String>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is a string", short(other)))),
+        }
+    }
+
+    /// The external user for whom the request is made; None where none is named. One that is named in vain is refused: without one, the organization's own
+    /// program sees everything.
+    pub(crate) fn external_user(&self) -> Result<Option<String>, ApiError> {
+        let field = EXTERNAL_USER;
+        match self.0.get(field) {
+            None => Ok(None),
+            Some(Value::String(user)) if !user.trim().is_empty() && user.chars().count() <= EXTERNAL_USER_MAX => Ok(Some(user.clone())),
+            Some(other) => {
+                let allowed = format!("allowed is a text of 1 to {EXTERNAL_USER_MAX} characters; leave it out to act as the organization's own program");
+                Err(ApiError::field(field, format!("`{field}` is {}, {allowed}", short(other))))
+            }
+        }
+    }
+
+    /// True or false, also as text of a query.
+    pub(crate) fn flag(&self, field: &str) -> Result<Option<bool>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(Value::String(text)) if text == "true" || text == "1" => Ok(Some(true)),
+            Some(Value::String(text)) if text == "false" || text == "0" => Ok(Some(false)),
+            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed are true and false", short(other)))),
+        }
+    }
+
+    /// An object.
+    pub(crate) fn object(&self, field: &str) -> Result<Option<Map<String, Value>>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object.clone())),
+            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is an object", short(other)))),
+        }
+    }
+
+    /// A whole number, also as text of a query.
+    pub(crate) fn number<T: FromStr>(&self, field: &str) -> Result<Option<T>, ApiError> {
+        let text = match self.0.get(field) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        text.parse().map(Some).map_err(|_| ApiError::field(field, format!("`{field}` is {}, allowed is a whole number within bounds", short(&self.0[field]))))
+    }
+
+    /// Words: a list of strings, or one string with commas between them.
+    pub(crate) fn words(&self, field: &str) -> Result<Option<Vec<String>>, ApiError> {
+        match self.0.get(field) {
+            Some(Value::String(text)) => Ok(Some(text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect())),
+            _ => self.parsed(field),
+        }
+    }
+
+    /// Anything that serde reads.
+    pub(crate) fn parsed<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                serde_json::from_value(value.clone()).map(Some).map_err(|e| ApiError::field(field, format!("`{field}` is not of the expected form: {e}")))
+            }
+        }
+    }
+
+    /// That the organization, where one is named, is the caller's own; another one does not exist for it.
+    pub(crate) fn org_is(&self, caller: &Caller) -> Result<(), ApiError> {
+        for field in ["org_id", "workspace_id"] {
+            if let Some(org) = self.text(field)?
+                && org != caller.org_id.as_str()
+            {
+                return Err(EngineError::not_found("workspace", org).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() > 60 { format!("`{}…`", text.chars().take(57).collect::<String>()) } else { format!("`{text}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_body_wins_over_the_query_and_must_be_an_object() {
+        let check = |text: &str, body: &str| {
+            let mut params = query(Some(text));
+            merge(&mut params, body.as_bytes()).map(|()| Value::Object(params)).map_err(|e| format!("{e:?}"))
+        };
+        assert_eq!(check("a=1&event_name=%24errors", ""), Ok(json!({ "a": "1", "event_name": "$errors" })));
+        assert_eq!(check("a=1&b=2", r#" {"a": {"c": null}} "#), Ok(json!({ "a": { "c": null }, "b": "2" })));
+        assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
+        assert!(check("", "[1]").unwrap_err().contains("expected an object"));
+        assert!(check("", r#"{"a": 1, "a": 2}"#).unwrap_err().contains("`a` is given twice; give it once"));
+        assert!(check("", "{").unwrap_err().contains("malformed_json"));
+        assert!(check("", &"[".repeat(100_000)).unwrap_err().contains("malformed_json"));
+    }
+
+    #[test]
+    fn what_a_body_unfolds_to_is_told_before_it_is_read() {
+        let json = br#"{"a": [0, 1, ",,[{&\\\",,"], "b": "\\"}"#;
+        assert_eq!((unfolded(json, false), unfolded(json, true)), (2 * NEST_BYTES + 3 * VALUE_BYTES, 2 * NEST_BYTES + 3 * VALUE_BYTES));
+        assert_eq!((unfolded(b"\"=1&b=2,[", true), unfolded(b"\"\\", false)), (VALUE_BYTES, 0));
+    }
+
+    #[test]
+    fn parameters_are_read_as_texts_of_a_query_or_as_json() {
+        let params = Params(json!({ "yes": "1", "no": false, "none": null, "text": "t", "object": { "a": 1 } }).as_object().cloned().unwrap());
+        assert_eq!((params.flag("yes").ok(), params.flag("no").ok(), params.flag("none").ok()), (Some(Some(true)), Some(Some(false)), Some(None)));
+        assert_eq!(params.text("text").ok(), Some(Some("t".into())));
+        assert!(params.object("object").is_ok_and(|o| o.is_some_and(|o| o["a"] == 1)));
+        assert!(params.flag("text").is_err() && params.text("object").is_err() && params.object("text").is_err());
+    }
+}
