@@ -53,6 +53,7 @@ import { Route as AppSourcesIdConfigureRouteImport } from "./routes/_app.sources
 import { Route as AppSourcesIdEventsRouteImport } from "./routes/_app.sources.$id.events";
 import { Route as AppSourcesIdLogsRouteImport } from "./routes/_app.sources.$id.logs";
 import { Route as AppSourcesIdRunsRouteImport } from "./routes/_app.sources.$id.runs";
+import { Route as AppSourcesIdVersionsRouteImport } from "./routes/_app.sources.$id.versions";
 import { Route as AppWorkflowsIdIndexRouteImport } from "./routes/_app.workflows.$id.index";
 import { Route as AppWorkflowsIdEditRouteImport } from "./routes/_app.workflows.$id.edit";
 import { Route as AppWorkflowsIdErrorsRouteImport } from "./routes/_app.workflows.$id.errors";
@@ -280,6 +281,11 @@ const AppSourcesIdRunsRoute = AppSourcesIdRunsRouteImport.update({
   path: "/runs",
   getParentRoute: () => AppSourcesIdRoute,
 } as any);
+const AppSourcesIdVersionsRoute = AppSourcesIdVersionsRouteImport.update({
+  id: "/versions",
+  path: "/versions",
+  getParentRoute: () => AppSourcesIdRoute,
+} as any);
 const AppWorkflowsIdIndexRoute = AppWorkflowsIdIndexRouteImport.update({
   id: "/",
   path: "/",
@@ -359,6 +365,7 @@ export interface FileRoutesByFullPath {
   "/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/sources/$id/versions": typeof AppSourcesIdVersionsRoute;
   "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
   "/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
   "/workflows/$id/logs": typeof AppWorkflowsIdLogsRoute;
@@ -408,6 +415,7 @@ export interface FileRoutesByTo {
   "/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/sources/$id/versions": typeof AppSourcesIdVersionsRoute;
   "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
   "/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
   "/workflows/$id/logs": typeof AppWorkflowsIdLogsRoute;
@@ -462,6 +470,7 @@ export interface FileRoutesById {
   "/_app/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/_app/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/_app/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/_app/sources/$id/versions": typeof AppSourcesIdVersionsRoute;
   "/_app/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
   "/_app/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
   "/_app/workflows/$id/logs": typeof AppWorkflowsIdLogsRoute;
@@ -516,6 +525,7 @@ export interface FileRouteTypes {
     | "/sources/$id/events"
     | "/sources/$id/logs"
     | "/sources/$id/runs"
+    | "/sources/$id/versions"
     | "/workflows/$id/edit"
     | "/workflows/$id/errors"
     | "/workflows/$id/logs"
@@ -565,6 +575,7 @@ export interface FileRouteTypes {
     | "/sources/$id/events"
     | "/sources/$id/logs"
     | "/sources/$id/runs"
+    | "/sources/$id/versions"
     | "/workflows/$id/edit"
     | "/workflows/$id/errors"
     | "/workflows/$id/logs"
@@ -618,6 +629,7 @@ export interface FileRouteTypes {
     | "/_app/sources/$id/events"
     | "/_app/sources/$id/logs"
     | "/_app/sources/$id/runs"
+    | "/_app/sources/$id/versions"
     | "/_app/workflows/$id/edit"
     | "/_app/workflows/$id/errors"
     | "/_app/workflows/$id/logs"
@@ -946,6 +958,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppSourcesIdRunsRouteImport;
       parentRoute: typeof AppSourcesIdRoute;
     };
+    "/_app/sources/$id/versions": {
+      id: "/_app/sources/$id/versions";
+      path: "/versions";
+      fullPath: "/sources/$id/versions";
+      preLoaderRoute: typeof AppSourcesIdVersionsRouteImport;
+      parentRoute: typeof AppSourcesIdRoute;
+    };
     "/_app/workflows/$id/": {
       id: "/_app/workflows/$id/";
       path: "/";
@@ -1029,6 +1048,7 @@ interface AppSourcesIdRouteChildren {
   AppSourcesIdEventsRoute: typeof AppSourcesIdEventsRoute;
   AppSourcesIdLogsRoute: typeof AppSourcesIdLogsRoute;
   AppSourcesIdRunsRoute: typeof AppSourcesIdRunsRoute;
+  AppSourcesIdVersionsRoute: typeof AppSourcesIdVersionsRoute;
   AppSourcesIdIndexRoute: typeof AppSourcesIdIndexRoute;
 }
 
@@ -1037,6 +1057,7 @@ const AppSourcesIdRouteChildren: AppSourcesIdRouteChildren = {
   AppSourcesIdEventsRoute: AppSourcesIdEventsRoute,
   AppSourcesIdLogsRoute: AppSourcesIdLogsRoute,
   AppSourcesIdRunsRoute: AppSourcesIdRunsRoute,
+  AppSourcesIdVersionsRoute: AppSourcesIdVersionsRoute,
   AppSourcesIdIndexRoute: AppSourcesIdIndexRoute,
 };
 

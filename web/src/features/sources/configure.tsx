@@ -16,8 +16,10 @@ import { Confirm } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { ValueChanges } from "~/ui/value-changes";
+import { formChanges } from "./changes";
 import type { FormState } from "./deploy";
-import { sourceQuery } from "./queries";
+import { sourceQuery, sourceVersionsQuery } from "./queries";
 
 export function Configure({
   source,
@@ -31,6 +33,7 @@ export function Configure({
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const [name, setName] = useState(source.name);
+  const [message, setMessage] = useState("");
   const save = useMutation({
     mutationFn: () =>
       data(
@@ -41,6 +44,7 @@ export function Configure({
             ...(form.changed
               ? {
                   configured_props: form.values,
+                  ...(message.trim() === "" ? {} : { message: message.trim() }),
                   ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
                 }
               : {}),
@@ -49,8 +53,10 @@ export function Configure({
       ),
     onSuccess: (changed) => {
       form.done();
+      setMessage("");
       queries.setQueryData(sourceQuery(source.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["sources"] });
+      void queries.invalidateQueries({ queryKey: sourceVersionsQuery(source.id).queryKey });
       say({ title: "Saved", about: changed.name, shape: "succeeded" });
     },
     onError: (error) => {
@@ -58,6 +64,7 @@ export function Configure({
     },
   });
   const changed = form.changed || name.trim() !== source.name;
+  const changes = form.changed ? formChanges(source, form) : [];
   return (
     <form
       className="scroll configure"
@@ -75,6 +82,27 @@ export function Configure({
           </Field>
         </div>
         {children}
+        {form.changed && (
+          <section className="configure-changes" aria-labelledby="configure-changes">
+            <h2 id="configure-changes">What changes</h2>
+            {changes.length === 0 ? (
+              <p className="mid">Nothing differs from what is live.</p>
+            ) : (
+              <ValueChanges changes={changes} label="What changes" />
+            )}
+            <Field label="Message" hint="Shown in the list of versions.">
+              {(control) => (
+                <Input
+                  {...control}
+                  maxLength={500}
+                  placeholder="What this version changes, and why"
+                  value={message}
+                  onChange={(event) => setMessage(event.target.value)}
+                />
+              )}
+            </Field>
+          </section>
+        )}
       </fieldset>
       {save.error !== null && (
         <Banner kind="failed" role="alert" title="Nothing was saved">
@@ -94,6 +122,7 @@ export function Configure({
           <Button
             onClick={() => {
               form.reset();
+              setMessage("");
               setName(source.name);
             }}
           >

@@ -56,6 +56,7 @@ export function DeploySource({
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const [given, setGiven] = useState("");
+  const [message, setMessage] = useState("");
   const deploy = useMutation({
     mutationFn: () =>
       data(
@@ -64,6 +65,7 @@ export function DeploySource({
             ...named,
             configured_props: form.values,
             ...(given.trim() === "" ? {} : { name: given.trim() }),
+            ...(message.trim() === "" ? {} : { message: message.trim() }),
             ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
           },
         }),
@@ -144,6 +146,17 @@ export function DeploySource({
                 placeholder={name}
                 value={given}
                 onChange={(event) => setGiven(event.target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Message" hint="Shown in the list of versions.">
+            {(control) => (
+              <Input
+                {...control}
+                maxLength={500}
+                disabled={refused !== undefined}
+                value={message}
+                onChange={(event) => setMessage(event.target.value)}
               />
             )}
           </Field>

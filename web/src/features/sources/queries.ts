@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
-import { PAGE_MAX } from "~/api/queries";
+import { PAGE_MAX, pagesOf } from "~/api/queries";
 
 const FOUND_MOST = 50;
 
@@ -54,6 +54,26 @@ export const sourceQuery = (id: string) =>
     queryKey: ["source", id],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/sources/{id}", { params: { path: { id } }, signal })),
+  });
+
+/** Versions of a source, the live one first. */
+export const sourceVersionsQuery = (id: string) =>
+  pagesOf(["source", id, "versions"], (query, signal) =>
+    body(client.GET("/v1/sources/{id}/deployments", { params: { path: { id }, query }, signal })),
+  );
+
+export const sourceVersionQuery = (id: string, deployment: string) =>
+  queryOptions({
+    queryKey: ["source-version", id, deployment],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/sources/{id}/deployments/{deployment}", {
+          params: { path: { id, deployment } },
+          signal,
+        }),
+      ),
+    // A version never changes.
+    staleTime: Number.POSITIVE_INFINITY,
   });
 
 export const subscriptionsQuery = (org: string) =>

@@ -114,6 +114,9 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           <Link to="/sources/$id/configure" params={{ id }} className="tab">
             Configure
           </Link>
+          <Link to="/sources/$id/versions" params={{ id }} className="tab">
+            Versions
+          </Link>
         </div>
       </nav>
       {children}

@@ -7,8 +7,9 @@ import { DiffView } from "~/ui/code/diff-view";
 import { Dialog } from "~/ui/dialog";
 import { plural } from "~/ui/format";
 import { Segments } from "~/ui/pane";
+import { differences } from "./differences";
 import { type Choices, type Conflict, mergeOf, type Side, sameKeys } from "./merge";
-import { differences, draftOf } from "./model";
+import { draftOf } from "./model";
 import { type ChangedElsewhere, useBuilder } from "./use-builder";
 
 export function ChangedElsewhereNotice({ error }: { error: ChangedElsewhere }) {

@@ -10,16 +10,17 @@ import type { Workflow } from "~/api/schema";
 import { useReplay } from "~/shell/replay";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { DiffView } from "~/ui/code/diff-view";
 import { Confirm, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
-import { type Content, type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
+import { differences } from "./differences";
+import type { Content, Draft, TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import { useBuilder } from "./use-builder";
 import { failingSince } from "./use-failing";
+import { VersionChanges } from "./version-changes";
 
 function typedTrigger(trigger: TriggerDraft): Record<string, unknown> {
   switch (trigger.kind) {
@@ -160,20 +161,14 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         {first && (
           <p>From then on its triggers start runs. Until now nothing of it has run but tests.</p>
         )}
-        {!first && live !== undefined && found.length === 0 && (
-          <p className="mid">
-            Nothing differs from what is live. A deploy makes a new version of it.
-          </p>
-        )}
-        {found.length > 0 && (
-          <ul className="deploy-changes" aria-label="Changes">
-            {found.map((each) => (
-              <li key={each}>{each}</li>
-            ))}
-          </ul>
-        )}
         {!first && found.length > 0 && <Rehearsal />}
-        {live !== undefined && <CodeChanges before={live.steps} after={next.steps} />}
+        {live !== undefined && (
+          <VersionChanges
+            before={live}
+            after={next}
+            none="Nothing differs from what is live. A deploy makes a new version of it."
+          />
+        )}
         <Field label="Message" hint="Shown in the list of versions.">
           {(props) => (
             <Input
@@ -233,28 +228,4 @@ function Discard({ onDone }: { onDone: () => void }) {
       </Confirm>
     </>
   );
-}
-
-/** Steps whose code differs, each with its lines. */
-export function CodeChanges({
-  before,
-  after,
-}: {
-  before: readonly unknown[];
-  after: readonly unknown[];
-}) {
-  const had = new Map(savedStepsOf(before).map((step) => [step.namespace, step.code]));
-  const changed = savedStepsOf(after).filter(
-    (step) => had.has(step.namespace) && had.get(step.namespace) !== step.code,
-  );
-  return changed.map((step) => (
-    <section key={step.namespace} className="deploy-code">
-      <h3 className="mono">{step.namespace}</h3>
-      <DiffView
-        before={had.get(step.namespace) ?? ""}
-        after={step.code}
-        label={`Changes of ${step.namespace}`}
-      />
-    </section>
-  ));
 }

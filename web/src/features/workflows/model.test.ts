@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { SECRET } from "~/ui/changes";
+import { differences, valuesThatDiffer } from "./differences";
 import {
   contentOf,
-  differences,
   draftOf,
   moved,
   refusedPlace,
@@ -100,6 +101,28 @@ describe("a draft", () => {
     const turned = { triggers, settings, steps: [step("b", "1"), step("a", "1"), action] };
     expect(differences(turned, live)).toEqual(["Steps in another order"]);
   });
+});
+
+test("values that differ are named for triggers, each step and the settings; a secret by whether there is one", () => {
+  const before = { triggers, settings: { timeout_ms: null }, steps: [step("a", "1"), action] };
+  const props = {
+    configured_props_json: JSON.stringify({ to: "ops", n: 2 }),
+    sealed_props: ["key"],
+  };
+  const after = {
+    triggers: triggers.slice(0, 2),
+    settings: { timeout_ms: 5_000 },
+    steps: [step("a", "1", props), action],
+  };
+  expect(valuesThatDiffer(before, before)).toEqual([]);
+  const found = valuesThatDiffer(before, after);
+  expect(found.map(({ title }) => title)).toEqual(["Triggers", "a", "Settings"]);
+  expect(found.find(({ title }) => title === "Settings")?.changes).toEqual([
+    { name: "timeout_ms", before: undefined, after: 5_000 },
+  ]);
+  const named = found.find(({ title }) => title === "a")?.changes ?? [];
+  expect(named).toContainEqual({ name: "to", before: undefined, after: "ops" });
+  expect(named).toContainEqual({ name: "key", before: undefined, after: SECRET });
 });
 
 test("triggers are said in words", () => {

@@ -3,6 +3,7 @@
 import { isComponentId } from "~/api/component-id";
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
 import { type PropDef, propsOf } from "~/api/props";
+import { stable } from "~/ui/changes";
 import { every } from "~/ui/format";
 
 export type TriggerDraft =
@@ -236,14 +237,6 @@ export function contentOf(version: { triggers?: unknown; steps: readonly unknown
   });
 }
 
-function stable(value: unknown): string {
-  return JSON.stringify(value, (_, each) =>
-    isObject(each)
-      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : each,
-  );
-}
-
 /** Whether a record holds what a draft says, secrets as far as they can be seen. */
 export function isSavedAs(draft: Draft, record: Content): boolean {
   const saved = savedStepsOf(record.steps);
@@ -264,50 +257,6 @@ export function isSavedAs(draft: Draft, record: Content): boolean {
     secrets.every((name) => saved[at]?.sealed.includes(name)),
   );
   return sealed && plain(draft) === plain(theirs);
-}
-
-/** How the draft differs from what is live, as sentences. */
-export function differences(
-  draft: Content & { readonly settings: unknown },
-  live: Partial<Content> & Pick<Content, "steps"> & { readonly settings?: unknown },
-): string[] {
-  const found: string[] = [];
-  const before = draftOf({ triggers: live.triggers ?? [], steps: live.steps });
-  const after = draftOf(draft);
-  const codeBefore = savedStepsOf(live.steps);
-  const codeAfter = savedStepsOf(draft.steps);
-  if (stable(before.triggers) !== stable(after.triggers)) found.push("Triggers changed");
-  for (const step of after.steps) {
-    const was = before.steps.find(({ namespace }) => namespace === step.namespace);
-    if (was === undefined) {
-      found.push(`${step.namespace} added`);
-      continue;
-    }
-    const [one, other] = [codeBefore, codeAfter].map((all) =>
-      all.find(({ namespace }) => namespace === step.namespace),
-    );
-    const parts = [
-      ...(one?.code === other?.code && one?.version === other?.version ? [] : ["code"]),
-      ...(stable(was.props) === stable(step.props) && stable(one?.sealed) === stable(other?.sealed)
-        ? []
-        : ["props"]),
-      ...(was.disabled === step.disabled ? [] : [step.disabled ? "turned off" : "turned on"]),
-    ];
-    if (parts.length > 0) found.push(`${step.namespace}: ${parts.join(", ")}`);
-  }
-  for (const { namespace } of before.steps) {
-    if (!after.steps.some((step) => step.namespace === namespace)) {
-      found.push(`${namespace} removed`);
-    }
-  }
-  const names = (steps: readonly StepDraft[]) => steps.map(({ namespace }) => namespace).join();
-  if (found.length === 0 && names(before.steps) !== names(after.steps)) {
-    found.push("Steps in another order");
-  }
-  if (live.settings !== undefined && stable(live.settings) !== stable(draft.settings)) {
-    found.push("Settings changed");
-  }
-  return found;
 }
 
 /** A trigger in words, for cards and lists. */

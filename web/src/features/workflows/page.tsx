@@ -27,7 +27,7 @@ import { say } from "~/ui/toast";
 import { ChangeFiles } from "./change-files";
 import { ChangedElsewhereNotice } from "./changed-elsewhere";
 import { DeployDialog } from "./deploy-dialog";
-import { differences } from "./model";
+import { differences } from "./differences";
 import { deploymentQuery } from "./queries";
 import {
   BuilderContext,

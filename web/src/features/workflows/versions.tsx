@@ -1,32 +1,25 @@
-/** Deployments of a workflow: what each changed against the live one, and going back. */
+/** Deployments of a workflow: what each changed against another, and going back. */
 
-import "~/ui/table.css";
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { History } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
 import type { Deployment } from "~/api/schema";
 import { ListState } from "~/shell/list-state";
-import { useRefusal } from "~/shell/session";
-import { Banner, Empty } from "~/ui/banner";
-import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CompareVersions, GoBack, VersionTable } from "~/shell/versions";
+import { Empty } from "~/ui/banner";
 import { count, plural } from "~/ui/format";
-import { Tag } from "~/ui/tag";
-import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
-import { CodeChanges } from "./deploy-dialog";
-import { differences } from "./model";
 import { deploymentQuery, deploymentsQuery } from "./queries";
 import { useBuilder } from "./use-builder";
+import { VersionChanges } from "./version-changes";
 
 export function VersionList() {
   const { state } = useBuilder();
   const { base } = state;
   const deployments = useInfiniteQuery(deploymentsQuery(base.id));
-  const [chosen, setChosen] = useState<Deployment | undefined>(undefined);
-  const refused = useRefusal("deploy");
+  const [backTo, setBackTo] = useState<Deployment | undefined>(undefined);
+  const [compared, setCompared] = useState<Deployment | undefined>(undefined);
+  const live = base.deployment_id ?? undefined;
   return (
     <div className="scroll">
       <ListState
@@ -39,57 +32,30 @@ export function VersionList() {
         }
       >
         {(items) => (
-          <table className="tbl t-versions" aria-label="Versions">
-            <thead>
-              <tr className="tr is-head">
-                <th>Version</th>
-                <th>Message</th>
-                <th>Deployed</th>
-                <th title="Of the workflow's newest 10,000 runs">Live runs</th>
-                <th className="is-right">
-                  <span className="sr">Acts</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {items.map((each) => {
-                const live = each.id === base.deployment_id;
-                return (
-                  <tr className="tr" key={each.id}>
-                    <td className="row">
-                      <Tag kind={live ? "live" : undefined}>v{each.version}</Tag>
-                      {live && <span className="mid">live</span>}
-                    </td>
-                    <td className="cut" title={each.message ?? undefined}>
-                      {each.message ?? (
-                        <span className="mid">{plural(each.steps.length, "step")}</span>
-                      )}
-                    </td>
-                    <td className="mid cut">
-                      <When at={each.created_at * 1_000} />
-                      {each.made_by?.name != null && <>, {each.made_by.name}</>}
-                    </td>
-                    <td className="mid cut">{runsInWords(each.runs)}</td>
-                    <td className="is-right">
-                      {!live && (
-                        <Button
-                          size="sm"
-                          icon={History}
-                          refused={refused}
-                          onClick={() => setChosen(each)}
-                        >
-                          Go back to v{each.version}…
-                        </Button>
-                      )}
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
+          <>
+            <VersionTable
+              items={items}
+              live={live}
+              about={({ steps }) => plural(steps.length, "step")}
+              runs={({ runs }) => runsInWords(runs)}
+              onCompare={setCompared}
+              onBack={setBackTo}
+            />
+            {compared !== undefined && (
+              <CompareVersions
+                name={base.name}
+                items={items}
+                chosen={compared}
+                live={live}
+                onClose={() => setCompared(undefined)}
+              >
+                {(before, after) => <Changes before={before.id} after={after.id} />}
+              </CompareVersions>
+            )}
+          </>
         )}
       </ListState>
-      {chosen !== undefined && <GoBack to={chosen} onClose={() => setChosen(undefined)} />}
+      {backTo !== undefined && <Back to={backTo} onClose={() => setBackTo(undefined)} />}
     </div>
   );
 }
@@ -98,30 +64,22 @@ function runsInWords(runs: Deployment["runs"]): string {
   if (runs === undefined) return "";
   const total = runs.succeeded + runs.failed + runs.cancelled + runs.unfinished;
   if (total === 0) return "none";
-  return runs.failed === 0 ? count(total) : `${count(total)}, ${count(runs.failed)} failed`;
+  if (runs.failed === 0) return count(total);
+  return `${count(total)}, ${count(runs.failed)} failed (${Math.max(1, Math.round((100 * runs.failed) / total))} %)`;
 }
 
-function GoBack({ to, onClose }: { to: Deployment; onClose: () => void }) {
+function Changes({ before, after }: { before: string; after: string }) {
+  const { base } = useBuilder().state;
+  const { data: one } = useQuery(deploymentQuery(base.id, before));
+  const { data: other } = useQuery(deploymentQuery(base.id, after));
+  if (one === undefined || other === undefined) return null;
+  return <VersionChanges before={one} after={other} none="Nothing differs." />;
+}
+
+function Back({ to, onClose }: { to: Deployment; onClose: () => void }) {
   const builder = useBuilder();
   const queries = useQueryClient();
   const { base } = builder.state;
-  const { data: then } = useQuery(deploymentQuery(base.id, to.id));
-  const { data: live } = useQuery({
-    ...deploymentQuery(base.id, base.deployment_id ?? ""),
-    enabled: base.deployment_id !== null,
-  });
-  const found =
-    then === undefined || live === undefined
-      ? undefined
-      : differences(
-          {
-            ...base,
-            triggers: then.triggers ?? [],
-            steps: then.steps,
-            settings: then.settings ?? {},
-          },
-          live,
-        );
   const path = { id: base.id };
   const back = useMutation({
     mutationFn: async () => {
@@ -150,53 +108,16 @@ function GoBack({ to, onClose }: { to: Deployment; onClose: () => void }) {
     },
   });
   return (
-    <Dialog
-      open
+    <GoBack
+      name={base.name}
+      to={to}
+      says="The draft goes back too, unless it holds what was never deployed."
+      busy={back.isPending}
+      error={back.error}
+      onGo={() => back.mutate()}
       onClose={onClose}
-      title={`Go back to v${to.version}?`}
-      about={base.name}
-      size="wide"
-      onSubmit={() => back.mutate()}
-      foot={
-        <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
-          <Button
-            look="primary"
-            icon={History}
-            keys="mod+enter"
-            busy={back.isPending && "Going back…"}
-            onClick={() => back.mutate()}
-          >
-            Go back to v{to.version}
-          </Button>
-        </>
-      }
     >
-      <div className="dialog-body">
-        <p>
-          What v{to.version} holds becomes live again, as a new version. The draft goes back too,
-          unless it holds what was never deployed.
-        </p>
-        {found !== undefined && (
-          <ul className="deploy-changes" aria-label="Changes">
-            {found.length === 0 ? (
-              <li>Nothing differs from what is live.</li>
-            ) : (
-              found.map((each) => <li key={each}>{each}</li>)
-            )}
-          </ul>
-        )}
-        {then !== undefined && live !== undefined && (
-          <CodeChanges before={live.steps} after={then.steps} />
-        )}
-        {back.error !== null && (
-          <Banner kind="failed" role="alert" title="Nothing went back">
-            {sentence(back.error)}
-          </Banner>
-        )}
-      </div>
-    </Dialog>
+      {base.deployment_id !== null && <Changes before={base.deployment_id} after={to.id} />}
+    </GoBack>
   );
 }

@@ -1,0 +1,124 @@
+/** Versions of a source: who made them and why, what differs between two, and going back to one. */
+
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import type { Source, SourceDeployment } from "~/api/schema";
+import { ListState } from "~/shell/list-state";
+import { CompareVersions, GoBack, VersionTable } from "~/shell/versions";
+import { Empty } from "~/ui/banner";
+import { DiffView } from "~/ui/code/diff-view";
+import { say } from "~/ui/toast";
+import { ValueChanges } from "~/ui/value-changes";
+import { sourceChanges } from "./changes";
+import { sourceQuery, sourceVersionQuery, sourceVersionsQuery } from "./queries";
+
+export function SourceVersions({ source }: { source: Source }) {
+  const versions = useInfiniteQuery(sourceVersionsQuery(source.id));
+  const [backTo, setBackTo] = useState<SourceDeployment | undefined>(undefined);
+  const [compared, setCompared] = useState<SourceDeployment | undefined>(undefined);
+  const live = versions.data?.pages[0]?.data[0]?.id;
+  return (
+    <div className="scroll">
+      <ListState
+        query={versions}
+        what="The versions"
+        empty={
+          <Empty title="No version is kept of it.">
+            <p>Each change of its code or its fields makes one, from now on.</p>
+          </Empty>
+        }
+      >
+        {(items) => (
+          <>
+            <VersionTable items={items} live={live} onCompare={setCompared} onBack={setBackTo} />
+            {compared !== undefined && (
+              <CompareVersions
+                name={source.name}
+                items={items}
+                chosen={compared}
+                live={live}
+                onClose={() => setCompared(undefined)}
+              >
+                {(before, after) => (
+                  <Changes source={source.id} before={before.id} after={after.id} />
+                )}
+              </CompareVersions>
+            )}
+          </>
+        )}
+      </ListState>
+      {backTo !== undefined && (
+        <Back source={source} live={live} to={backTo} onClose={() => setBackTo(undefined)} />
+      )}
+    </div>
+  );
+}
+
+function Changes({ source, before, after }: { source: string; before: string; after: string }) {
+  const { data: one } = useQuery(sourceVersionQuery(source, before));
+  const { data: other } = useQuery(sourceVersionQuery(source, after));
+  if (one === undefined || other === undefined) return null;
+  const values = sourceChanges(one, other);
+  const isSameCode = one.code === other.code;
+  if (values.length === 0 && isSameCode)
+    return <p className="mid">Nothing that is shown differs.</p>;
+  return (
+    <>
+      <ValueChanges changes={values} label="Changed values" />
+      {!isSameCode && (
+        <section className="version-code" aria-label="Code">
+          <DiffView before={one.code ?? ""} after={other.code ?? ""} label="Changes of the code" />
+        </section>
+      )}
+    </>
+  );
+}
+
+function Back({
+  source,
+  live,
+  to,
+  onClose,
+}: {
+  source: Source;
+  live: string | undefined;
+  to: SourceDeployment;
+  onClose: () => void;
+}) {
+  const queries = useQueryClient();
+  const back = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/sources/{id}/rollback", {
+          params: { path: { id: source.id } },
+          body: { deployment_id: to.id },
+        }),
+      ),
+    onSuccess: (made) => {
+      void queries.invalidateQueries({ queryKey: sourceQuery(source.id).queryKey });
+      void queries.invalidateQueries({ queryKey: sourceVersionsQuery(source.id).queryKey });
+      void queries.invalidateQueries({ queryKey: ["sources"] });
+      void queries.invalidateQueries({ queryKey: ["source-plan", source.id] });
+      onClose();
+      say({
+        title: `Version ${made.version} is live`,
+        about: `with what v${to.version} holds`,
+        shape: "succeeded",
+      });
+    },
+  });
+  return (
+    <GoBack
+      name={source.name}
+      to={to}
+      says="Its events, its log and what it stored stay. Secrets go back too, unseen."
+      busy={back.isPending}
+      error={back.error}
+      onGo={() => back.mutate()}
+      onClose={onClose}
+    >
+      {live !== undefined && <Changes source={source.id} before={live} after={to.id} />}
+    </GoBack>
+  );
+}

@@ -1,0 +1,65 @@
+/** How two versions of a workflow differ: in sentences, values and lines of code. */
+
+import { DiffView } from "~/ui/code/diff-view";
+import { ValueChanges } from "~/ui/value-changes";
+import { differences, valuesThatDiffer } from "./differences";
+import { savedStepsOf } from "./model";
+
+type Version = {
+  readonly triggers?: readonly unknown[];
+  readonly steps: readonly unknown[];
+  readonly settings?: unknown;
+};
+
+const whole = ({ triggers = [], steps, settings = {} }: Version) => ({ triggers, steps, settings });
+
+export function VersionChanges({
+  before,
+  after,
+  none,
+}: {
+  before: Version;
+  after: Version;
+  /** Said where nothing differs. */
+  none: string;
+}) {
+  const [one, other] = [whole(before), whole(after)];
+  const found = differences(other, one);
+  if (found.length === 0) return <p className="mid">{none}</p>;
+  return (
+    <>
+      <ul className="deploy-changes" aria-label="Changes">
+        {found.map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+      </ul>
+      {valuesThatDiffer(one, other).map(({ title, changes }) => (
+        <section key={title} className="deploy-code">
+          <h3 className="mono">{title}</h3>
+          <div className="deploy-values">
+            <ValueChanges changes={changes} label={`Changed values of ${title}`} />
+          </div>
+        </section>
+      ))}
+      <CodeChanges before={one.steps} after={other.steps} />
+    </>
+  );
+}
+
+/** Steps whose code differs, each with its lines. */
+function CodeChanges({ before, after }: { before: readonly unknown[]; after: readonly unknown[] }) {
+  const had = new Map(savedStepsOf(before).map((step) => [step.namespace, step.code]));
+  const changed = savedStepsOf(after).filter(
+    (step) => had.has(step.namespace) && had.get(step.namespace) !== step.code,
+  );
+  return changed.map((step) => (
+    <section key={step.namespace} className="deploy-code">
+      <h3 className="mono">{step.namespace}</h3>
+      <DiffView
+        before={had.get(step.namespace) ?? ""}
+        after={step.code}
+        label={`Changes of ${step.namespace}`}
+      />
+    </section>
+  ));
+}

@@ -1,0 +1,240 @@
+/** Versions of a source or a workflow: their list, two of them compared, and going back to one with the difference first. */
+
+import "~/ui/table.css";
+import "./versions.css";
+import { GitCompare, History } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { sentence } from "~/api/errors";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { cn } from "~/ui/cn";
+import { Dialog } from "~/ui/dialog";
+import { Select } from "~/ui/select";
+import { Tag } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { useRefusal } from "./session";
+
+export type Version = {
+  id: string;
+  version: number;
+  message: string | null;
+  made_by: { name: string | null } | null;
+  /** Epoch seconds. */
+  created_at: number;
+};
+
+/** Newest first, as the API gives them. */
+export function VersionTable<V extends Version>({
+  items,
+  live,
+  about,
+  runs,
+  onCompare,
+  onBack,
+}: {
+  items: readonly V[];
+  /** Id of the version that runs. */
+  live: string | undefined;
+  /** Says what a version without a message holds. */
+  about?: (version: V) => string;
+  /** How often a version ran, where that is known. */
+  runs?: (version: V) => string;
+  onCompare: (version: V) => void;
+  onBack: (version: V) => void;
+}) {
+  const refused = useRefusal("deploy");
+  return (
+    <table className={cn("tbl t-versions", runs !== undefined && "has-runs")} aria-label="Versions">
+      <thead>
+        <tr className="tr is-head">
+          <th>Version</th>
+          <th>Message</th>
+          <th>Deployed</th>
+          {runs !== undefined && <th title="Of the workflow's newest 10,000 runs">Live runs</th>}
+          <th className="is-right">
+            <span className="sr">Acts</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((each) => (
+          <tr className="tr" key={each.id}>
+            <td className="row">
+              <Tag kind={each.id === live ? "live" : undefined}>v{each.version}</Tag>
+              {each.id === live && <span className="mid">live</span>}
+            </td>
+            <td className="cut" title={each.message ?? undefined}>
+              {each.message ?? <span className="mid">{about?.(each)}</span>}
+            </td>
+            <td className="mid cut">
+              <When at={each.created_at * 1_000} />
+              {each.made_by?.name != null && <>, {each.made_by.name}</>}
+            </td>
+            {runs !== undefined && <td className="mid cut c-runs">{runs(each)}</td>}
+            <td className="is-right version-acts">
+              {items.length > 1 && (
+                <Button
+                  size="sm"
+                  look="quiet"
+                  icon={GitCompare}
+                  aria-label={`Compare v${each.version} with another`}
+                  onClick={() => onCompare(each)}
+                >
+                  <span className="only-wide">Compare…</span>
+                </Button>
+              )}
+              {each.id !== live && (
+                <Button
+                  size="sm"
+                  icon={History}
+                  refused={refused}
+                  aria-label={`Go back to v${each.version}…`}
+                  onClick={() => onBack(each)}
+                >
+                  <span className="only-wide">Go back to v{each.version}…</span>
+                </Button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Any two versions beside each other; what differs is drawn by whoever knows what a version holds. */
+export function CompareVersions<V extends Version>({
+  name,
+  items,
+  chosen,
+  live,
+  onClose,
+  children,
+}: {
+  name: string;
+  items: readonly V[];
+  chosen: V;
+  live: string | undefined;
+  onClose: () => void;
+  children: (before: V, after: V) => ReactNode;
+}) {
+  const [ids, setIds] = useState(() => firstPair(items, chosen, live));
+  const [before, after] = ids.map((id) => items.find((each) => each.id === id));
+  const choices = items.map(({ id, version, message }) => ({
+    value: id,
+    label: `v${version}${id === live ? ", live" : ""}`,
+    ...(message === null ? {} : { note: <span className="dim cut version-note">{message}</span> }),
+  }));
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`v${before?.version} against v${after?.version}`}
+      about={name}
+      size="wide"
+      foot={
+        <Button onClick={onClose} keys="escape">
+          Close
+        </Button>
+      }
+    >
+      <div className="dialog-body">
+        <div className="row version-pair">
+          <Select
+            aria-label="Before"
+            value={ids[0]}
+            onChange={(id) => setIds([id, ids[1]])}
+            choices={choices}
+          />
+          <span className="dim">against</span>
+          <Select
+            aria-label="After"
+            value={ids[1]}
+            onChange={(id) => setIds([ids[0], id])}
+            choices={choices}
+          />
+        </div>
+        {before !== undefined && after !== undefined && children(before, after)}
+      </div>
+    </Dialog>
+  );
+}
+
+/** The older of the two first: the chosen one and what is live, or the chosen one and the one before it. */
+function firstPair(
+  items: readonly Version[],
+  chosen: Version,
+  live: string | undefined,
+): [string, string] {
+  const at = items.findIndex(({ id }) => id === chosen.id);
+  if (chosen.id !== live && items.some(({ id }) => id === live)) return [chosen.id, live ?? ""];
+  const before = items[at + 1];
+  return before === undefined
+    ? [chosen.id, items[at - 1]?.id ?? chosen.id]
+    : [before.id, chosen.id];
+}
+
+/** Asks before an earlier version becomes live again, with what changes by it. */
+export function GoBack({
+  name,
+  to,
+  says,
+  busy,
+  error,
+  onGo,
+  onClose,
+  children,
+}: {
+  name: string;
+  to: Version;
+  /** What else goes back, or stays. */
+  says: string;
+  busy: boolean;
+  error: Error | null;
+  onGo: () => void;
+  onClose: () => void;
+  /** What changes against the version that is live. */
+  children: ReactNode;
+}) {
+  const go = () => {
+    if (!busy) onGo();
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Go back to v${to.version}?`}
+      about={name}
+      size="wide"
+      onSubmit={go}
+      foot={
+        <>
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button
+            look="primary"
+            icon={History}
+            keys="mod+enter"
+            busy={busy && "Going back…"}
+            onClick={go}
+          >
+            Go back to v{to.version}
+          </Button>
+        </>
+      }
+    >
+      <div className="dialog-body">
+        <p>
+          What v{to.version} holds becomes live again, as a new version. {says}
+        </p>
+        {children}
+        {error !== null && (
+          <Banner kind="failed" role="alert" title="Nothing went back">
+            {sentence(error)}
+          </Banner>
+        )}
+      </div>
+    </Dialog>
+  );
+}
