@@ -22,12 +22,17 @@ import { Route as AppSettingsRouteImport } from "./routes/_app.settings";
 import { Route as InviteTokenRouteImport } from "./routes/invite.$token";
 import { Route as SetupTokenRouteImport } from "./routes/setup.$token";
 import { Route as AppAccountsIndexRouteImport } from "./routes/_app.accounts.index";
+import { Route as AppAccountsIdRouteImport } from "./routes/_app.accounts.$id";
+import { Route as AppAppsIndexRouteImport } from "./routes/_app.apps.index";
+import { Route as AppAppsSlugRouteImport } from "./routes/_app.apps.$slug";
 import { Route as AppComponentsIndexRouteImport } from "./routes/_app.components.index";
 import { Route as AppComponentsIdRouteImport } from "./routes/_app.components.$id";
 import { Route as AppDataIndexRouteImport } from "./routes/_app.data.index";
 import { Route as AppDataIdRouteImport } from "./routes/_app.data.$id";
 import { Route as AppErrorsIndexRouteImport } from "./routes/_app.errors.index";
+import { Route as AppErrorsGroupRouteImport } from "./routes/_app.errors.$group";
 import { Route as AppFilesStoreRouteImport } from "./routes/_app.files.$store";
+import { Route as AppReplaysIndexRouteImport } from "./routes/_app.replays.index";
 import { Route as AppReplaysIdRouteImport } from "./routes/_app.replays.$id";
 import { Route as AppRunsIndexRouteImport } from "./routes/_app.runs.index";
 import { Route as AppRunsIdRouteImport } from "./routes/_app.runs.$id";
@@ -126,6 +131,21 @@ const AppAccountsIndexRoute = AppAccountsIndexRouteImport.update({
   path: "/accounts/",
   getParentRoute: () => AppRoute,
 } as any);
+const AppAccountsIdRoute = AppAccountsIdRouteImport.update({
+  id: "/accounts/$id",
+  path: "/accounts/$id",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppAppsIndexRoute = AppAppsIndexRouteImport.update({
+  id: "/apps/",
+  path: "/apps/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppAppsSlugRoute = AppAppsSlugRouteImport.update({
+  id: "/apps/$slug",
+  path: "/apps/$slug",
+  getParentRoute: () => AppRoute,
+} as any);
 const AppComponentsIndexRoute = AppComponentsIndexRouteImport.update({
   id: "/components/",
   path: "/components/",
@@ -151,9 +171,19 @@ const AppErrorsIndexRoute = AppErrorsIndexRouteImport.update({
   path: "/errors/",
   getParentRoute: () => AppRoute,
 } as any);
+const AppErrorsGroupRoute = AppErrorsGroupRouteImport.update({
+  id: "/errors/$group",
+  path: "/errors/$group",
+  getParentRoute: () => AppRoute,
+} as any);
 const AppFilesStoreRoute = AppFilesStoreRouteImport.update({
   id: "/files/$store",
   path: "/files/$store",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppReplaysIndexRoute = AppReplaysIndexRouteImport.update({
+  id: "/replays/",
+  path: "/replays/",
   getParentRoute: () => AppRoute,
 } as any);
 const AppReplaysIdRoute = AppReplaysIdRouteImport.update({
@@ -334,8 +364,11 @@ export interface FileRoutesByFullPath {
   "/settings": typeof AppSettingsRouteWithChildren;
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
+  "/accounts/$id": typeof AppAccountsIdRoute;
+  "/apps/$slug": typeof AppAppsSlugRoute;
   "/components/$id": typeof AppComponentsIdRoute;
   "/data/$id": typeof AppDataIdRoute;
+  "/errors/$group": typeof AppErrorsGroupRoute;
   "/files/$store": typeof AppFilesStoreRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
@@ -353,9 +386,11 @@ export interface FileRoutesByFullPath {
   "/workflows/$id": typeof AppWorkflowsIdRouteWithChildren;
   "/workflows/new": typeof AppWorkflowsNewRoute;
   "/accounts/": typeof AppAccountsIndexRoute;
+  "/apps/": typeof AppAppsIndexRoute;
   "/components/": typeof AppComponentsIndexRoute;
   "/data/": typeof AppDataIndexRoute;
   "/errors/": typeof AppErrorsIndexRoute;
+  "/replays/": typeof AppReplaysIndexRoute;
   "/runs/": typeof AppRunsIndexRoute;
   "/settings/": typeof AppSettingsIndexRoute;
   "/sources/": typeof AppSourcesIndexRoute;
@@ -386,8 +421,11 @@ export interface FileRoutesByTo {
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
   "/": typeof AppIndexRoute;
+  "/accounts/$id": typeof AppAccountsIdRoute;
+  "/apps/$slug": typeof AppAppsSlugRoute;
   "/components/$id": typeof AppComponentsIdRoute;
   "/data/$id": typeof AppDataIdRoute;
+  "/errors/$group": typeof AppErrorsGroupRoute;
   "/files/$store": typeof AppFilesStoreRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
@@ -403,9 +441,11 @@ export interface FileRoutesByTo {
   "/webhooks/$id": typeof AppWebhooksIdRoute;
   "/workflows/new": typeof AppWorkflowsNewRoute;
   "/accounts": typeof AppAccountsIndexRoute;
+  "/apps": typeof AppAppsIndexRoute;
   "/components": typeof AppComponentsIndexRoute;
   "/data": typeof AppDataIndexRoute;
   "/errors": typeof AppErrorsIndexRoute;
+  "/replays": typeof AppReplaysIndexRoute;
   "/runs": typeof AppRunsIndexRoute;
   "/settings": typeof AppSettingsIndexRoute;
   "/sources": typeof AppSourcesIndexRoute;
@@ -439,8 +479,11 @@ export interface FileRoutesById {
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
   "/_app/": typeof AppIndexRoute;
+  "/_app/accounts/$id": typeof AppAccountsIdRoute;
+  "/_app/apps/$slug": typeof AppAppsSlugRoute;
   "/_app/components/$id": typeof AppComponentsIdRoute;
   "/_app/data/$id": typeof AppDataIdRoute;
+  "/_app/errors/$group": typeof AppErrorsGroupRoute;
   "/_app/files/$store": typeof AppFilesStoreRoute;
   "/_app/replays/$id": typeof AppReplaysIdRoute;
   "/_app/runs/$id": typeof AppRunsIdRoute;
@@ -458,9 +501,11 @@ export interface FileRoutesById {
   "/_app/workflows/$id": typeof AppWorkflowsIdRouteWithChildren;
   "/_app/workflows/new": typeof AppWorkflowsNewRoute;
   "/_app/accounts/": typeof AppAccountsIndexRoute;
+  "/_app/apps/": typeof AppAppsIndexRoute;
   "/_app/components/": typeof AppComponentsIndexRoute;
   "/_app/data/": typeof AppDataIndexRoute;
   "/_app/errors/": typeof AppErrorsIndexRoute;
+  "/_app/replays/": typeof AppReplaysIndexRoute;
   "/_app/runs/": typeof AppRunsIndexRoute;
   "/_app/settings/": typeof AppSettingsIndexRoute;
   "/_app/sources/": typeof AppSourcesIndexRoute;
@@ -494,8 +539,11 @@ export interface FileRouteTypes {
     | "/settings"
     | "/invite/$token"
     | "/setup/$token"
+    | "/accounts/$id"
+    | "/apps/$slug"
     | "/components/$id"
     | "/data/$id"
+    | "/errors/$group"
     | "/files/$store"
     | "/replays/$id"
     | "/runs/$id"
@@ -513,9 +561,11 @@ export interface FileRouteTypes {
     | "/workflows/$id"
     | "/workflows/new"
     | "/accounts/"
+    | "/apps/"
     | "/components/"
     | "/data/"
     | "/errors/"
+    | "/replays/"
     | "/runs/"
     | "/settings/"
     | "/sources/"
@@ -546,8 +596,11 @@ export interface FileRouteTypes {
     | "/invite/$token"
     | "/setup/$token"
     | "/"
+    | "/accounts/$id"
+    | "/apps/$slug"
     | "/components/$id"
     | "/data/$id"
+    | "/errors/$group"
     | "/files/$store"
     | "/replays/$id"
     | "/runs/$id"
@@ -563,9 +616,11 @@ export interface FileRouteTypes {
     | "/webhooks/$id"
     | "/workflows/new"
     | "/accounts"
+    | "/apps"
     | "/components"
     | "/data"
     | "/errors"
+    | "/replays"
     | "/runs"
     | "/settings"
     | "/sources"
@@ -598,8 +653,11 @@ export interface FileRouteTypes {
     | "/invite/$token"
     | "/setup/$token"
     | "/_app/"
+    | "/_app/accounts/$id"
+    | "/_app/apps/$slug"
     | "/_app/components/$id"
     | "/_app/data/$id"
+    | "/_app/errors/$group"
     | "/_app/files/$store"
     | "/_app/replays/$id"
     | "/_app/runs/$id"
@@ -617,9 +675,11 @@ export interface FileRouteTypes {
     | "/_app/workflows/$id"
     | "/_app/workflows/new"
     | "/_app/accounts/"
+    | "/_app/apps/"
     | "/_app/components/"
     | "/_app/data/"
     | "/_app/errors/"
+    | "/_app/replays/"
     | "/_app/runs/"
     | "/_app/settings/"
     | "/_app/sources/"
@@ -741,6 +801,27 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppAccountsIndexRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/accounts/$id": {
+      id: "/_app/accounts/$id";
+      path: "/accounts/$id";
+      fullPath: "/accounts/$id";
+      preLoaderRoute: typeof AppAccountsIdRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/apps/": {
+      id: "/_app/apps/";
+      path: "/apps";
+      fullPath: "/apps/";
+      preLoaderRoute: typeof AppAppsIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/apps/$slug": {
+      id: "/_app/apps/$slug";
+      path: "/apps/$slug";
+      fullPath: "/apps/$slug";
+      preLoaderRoute: typeof AppAppsSlugRouteImport;
+      parentRoute: typeof AppRoute;
+    };
     "/_app/components/": {
       id: "/_app/components/";
       path: "/components";
@@ -776,11 +857,25 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppErrorsIndexRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/errors/$group": {
+      id: "/_app/errors/$group";
+      path: "/errors/$group";
+      fullPath: "/errors/$group";
+      preLoaderRoute: typeof AppErrorsGroupRouteImport;
+      parentRoute: typeof AppRoute;
+    };
     "/_app/files/$store": {
       id: "/_app/files/$store";
       path: "/files/$store";
       fullPath: "/files/$store";
       preLoaderRoute: typeof AppFilesStoreRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/replays/": {
+      id: "/_app/replays/";
+      path: "/replays";
+      fullPath: "/replays/";
+      preLoaderRoute: typeof AppReplaysIndexRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/_app/replays/$id": {
@@ -1097,8 +1192,11 @@ interface AppRouteChildren {
   AppRegistriesRoute: typeof AppRegistriesRoute;
   AppSettingsRoute: typeof AppSettingsRouteWithChildren;
   AppIndexRoute: typeof AppIndexRoute;
+  AppAccountsIdRoute: typeof AppAccountsIdRoute;
+  AppAppsSlugRoute: typeof AppAppsSlugRoute;
   AppComponentsIdRoute: typeof AppComponentsIdRoute;
   AppDataIdRoute: typeof AppDataIdRoute;
+  AppErrorsGroupRoute: typeof AppErrorsGroupRoute;
   AppFilesStoreRoute: typeof AppFilesStoreRoute;
   AppReplaysIdRoute: typeof AppReplaysIdRoute;
   AppRunsIdRoute: typeof AppRunsIdRoute;
@@ -1109,9 +1207,11 @@ interface AppRouteChildren {
   AppWorkflowsIdRoute: typeof AppWorkflowsIdRouteWithChildren;
   AppWorkflowsNewRoute: typeof AppWorkflowsNewRoute;
   AppAccountsIndexRoute: typeof AppAccountsIndexRoute;
+  AppAppsIndexRoute: typeof AppAppsIndexRoute;
   AppComponentsIndexRoute: typeof AppComponentsIndexRoute;
   AppDataIndexRoute: typeof AppDataIndexRoute;
   AppErrorsIndexRoute: typeof AppErrorsIndexRoute;
+  AppReplaysIndexRoute: typeof AppReplaysIndexRoute;
   AppRunsIndexRoute: typeof AppRunsIndexRoute;
   AppSourcesIndexRoute: typeof AppSourcesIndexRoute;
   AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute;
@@ -1126,8 +1226,11 @@ const AppRouteChildren: AppRouteChildren = {
   AppRegistriesRoute: AppRegistriesRoute,
   AppSettingsRoute: AppSettingsRouteWithChildren,
   AppIndexRoute: AppIndexRoute,
+  AppAccountsIdRoute: AppAccountsIdRoute,
+  AppAppsSlugRoute: AppAppsSlugRoute,
   AppComponentsIdRoute: AppComponentsIdRoute,
   AppDataIdRoute: AppDataIdRoute,
+  AppErrorsGroupRoute: AppErrorsGroupRoute,
   AppFilesStoreRoute: AppFilesStoreRoute,
   AppReplaysIdRoute: AppReplaysIdRoute,
   AppRunsIdRoute: AppRunsIdRoute,
@@ -1138,9 +1241,11 @@ const AppRouteChildren: AppRouteChildren = {
   AppWorkflowsIdRoute: AppWorkflowsIdRouteWithChildren,
   AppWorkflowsNewRoute: AppWorkflowsNewRoute,
   AppAccountsIndexRoute: AppAccountsIndexRoute,
+  AppAppsIndexRoute: AppAppsIndexRoute,
   AppComponentsIndexRoute: AppComponentsIndexRoute,
   AppDataIndexRoute: AppDataIndexRoute,
   AppErrorsIndexRoute: AppErrorsIndexRoute,
+  AppReplaysIndexRoute: AppReplaysIndexRoute,
   AppRunsIndexRoute: AppRunsIndexRoute,
   AppSourcesIndexRoute: AppSourcesIndexRoute,
   AppWebhooksIndexRoute: AppWebhooksIndexRoute,

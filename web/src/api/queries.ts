@@ -13,6 +13,24 @@ export const accountsOf = (app: string) =>
       data(client.GET("/v1/accounts", { params: { query: { app, limit: PAGE_MAX } }, signal })),
   });
 
+export const accountQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["accounts", "one", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/accounts/{id}", { params: { path: { id } }, signal })),
+    retry: false,
+  });
+
+/** The workflows and sources that name an account. */
+export const accountUsesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["accounts", "uses", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/accounts/{id}/uses", { params: { path: { id } }, signal })),
+    staleTime: 30_000,
+    retry: false,
+  });
+
 export const appQuery = (slug: string) =>
   queryOptions({
     queryKey: ["app", slug],
@@ -86,6 +104,21 @@ export const actorsQuery = queryOptions({
   },
   staleTime: 30_000,
 });
+
+/** Who listens to what, all of the organization. */
+export const subscriptionsQuery = (org: string) =>
+  queryOptions({
+    queryKey: ["subscriptions", org],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
+  });
+
+export const organizationQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["organization", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/orgs/{org}", { params: { path: { org: id } }, signal })),
+  });
 
 type Page<T> = { data: T[]; page_info: { total_count: number; end_cursor: string | null } };
 

@@ -6,10 +6,19 @@
 
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { isObject, listOf } from "./json";
 
 /** Changes that come together are read together. */
 const TOGETHER_MS = 300;
 const NAME = "millrace.runs";
+/** Pages of a list that are read again with each change. Longer lists read their newest page alone. */
+export const READ_AGAIN_MAX = 4;
+
+/** Whether a list is short enough to be read again whole. */
+function isShort(data: unknown): boolean {
+  const pages = isObject(data) ? listOf(data.pages) : [];
+  return pages.length <= READ_AGAIN_MAX;
+}
 
 let readers = 0;
 let close: (() => void) | undefined;
@@ -19,7 +28,10 @@ function open(queries: QueryClient): () => void {
   const changed = () => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      void queries.invalidateQueries({ queryKey: ["runs"] });
+      void queries.invalidateQueries({
+        queryKey: ["runs"],
+        predicate: ({ state }) => isShort(state.data),
+      });
     }, TOGETHER_MS);
   };
   const others = new BroadcastChannel(NAME);

@@ -5,14 +5,16 @@ import { isRunView, type RunView } from "~/features/runs/views";
 
 type Asked = { view?: RunView; q?: string } & Omit<RunFilter, "status"> & { status?: string };
 
+const validate = (given: Readonly<Record<string, unknown>>): Asked => ({
+  ...(typeof given.view === "string" && isRunView(given.view) && given.view !== "all"
+    ? { view: given.view }
+    : {}),
+  ...(given.q === undefined || given.q === "" ? {} : { q: String(given.q) }),
+  ...written(filterOf(given)),
+});
+
 export const Route = createFileRoute("/_app/runs/")({
-  validateSearch: (given: Record<string, unknown>): Asked => ({
-    ...(typeof given.view === "string" && isRunView(given.view) && given.view !== "all"
-      ? { view: given.view }
-      : {}),
-    ...(given.q === undefined || given.q === "" ? {} : { q: String(given.q) }),
-    ...written(filterOf(given)),
-  }),
+  validateSearch: validate,
   component: Runs,
 });
 
@@ -45,6 +47,8 @@ function Runs() {
       onFilter={(next) => show({ filter: next })}
       q={q}
       onSearch={(next) => show({ q: next })}
+      search={asked}
+      onOpen={(search) => void navigate({ search: validate(search), replace: true })}
     />
   );
 }

@@ -10,9 +10,10 @@ import type { FormGiven, Parts } from "~/features/workflows/parts";
 export const Route = createFileRoute("/_app/workflows/$id/edit")({
   validateSearch: (
     given: Record<string, unknown>,
-  ): { step?: string; run?: string; line?: number } => ({
+  ): { step?: string; run?: string; event?: string; line?: number } => ({
     ...(typeof given.step === "string" ? { step: given.step } : {}),
     ...(typeof given.run === "string" ? { run: given.run } : {}),
+    ...(typeof given.event === "string" ? { event: given.event } : {}),
     ...(typeof given.line === "number" && given.line > 0 ? { line: given.line } : {}),
   }),
   component: Edit,

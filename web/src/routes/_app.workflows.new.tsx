@@ -4,9 +4,11 @@ import { sourceQuery } from "~/features/sources/queries";
 import { NewWorkflow } from "~/features/workflows/new";
 
 export const Route = createFileRoute("/_app/workflows/new")({
-  validateSearch: (given: Record<string, unknown>): { source?: string } =>
-    typeof given.source === "string" ? { source: given.source } : {},
-  loaderDeps: ({ search }) => search,
+  validateSearch: (given: Record<string, unknown>): { source?: string; event?: string } => ({
+    ...(typeof given.source === "string" ? { source: given.source } : {}),
+    ...(typeof given.event === "string" ? { event: given.event } : {}),
+  }),
+  loaderDeps: ({ search: { source } }) => ({ source }),
   loader: async ({ context: { queryClient }, deps: { source } }) => {
     if (source !== undefined) await queryClient.ensureQueryData(sourceQuery(source));
   },
@@ -14,7 +16,12 @@ export const Route = createFileRoute("/_app/workflows/new")({
 });
 
 function New() {
-  const { source } = Route.useSearch();
+  const { source, event } = Route.useSearch();
   const { data } = useQuery({ ...sourceQuery(source ?? ""), enabled: source !== undefined });
-  return <NewWorkflow of={data === undefined ? null : { key: data.id, label: data.name }} />;
+  return (
+    <NewWorkflow
+      of={data === undefined ? null : { key: data.id, label: data.name }}
+      event={event}
+    />
+  );
 }

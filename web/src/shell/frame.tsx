@@ -10,12 +10,21 @@ import {
   Search as SearchIcon,
   SunMoon,
 } from "lucide-react";
-import { lazy, type ReactNode, Suspense, useEffect, useState, useSyncExternalStore } from "react";
+import {
+  Fragment,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { IconButton } from "~/ui/button";
 import { cn } from "~/ui/cn";
+import { showIn } from "~/ui/format";
 import { ariaKeys, Keys } from "~/ui/keys";
 import { Mark } from "~/ui/mark";
-import { Menu, MenuHead, MenuItem, MenuLine } from "~/ui/menu";
+import { Menu, MenuHead, MenuItem, MenuLine, MenuTick } from "~/ui/menu";
 import { monogram } from "~/ui/tag";
 import { Tip } from "~/ui/tip";
 import { say } from "~/ui/toast";
@@ -23,6 +32,7 @@ import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
 import { groups, type Place } from "./nav";
 import { prefer, preferencesOf } from "./preferences";
+import { remember, takeRemembered, useRemembered } from "./remembered";
 import { useSession } from "./session";
 import { shortcuts, useShortcuts } from "./shortcuts";
 import { nextTheme, setTheme, type Theme, takeTheme, useTheme } from "./theme";
@@ -97,11 +107,15 @@ export function Frame({
     prefer("rail", folded ? "no" : "yes");
   };
   const { user, org } = useSession();
+  const zone = useRemembered("zone") === "utc" ? "utc" : "local";
+  showIn(zone);
   useEffect(() => {
     let left = false;
     preferencesOf(`${user.id} ${org.id}`).then(
-      ({ theme: chosen, rail: narrow, builder_side: wide }) => {
+      (preferences) => {
         if (left) return;
+        const { theme: chosen, rail: narrow, builder_side: wide } = preferences;
+        takeRemembered(`${user.id} ${org.id}`, preferences);
         takeTheme(chosen);
         if (wide === "yes" || wide === "no") {
           setWideBuilder(wide === "yes");
@@ -187,7 +201,8 @@ export function Frame({
       </aside>
       <main className="main" id="main" tabIndex={-1}>
         <ConnectionBanner />
-        {children}
+        {/* Another zone writes every time anew. */}
+        <Fragment key={zone}>{children}</Fragment>
       </main>
       <BottomBar onMore={() => setPalette(true)} />
       <Suspense fallback={palette && <PaletteComes text={typed} onText={setTyped} />}>
@@ -294,6 +309,7 @@ function OrgMenu({ onSwitch }: { onSwitch: ((org: string) => void) | undefined }
 
 function UserMenu({ onSignOut }: { onSignOut: (() => void) | undefined }) {
   const { user, org, role } = useSession();
+  const zone = useRemembered("zone");
   return (
     <Menu
       label="You"
@@ -310,6 +326,9 @@ function UserMenu({ onSignOut }: { onSignOut: (() => void) | undefined }) {
       <MenuHead>
         {user.email} · {role} of {org.name}
       </MenuHead>
+      <MenuTick checked={zone === "utc"} onChange={(on) => remember("zone", on ? "utc" : "")}>
+        Times in UTC
+      </MenuTick>
       {onSignOut !== undefined && (
         <>
           <MenuLine />

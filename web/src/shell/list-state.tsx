@@ -1,7 +1,7 @@
 /** What a list is while it is read, where it could not be, where it is empty, and that there is more. */
 
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { ReadFailed } from "./read-failed";
@@ -30,16 +30,45 @@ export function ListState<T>({
       {query.isSuccess && items.length === 0
         ? empty
         : items.length > 0 && children(items, query.data?.pages[0]?.page_info.total_count ?? 0)}
-      {query.hasNextPage && (
-        <div className="list-end">
-          <Button
-            busy={query.isFetchingNextPage && "Reading…"}
-            onClick={() => void query.fetchNextPage()}
-          >
-            Show more
-          </Button>
-        </div>
-      )}
+      <ShowMore query={query} />
     </>
+  );
+}
+
+/** How far before the end of a list the next page is asked for. */
+const AHEAD = "600px";
+
+/** The end of a list: it reads on by itself as it comes near, and by its button where that failed. */
+export function ShowMore({
+  query: { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage },
+}: {
+  query: Pick<
+    UseInfiniteQueryResult,
+    "hasNextPage" | "isFetchingNextPage" | "isFetchNextPageError" | "fetchNextPage"
+  >;
+}) {
+  const end = useRef<HTMLDivElement>(null);
+  const waits = hasNextPage && !isFetchingNextPage && !isFetchNextPageError;
+  useEffect(() => {
+    if (!waits || end.current === null) return;
+    const root = end.current.closest(".scroll");
+    const seen = new IntersectionObserver(
+      (entries) => {
+        // Who has not scrolled has not read what is there.
+        const moved = (root?.scrollTop ?? 0) > 0 || window.scrollY > 0;
+        if (moved && entries.some(({ isIntersecting }) => isIntersecting)) void fetchNextPage();
+      },
+      { root, rootMargin: AHEAD },
+    );
+    seen.observe(end.current);
+    return () => seen.disconnect();
+  }, [waits, fetchNextPage]);
+  if (!hasNextPage) return null;
+  return (
+    <div className="list-end" ref={end}>
+      <Button busy={isFetchingNextPage && "Reading…"} onClick={() => void fetchNextPage()}>
+        Show more
+      </Button>
+    </div>
   );
 }

@@ -18,6 +18,6 @@ export function RecordLink({
     case "webhook":
       return <Link to="/webhooks/$id" params={{ id }} {...shared} />;
     case "account":
-      return <Link to="/accounts" {...shared} />;
+      return <Link to="/accounts/$id" params={{ id }} {...shared} />;
   }
 }

@@ -1,13 +1,13 @@
 /** Sheet of all shortcuts, made of their data. */
 
 import "./sheet.css";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { Dialog } from "~/ui/dialog";
 import { SwitchRow } from "~/ui/field";
 import { setSingleKeys } from "~/ui/keyboard";
 import { Keys } from "~/ui/keys";
 import { read, write } from "./local";
-import { shortcuts } from "./shortcuts";
+import { type Shortcut, shortcuts } from "./shortcuts";
 
 const SINGLE_KEY = "millrace.single-keys";
 const OFF = "off";
@@ -23,14 +23,19 @@ export function ShortcutSheet({ open, onClose }: { open: boolean; onClose: () =>
           <section key={place}>
             <h3 className="small dim">{place}</h3>
             <dl>
-              {Object.values(shortcuts)
+              {Object.values<Shortcut>(shortcuts)
                 .filter(({ where }) => where === place)
-                .map(({ keys, says }) => (
+                .map(({ keys, also, says }) => (
                   <div key={keys + says}>
                     <dt>{says}</dt>
                     <dd>
-                      <Keys of={keys} />
-                      <span className="sr">{keys}</span>
+                      {[keys, ...(also === undefined ? [] : [also])].map((each, at) => (
+                        <Fragment key={each}>
+                          {at > 0 && <span className="dim small"> or </span>}
+                          <Keys of={each} />
+                          <span className="sr">{each}</span>
+                        </Fragment>
+                      ))}
                     </dd>
                   </div>
                 ))}

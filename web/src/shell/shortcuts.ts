@@ -2,7 +2,13 @@
 
 import { useKeys } from "~/ui/keyboard";
 
-type Shortcut = { keys: string; where: string; says: string };
+export type Shortcut = {
+  keys: string;
+  /** Another stroke for the same. */
+  also?: string;
+  where: string;
+  says: string;
+};
 
 export const shortcuts = {
   palette: { keys: "mod+k", where: "Anywhere", says: "Find a page, a thing or an act" },
@@ -17,7 +23,7 @@ export const shortcuts = {
   toast: { keys: "f6", where: "Anywhere", says: "Go to the newest message" },
   theme: { keys: "t", where: "Anywhere", says: "Light, dark or as the system" },
   side: { keys: "[", where: "Anywhere", says: "Fold the side bar" },
-  filter: { keys: "/", where: "Lists", says: "Search or filter" },
+  filter: { keys: "/", also: "f", where: "Lists", says: "Search or filter" },
   next: { keys: "j", where: "Lists, a run", says: "Next row, or run of the list" },
   previous: { keys: "k", where: "Lists, a run", says: "Previous row, or run of the list" },
   open: { keys: "enter", where: "Lists", says: "Open the row" },
@@ -35,12 +41,17 @@ export const shortcuts = {
   link: { keys: "y", where: "A run", says: "Copy the link" },
   stepAdd: { keys: "a", where: "The builder", says: "Add a step after this one" },
   save: { keys: "mod+s", where: "The builder", says: "Save the draft" },
-  testTo: { keys: "mod+enter", where: "The builder", says: "Test up to this step" },
-  testAll: { keys: "mod+shift+enter", where: "The builder", says: "Test all steps" },
+  testStep: {
+    keys: "mod+enter",
+    where: "The builder",
+    says: "Test this step; with those before it, where they have no results",
+  },
+  testTo: { keys: "mod+shift+enter", where: "The builder", says: "Test up to this step" },
+  testAll: { keys: "mod+alt+enter", where: "The builder", says: "Test all steps" },
   moveUp: { keys: "alt+up", where: "The builder", says: "Move the step up" },
   moveDown: { keys: "alt+down", where: "The builder", says: "Move the step down" },
   duplicate: { keys: "d", where: "The builder", says: "Duplicate the step" },
-  removeStep: { keys: "delete", where: "The builder", says: "Remove the step" },
+  removeStep: { keys: "delete", also: "backspace", where: "The builder", says: "Remove the step" },
   copyStep: { keys: "mod+c", where: "The builder", says: "Copy the step as YAML" },
   pasteStep: {
     keys: "mod+v",
@@ -64,9 +75,11 @@ export function useShortcuts(
   handlers: Partial<Record<ShortcutId, (event: KeyboardEvent) => void>>,
 ): void {
   const byKeys: Record<string, (event: KeyboardEvent) => void> = {};
-  for (const [id, { keys }] of Object.entries(shortcuts)) {
+  for (const [id, shortcut] of Object.entries<Shortcut>(shortcuts)) {
     const handler = isShortcut(id) ? handlers[id] : undefined;
-    if (handler !== undefined) byKeys[keys] = handler;
+    if (handler === undefined) continue;
+    byKeys[shortcut.keys] = handler;
+    if (shortcut.also !== undefined) byKeys[shortcut.also] = handler;
   }
   useKeys(byKeys);
 }

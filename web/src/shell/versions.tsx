@@ -113,7 +113,8 @@ export function CompareVersions<V extends Version>({
 }: {
   name: string;
   items: readonly V[];
-  chosen: V;
+  /** Id of one of them. */
+  chosen: string | undefined;
   live: string | undefined;
   onClose: () => void;
   children: (before: V, after: V) => ReactNode;
@@ -160,18 +161,16 @@ export function CompareVersions<V extends Version>({
   );
 }
 
-/** The older of the two first: the chosen one and what is live, or the chosen one and the one before it. */
+/** What the chosen one changed: the one before it stands first. The first of all is held against what is live. */
 function firstPair(
   items: readonly Version[],
-  chosen: Version,
+  chosen: string | undefined,
   live: string | undefined,
 ): [string, string] {
-  const at = items.findIndex(({ id }) => id === chosen.id);
-  if (chosen.id !== live && items.some(({ id }) => id === live)) return [chosen.id, live ?? ""];
+  const at = items.findIndex(({ id }) => id === chosen);
   const before = items[at + 1];
-  return before === undefined
-    ? [chosen.id, items[at - 1]?.id ?? chosen.id]
-    : [before.id, chosen.id];
+  const id = items[at]?.id ?? "";
+  return before === undefined ? [id, live ?? id] : [before.id, id];
 }
 
 /** Asks before an earlier version becomes live again, with what changes by it. */

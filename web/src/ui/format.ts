@@ -1,4 +1,4 @@
-/** Numbers, durations, sizes and times as text; every function is pure. */
+/** Numbers, durations, sizes and times as text. Times are in the zone that `showIn` chose for the whole page. */
 
 /** Narrow no-break space between a figure and its unit. */
 const GAP = "\u202f";
@@ -69,14 +69,14 @@ export function bytes(value: number): string {
   return `${oneDigit.format(size)}${GAP}${units[unit]}`;
 }
 
-const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
-const daysOfYears = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-});
-
 export type Zone = "local" | "utc";
+
+let shownIn: Zone = "local";
+
+/** Chooses the zone of all times that are written from now on. */
+export function showIn(zone: Zone): void {
+  shownIn = zone;
+}
 
 /** How long ago, below a day; else the day. */
 export function ago(at: number, now: number): string {
@@ -95,9 +95,14 @@ export function coarse(ms: number): string {
   return `${Math.round(ms / DAY)}${GAP}d`;
 }
 
-export function day(at: number, now: number): string {
-  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
-  return (sameYear ? days : daysOfYears).format(at);
+export function day(at: number, now: number, zone: Zone = shownIn): string {
+  const sameYear = years[zone].format(at) === years[zone].format(now);
+  return (sameYear ? days : dates)[zone].format(at);
+}
+
+/** `25 Nov 2026` */
+export function date(at: number, zone: Zone = shownIn): string {
+  return dates[zone].format(at);
 }
 
 function parts(zone: Zone, more: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
@@ -116,23 +121,36 @@ const minutes = {
   local: parts("local", { hour: "2-digit", minute: "2-digit" }),
   utc: parts("utc", { hour: "2-digit", minute: "2-digit" }),
 };
+const days = {
+  local: parts("local", { day: "numeric", month: "short" }),
+  utc: parts("utc", { day: "numeric", month: "short" }),
+};
+const years = {
+  local: parts("local", { year: "numeric" }),
+  utc: parts("utc", { year: "numeric" }),
+};
 const dates = {
   local: parts("local", { day: "numeric", month: "short", year: "numeric" }),
   utc: parts("utc", { day: "numeric", month: "short", year: "numeric" }),
 };
 
+/** Of a time among values that are written otherwise: "here", or "UTC". */
+export function zoneWord(): string {
+  return shownIn === "utc" ? "UTC" : "here";
+}
+
 /** `14:02:31.118` */
-export function clock(at: number, zone: Zone = "local"): string {
+export function clock(at: number, zone: Zone = shownIn): string {
   return `${clocks[zone].format(at)}.${String(Math.floor(at % SECOND)).padStart(3, "0")}`;
 }
 
 /** `14:02` */
-export function minute(at: number, zone: Zone = "local"): string {
+export function minute(at: number, zone: Zone = shownIn): string {
   return minutes[zone].format(at);
 }
 
 /** `25 Nov 2026, 14:02:31.118 Europe/Berlin` */
-export function exact(at: number, zone: Zone = "local"): string {
+export function exact(at: number, zone: Zone = shownIn): string {
   const name = zone === "utc" ? "UTC" : new Intl.DateTimeFormat().resolvedOptions().timeZone;
   return `${dates[zone].format(at)}, ${clock(at, zone)} ${name}`;
 }

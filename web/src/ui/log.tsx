@@ -1,10 +1,9 @@
 import "./log.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { use, useLayoutEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { Button } from "./button";
 import { cn } from "./cn";
 import { clock } from "./format";
-import { ZoneContext } from "./time";
 import { Long } from "./worded";
 
 export type LogLine = { at: number; level: string; text: string; step?: string | undefined };
@@ -27,7 +26,6 @@ export function Log({
   /** Asks for lines before the first; they come above what is in view. */
   older?: { busy: boolean; onWanted: () => void } | undefined;
 }) {
-  const zone = use(ZoneContext);
   const scroll = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const shown = useRef<{ first: number | undefined; length: number }>({
@@ -90,7 +88,7 @@ export function Log({
               className={cn("log-line", `is-${line.level}`)}
               style={{ transform: `translateY(${item.start}px)` }}
             >
-              <span className="at">{clock(line.at, zone)}</span>
+              <span className="at">{clock(line.at)}</span>
               <span className="level">{line.level}</span>
               {withSteps && <span className="step">{line.step}</span>}
               <span className="text">

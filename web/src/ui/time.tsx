@@ -1,5 +1,5 @@
-import { createContext, use, useSyncExternalStore } from "react";
-import { ago, exact, minuteOrDay, type Zone } from "./format";
+import { useSyncExternalStore } from "react";
+import { ago, exact, minuteOrDay } from "./format";
 import { Tip } from "./tip";
 
 const TICK_MS = 10_000;
@@ -30,14 +30,11 @@ export function useNow(): number {
   return Math.max(seen, now);
 }
 
-export const ZoneContext = createContext<Zone>("local");
-
 /** A relative time; the exact one on hover and focus. */
 export function When({ at, short = false }: { at: number; short?: boolean }) {
-  const zone = use(ZoneContext);
   const shown = useNow();
   return (
-    <Tip text={exact(at, zone)}>
+    <Tip text={exact(at)}>
       <time className="num nowrap" dateTime={new Date(at).toISOString()}>
         {short ? minuteOrDay(at, Math.max(shown, at)) : ago(Math.min(at, shown), shown)}
       </time>
@@ -47,10 +44,9 @@ export function When({ at, short = false }: { at: number; short?: boolean }) {
 
 /** A time to come. */
 export function Until({ at }: { at: number }) {
-  const zone = use(ZoneContext);
   const shown = useNow();
   return (
-    <Tip text={exact(at, zone)}>
+    <Tip text={exact(at)}>
       <time className="num nowrap" dateTime={new Date(at).toISOString()}>
         {at <= shown ? "now" : ago(at, shown)}
       </time>

@@ -2,29 +2,23 @@
 
 import "~/ui/table.css";
 import "./accounts.css";
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { Ellipsis, Pencil, Plus, RefreshCw, Trash2 } from "lucide-react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
 import { useState } from "react";
-import { body, client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
+import { body, client } from "~/api/client";
 import { pagesOf } from "~/api/queries";
 import type { Account } from "~/api/schema";
-import { useConnect } from "~/shell/connect";
-import { FormDialog } from "~/shell/form-dialog";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { WouldGo } from "~/shell/would-go";
 import { Empty } from "~/ui/banner";
-import { Button, IconButton } from "~/ui/button";
-import { Confirm } from "~/ui/dialog";
-import { Field, Input } from "~/ui/field";
-import { Menu, MenuItem, MenuLine } from "~/ui/menu";
+import { Button, buttonClass } from "~/ui/button";
 import { PageHead } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
-import { say } from "~/ui/toast";
+import { AccountActs, useReconnect } from "./account-acts";
 import { ChooseApp } from "./choose-app";
 
 const accountsQuery = pagesOf(["accounts", "all"], (query, signal) =>
@@ -43,7 +37,16 @@ export function AccountsPage() {
   );
   return (
     <>
-      <PageHead acts={connect}>
+      <PageHead
+        acts={
+          <>
+            <Link to="/apps" className={buttonClass({})}>
+              Apps
+            </Link>
+            {connect}
+          </>
+        }
+      >
         <h1>Accounts</h1>
       </PageHead>
       <div className="scroll">
@@ -88,122 +91,60 @@ export function AccountsPage() {
 }
 
 function Row({ account }: { account: Account }) {
-  const connect = useConnect();
-  const queries = useQueryClient();
-  const refused = useRefusal("full");
-  const [open, setOpen] = useState<"rename" | "delete" | null>(null);
-  const again = () =>
-    connect({ app: account.app.name_slug, accountId: account.id, onConnected: () => {} });
-  const remove = useMutation({
-    mutationFn: () =>
-      data(client.DELETE("/v1/accounts/{id}", { params: { path: { id: account.id } } })),
-    onSuccess: () => {
-      setOpen(null);
-      say({ title: `${account.name} is disconnected` });
-      void queries.invalidateQueries({ queryKey: ["accounts"] });
-    },
-  });
   return (
     <tr className="tr">
       <td className="row">
         <Tile name={account.app.name} />
-        <span className="cut">{account.app.name}</span>
+        <Link
+          to="/apps/$slug"
+          params={{ slug: account.app.name_slug }}
+          className="quiet-link cut above"
+        >
+          {account.app.name}
+        </Link>
       </td>
       <td className="cut">
-        <span className="name">{account.name}</span>{" "}
+        <Link to="/accounts/$id" params={{ id: account.id }} className="row-link name">
+          {account.name}
+        </Link>{" "}
         <span className="mono dim small">{account.id}</span>
       </td>
-      <td className="row">
-        {account.healthy ? (
-          <span className="status">
-            <Glyph status="succeeded" />
-            Healthy
-          </span>
-        ) : (
-          <>
-            <Glyph status="paused" />
-            <span className="cut paused-text" title={account.problem ?? undefined}>
-              {account.problem ?? "refused by the provider"}
-            </span>
-            {refused === undefined && (
-              <Button size="sm" onClick={again}>
-                Reconnect…
-              </Button>
-            )}
-          </>
-        )}
+      <td className="row above">
+        <Health account={account} />
       </td>
-      <td className="dim is-right">
+      <td className="dim is-right above">
         <When at={account.created_at * 1_000} />
       </td>
-      <td className="is-right">
-        {refused === undefined && (
-          <Menu
-            label={`Acts on ${account.name}`}
-            trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${account.name}`} />}
-          >
-            <MenuItem icon={Pencil} onSelect={() => setOpen("rename")}>
-              Rename…
-            </MenuItem>
-            <MenuItem icon={RefreshCw} onSelect={again}>
-              Connect again…
-            </MenuItem>
-            <MenuLine />
-            <MenuItem icon={Trash2} danger onSelect={() => setOpen("delete")}>
-              Disconnect…
-            </MenuItem>
-          </Menu>
-        )}
-        {open === "rename" && <Rename account={account} onClose={() => setOpen(null)} />}
-        <Confirm
-          open={open === "delete"}
-          onClose={() => setOpen(null)}
-          title={`Disconnect “${account.name}”?`}
-          act="Disconnect"
-          busy={remove.isPending && "Disconnecting…"}
-          error={remove.error === null ? undefined : sentence(remove.error)}
-          onConfirm={() => remove.mutate()}
-        >
-          <p>
-            What uses it fails from then on. Its values are deleted here, and revoked at the
-            provider where that is possible.
-          </p>
-          <WouldGo kind="account" id={account.id} />
-        </Confirm>
+      <td className="is-right above">
+        <AccountActs account={account} />
       </td>
     </tr>
   );
 }
 
-function Rename({ account, onClose }: { account: Account; onClose: () => void }) {
-  const queries = useQueryClient();
-  const [name, setName] = useState(account.name);
-  const rename = useMutation({
-    mutationFn: () =>
-      data(
-        client.PUT("/v1/accounts/{id}", {
-          params: { path: { id: account.id } },
-          body: { name: name.trim() },
-        }),
-      ),
-    onSuccess: () => {
-      onClose();
-      void queries.invalidateQueries({ queryKey: ["accounts"] });
-    },
-  });
+/** Whether the provider still takes the account, and the way back where it does not. */
+export function Health({ account }: { account: Account }) {
+  const refused = useRefusal("full");
+  const again = useReconnect(account);
+  if (account.healthy) {
+    return (
+      <span className="status">
+        <Glyph status="succeeded" />
+        Healthy
+      </span>
+    );
+  }
   return (
-    <FormDialog
-      title="Rename account"
-      act="Rename"
-      busy="Renaming…"
-      mutation={rename}
-      onClose={onClose}
-    >
-      <Field label="Name">
-        {(control) => (
-          <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
-        )}
-      </Field>
-    </FormDialog>
+    <>
+      <Glyph status="paused" />
+      <span className="cut paused-text" title={account.problem ?? undefined}>
+        {account.problem ?? "refused by the provider"}
+      </span>
+      {refused === undefined && (
+        <Button size="sm" onClick={again}>
+          Reconnect…
+        </Button>
+      )}
+    </>
   );
 }

@@ -19,6 +19,13 @@ export function endOfDays(now: number): number {
   return midnight(now, -1);
 }
 
+/** The days that bars stand for, the oldest first: when each began. */
+export function daysUntil(end: number): number[] {
+  return Array.from({ length: DAYS }, (_, at) => end - (DAYS - at) * DAY_MS);
+}
+
+export const DAY_MS = 86_400_000;
+
 /** What a row of bars stands for, in a sentence; null is a day that was not looked at. */
 export function daysSentence(days: readonly (number | null)[]): string {
   const known = days.filter((day) => day !== null);

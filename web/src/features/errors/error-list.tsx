@@ -5,9 +5,10 @@ import "./errors.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useRef } from "react";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
+import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
@@ -15,6 +16,7 @@ import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
@@ -26,11 +28,18 @@ import { Line } from "~/ui/worded";
 import { DAYS } from "./days";
 import { StateActs, StateHistory, StateOf } from "./group-state";
 import { DayBars, Lately } from "./lately";
+import { ownerOf } from "./owner";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
 
 const ROW_HEIGHT = 61;
 const ASK_MS = 5_000;
 const DAY_MS = 86_400_000;
+const COLUMNS: readonly Column[] = [
+  { name: "days", label: `${DAYS} days` },
+  { name: "times", label: "Times" },
+  { name: "first", label: "First seen" },
+  { name: "last", label: "Last seen" },
+];
 const STATES: readonly (readonly [Shown, string])[] = [
   ["open", SHOWN.open.label],
   ["resolved", SHOWN.resolved.label],
@@ -56,6 +65,7 @@ export function ErrorList({
   const field = useRef<HTMLInputElement>(null);
   const groups = useInfiniteQuery({ ...groupsQuery(state), refetchInterval: ASK_MS });
   const { data: owners } = useQuery(ownersQuery);
+  const columns = useColumns("errors", COLUMNS);
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
   const shown = all.filter((group) =>
@@ -98,6 +108,7 @@ export function ErrorList({
               : `${count(shown.length)} of ${plural(total, "group")}`}
           </span>
         )}
+        <ColumnsMenu list="errors" columns={COLUMNS} />
       </div>
       {groups.error !== null && (
         <ReadFailed what="The errors" error={groups.error} again={groups.refetch} />
@@ -124,14 +135,14 @@ export function ErrorList({
         <div className="error-cols scroll">
           <div className="error-list">
             <div className="scroll" ref={scroll}>
-              <table className="tbl t-groups" aria-label="Errors">
+              <table className={cn("tbl t-groups", columns.className)} aria-label="Errors">
                 <thead>
                   <tr className="tr is-head">
                     <th>Error</th>
-                    <th>{DAYS} days</th>
-                    <th className="is-right">Times</th>
-                    <th>First seen</th>
-                    <th>Last seen</th>
+                    <th className="c-days">{DAYS} days</th>
+                    <th className="is-right c-times">Times</th>
+                    <th className="c-first">First seen</th>
+                    <th className="c-last">Last seen</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -164,14 +175,14 @@ export function ErrorList({
                             </button>
                             <Where group={group} owner={ownerOf(group, owners)} />
                           </td>
-                          <td>
+                          <td className="c-days">
                             <DayBars group={group} width={112} height={24} />
                           </td>
-                          <td className="is-right num group-count">{count(group.count)}</td>
-                          <td className="mid above">
+                          <td className="is-right num group-count c-times">{count(group.count)}</td>
+                          <td className="mid above c-first">
                             <When at={group.first_seen_ms} />
                           </td>
-                          <td className="mid above">
+                          <td className="mid above c-last">
                             <When at={group.last_seen_ms} />
                           </td>
                         </tr>
@@ -203,11 +214,6 @@ export function ErrorList({
   );
 }
 
-function ownerOf(group: ErrorGroup, owners: Map<string, Owner> | undefined): Owner {
-  const id = group.workflow_id ?? group.source_id ?? "";
-  return owners?.get(id) ?? { id, name: id, isWorkflow: group.workflow_id !== null };
-}
-
 function Where({ group, owner }: { group: ErrorGroup; owner: Owner }) {
   const now = useNow();
   return (
@@ -231,17 +237,19 @@ function Peek({
   children: ReactNode;
 }) {
   const replay = useReplay();
-  const [asked] = useState(group.count);
   const refused = useRefusal("invoke");
   return (
     <section className="peek" aria-label="Error">
       <PaneHead title={owner.name} hint={group.step}>
+        <Link to="/runs/$id" params={{ id: group.last_run_id }} className="link small nowrap">
+          Open the newest run
+        </Link>
         <Link
-          to="/runs/$id"
-          params={{ id: group.last_run_id }}
+          to="/errors/$group"
+          params={{ group: group.id }}
           className={buttonClass({ look: "normal", size: "sm" })}
         >
-          Open the newest run
+          Open the group
         </Link>
       </PaneHead>
       {children}
@@ -276,7 +284,6 @@ function Peek({
                 owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
                 name: `${group.code} in ${owner.name}`,
                 group: group.id,
-                count: Math.max(asked, group.count),
               })
             }
           >

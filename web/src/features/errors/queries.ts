@@ -1,9 +1,15 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
+import { PAGE_MAX } from "~/api/queries";
+import type { ErrorGroup } from "~/api/schema";
 import { DAYS, endOfDays, firstDay } from "./days";
 
 const PAGE = 50;
 const NEWEST = 3;
+/** An owner has at most 1,000 groups. */
+const PAGES_MAX = 10;
+
+type Group = Pick<ErrorGroup, "id" | "code" | "workflow_id" | "source_id">;
 
 /** Which groups a list has: those that want somebody, or those of one state. */
 export const SHOWN = {
@@ -56,6 +62,56 @@ export const groupQuery = (id: string) =>
     queryKey: ["error-group", id],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/error_groups/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: 15_000,
+  });
+
+/** How often a group came on each of the last days: only lists count them. */
+export const groupDaysQuery = ({ id, code, workflow_id, source_id }: Group) =>
+  queryOptions({
+    queryKey: ["error-group", id, "days"],
+    queryFn: async ({ signal }) => {
+      const counted = {
+        class: code,
+        days: DAYS,
+        days_to: endOfDays(Date.now()),
+        include: "id,days",
+      };
+      let after: string | undefined;
+      for (let page = 0; page < PAGES_MAX; page += 1) {
+        const query = { ...counted, limit: PAGE_MAX, after };
+        const owner = workflow_id ?? source_id ?? "";
+        const params = { path: { id: owner }, query };
+        const found = await body(
+          workflow_id === null
+            ? client.GET("/v1/sources/{id}/error_groups", { params, signal })
+            : client.GET("/v1/workflows/{id}/error_groups", { params, signal }),
+        );
+        const days = found.data.find((each) => each.id === id)?.days;
+        if (days !== undefined) return days;
+        if (found.data.length < PAGE_MAX) break;
+        after = found.page_info.end_cursor ?? undefined;
+      }
+      return null;
+    },
+    refetchInterval: 15_000,
+  });
+
+/** Whether errors of a workflow are mailed, and to whom it names itself. */
+export const mailQuery = (workflow: string) =>
+  queryOptions({
+    queryKey: ["workflow", workflow, "error-mail"],
+    queryFn: async ({ signal }) => {
+      const { settings } = await data(
+        client.GET("/v1/workflows/{id}", {
+          params: { path: { id: workflow }, query: { include: "settings" } },
+          signal,
+        }),
+      );
+      return {
+        mails: settings.error_notification !== false,
+        recipients: settings.error_recipients ?? [],
+      };
+    },
   });
 
 /** The newest runs of a group in the days that its bars stand for. */

@@ -1,8 +1,9 @@
 /** Runs over time: those that ended well above the axis, failed ones below it, deployments as flags. */
 
+import "~/ui/chart.css";
 import type { RunStats } from "~/api/schema";
+import { niceTop, ticksOf } from "~/ui/chart-model";
 import { count, day, minute, plural } from "~/ui/format";
-import { niceTop, ticksOf } from "./chart-model";
 import type { Range } from "./ranges";
 
 const UP = 84;

@@ -8,7 +8,7 @@ import { Plus, X } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { ownersQuery } from "~/api/queries";
+import { ownersQuery, subscriptionsQuery } from "~/api/queries";
 import type { Subscription } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
 import { useRefusal, useSession } from "~/shell/session";
@@ -22,7 +22,7 @@ import { PageHead, PaneHead } from "~/ui/pane";
 import { Select } from "~/ui/select";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
-import { autoSubscriptionsQuery, subscriptionsOf, webhooksQuery } from "./queries";
+import { autoSubscriptionsQuery, webhooksQuery } from "./queries";
 import { nameOf } from "./webhooks-page";
 
 type Named = (id: string) => { name: string; kind: string };
@@ -58,7 +58,7 @@ const channelWord = (name: string) =>
 export function ListenersPage() {
   useTitle("Listeners");
   const { org } = useSession();
-  const subscriptions = useQuery(subscriptionsOf(org.id));
+  const subscriptions = useQuery(subscriptionsQuery(org.id));
   const autos = useInfiniteQuery(autoSubscriptionsQuery);
   const { nameOfId, items } = useNames();
   const refused = useRefusal("deploy");
@@ -162,7 +162,8 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
     listener_id: subscription.listener_id,
     event_name: subscription.event_name,
   };
-  const changed = () => queries.invalidateQueries({ queryKey: subscriptionsOf(org.id).queryKey });
+  const changed = () =>
+    queries.invalidateQueries({ queryKey: subscriptionsQuery(org.id).queryKey });
   const back = useMutation({
     mutationFn: () => data(client.POST("/v1/subscriptions", { params: { query } })),
     onSuccess: changed,
@@ -250,7 +251,7 @@ function Make({
       ),
     onSuccess: () => {
       onClose();
-      void queries.invalidateQueries({ queryKey: subscriptionsOf(org.id).queryKey });
+      void queries.invalidateQueries({ queryKey: subscriptionsQuery(org.id).queryKey });
     },
   });
   return (

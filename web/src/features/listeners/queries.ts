@@ -32,13 +32,6 @@ export const deliveriesQuery = (id: string, status: DeliveryStatus | undefined) 
     50,
   );
 
-export const subscriptionsOf = (org: string) =>
-  queryOptions({
-    queryKey: ["subscriptions", org],
-    queryFn: ({ signal }) =>
-      data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
-  });
-
 export const autoSubscriptionsQuery = pagesOf(["auto-subscriptions"], (query, signal) =>
   body(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),
 );

@@ -1,12 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
+import type { FormTarget } from "~/api/components";
 import { isObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
-import { accountsOf, appQuery } from "~/api/queries";
+import { accountsOf, accountUsesQuery, appQuery } from "~/api/queries";
 import { useConnect } from "~/shell/connect";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { Combobox, type Item } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
+import { count } from "~/ui/format";
 import { Select } from "~/ui/select";
 import { Glyph } from "~/ui/status";
 import type { PropForm } from "./use-prop-form";
@@ -112,10 +114,27 @@ export function AccountField({ form, prop, control }: Props) {
               : "Connect another…"}
         </Button>
       </div>
+      {account !== undefined && <Uses account={account.id} but={form.target} />}
       {unhealthy && <Message error={account.problem ?? "The provider refuses this account."} />}
     </>
   );
 }
+
+/** Who else uses the account: a change of it is theirs too. */
+function Uses({ account, but }: { account: string; but: FormTarget }) {
+  const { data: uses } = useQuery(accountUsesQuery(account));
+  const others = (uses ?? []).filter(({ id }) => id !== but);
+  if (others.length === 0) return null;
+  const names = others.slice(0, USES_SHOWN).map(({ name }) => name);
+  const rest = others.length - names.length;
+  return (
+    <Message
+      hint={`Also used by ${names.join(", ")}${rest > 0 ? ` and ${count(rest)} more` : ""}.`}
+    />
+  );
+}
+
+const USES_SHOWN = 3;
 
 function itemOf({ id, name }: { id: string; name: string }): Item {
   return { key: id, label: name };

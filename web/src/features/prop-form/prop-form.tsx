@@ -9,6 +9,7 @@ import { Button } from "~/ui/button";
 import { Message } from "~/ui/field";
 import { bytes } from "~/ui/format";
 import { Markdown } from "~/ui/markdown";
+import { AsJson } from "./as-json";
 import { Control } from "./control";
 import type { PropForm as Form } from "./use-prop-form";
 import {
@@ -81,6 +82,7 @@ export function PropForm({
           )}
         </section>
       ))}
+      <AsJson form={form} />
       {form.isReloading && (
         <p className="small dim" role="status">
           Asking the component which props it needs…

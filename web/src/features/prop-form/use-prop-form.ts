@@ -8,7 +8,7 @@ import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { forget, keep, keptOf } from "~/shell/kept";
 import { keptDrafts, withoutSecrets } from "./kept-drafts";
-import { type Draft, type Drafts, draftOf, type Problems, readAll } from "./values";
+import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
 const KEEP_WAIT_MS = 400;
 
@@ -77,10 +77,12 @@ export function usePropForm({
   });
   const { mutate: reloadProps } = reload;
   const reloads = first.some((prop) => prop.reloads);
+  const [turn, setTurn] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: values that are taken as one ask once more
   useEffect(() => {
     // A component that says its props by itself may have more than its record shows.
     if (reloads) reloadProps();
-  }, [reloads, reloadProps]);
+  }, [reloads, reloadProps, turn]);
 
   useEffect(() => {
     if (!changed || keepAs === undefined) return;
@@ -151,6 +153,20 @@ export function usePropForm({
     /** Takes over what the server found wrong. */
     refuse(problems: Problems) {
       setRefused(problems);
+    },
+    /** Takes values that were typed as one JSON; secrets and what it does not name stay. */
+    takeAll(values: JsonObject) {
+      setChanged(true);
+      setRefused({});
+      setDrafts((before) => {
+        const next: Record<string, Draft | undefined> = { ...before };
+        for (const prop of props) {
+          if (prop.secret || isMadeByServer(prop)) continue;
+          next[prop.name] = draftOf(prop, values[prop.name], expressions);
+        }
+        return next;
+      });
+      if (props.some((prop) => prop.reloads)) setTurn((turn) => turn + 1);
     },
     /** The values are on the server: nothing is to be kept here. */
     done() {

@@ -149,7 +149,7 @@ export function placeOf(text: string, offset: number): { line: number; column: n
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
-function readJson(text: string): Read {
+export function readJson(text: string): Read {
   try {
     return sized(JSON.parse(text));
   } catch {

@@ -4,6 +4,16 @@ import { PAGE_MAX } from "~/api/queries";
 
 const ASK_MS = 1_500;
 
+/** What a state of a replay is called. */
+export const replayWords: Record<string, string> = {
+  queued: "About to begin",
+  running: "Replaying",
+  paused: "Paused",
+  done: "Done",
+  failed: "Could not go on",
+  cancelled: "Cancelled",
+};
+
 export function isOver(status: string): boolean {
   return !["queued", "running", "paused"].includes(status);
 }

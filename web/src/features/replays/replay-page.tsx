@@ -16,16 +16,7 @@ import { count, shortId } from "~/ui/format";
 import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { StatusMark } from "~/ui/status";
 import { When } from "~/ui/time";
-import { isOver, replayQuery, replayRunsQuery } from "./queries";
-
-const words: Record<string, string> = {
-  queued: "About to begin",
-  running: "Replaying",
-  paused: "Paused",
-  done: "Done",
-  failed: "Could not go on",
-  cancelled: "Cancelled",
-};
+import { isOver, replayQuery, replayRunsQuery, replayWords } from "./queries";
 
 export function ReplayPage({ id }: { id: string }) {
   useTitle("Replay");
@@ -77,7 +68,7 @@ export function ReplayPage({ id }: { id: string }) {
         }
       >
         <Crumbs>
-          <Link to="/runs">Runs</Link>
+          <Link to="/replays">Replays</Link>
           <h1>
             Replay <span className="mono">{shortId(id)}</span>
           </h1>
@@ -97,7 +88,7 @@ export function ReplayPage({ id }: { id: string }) {
           <>
             <section className="replay-sum" aria-label="How far it is">
               <p>
-                <b>{words[replay.status] ?? replay.status}</b>{" "}
+                <b>{replayWords[replay.status] ?? replay.status}</b>{" "}
                 <span className="mid num">
                   {count(replay.replayed)}
                   {replay.total !== null && ` of ${count(replay.total)}`}

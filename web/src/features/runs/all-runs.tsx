@@ -1,57 +1,40 @@
 /** Runs of all workflows and sources. */
 
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { body, client } from "~/api/client";
+import { ownersQuery } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
 import { useLiveRuns } from "~/api/stream";
+import { ColumnsMenu } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
+import { SavedViews } from "~/shell/saved-views";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
-import { Button } from "~/ui/button";
+import { Button, buttonClass } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
 import { PageHead, Segments } from "~/ui/pane";
 import { When } from "~/ui/time";
-import { FilterBar } from "./filter-bar";
+import { useMarksBetween } from "./deployment-marks";
+import { FilterBar, filterInWords } from "./filter-bar";
 import { useFresh } from "./fresh";
 import { NewBar } from "./new-bar";
+import { useRunPages } from "./pages";
 import { queryOf, type RunFilter } from "./run-filter";
 import { rememberRuns } from "./run-order";
-import { RunTable } from "./run-table";
+import { RUN_COLUMNS, RunTable } from "./run-table";
 import { useSelection } from "./selection";
 import { SelectionBar } from "./selection-bar";
+import { NoneMatch } from "./tightest";
 import { type RunView, VIEW_NAMES, VIEWS } from "./views";
 
-const PAGE = 50;
 /** Beside the stream, which may be lost. */
 const ASK_MS = 15_000;
 /** As far as the server counts. */
 const COUNTED_MAX = 1_000;
-
-const allRuns = (view: RunView, filter: RunFilter, q: string) => ({
-  queryKey: ["runs", "all", view, filter, q],
-  initialPageParam: undefined,
-  queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
-    body(
-      client.GET("/v1/runs", {
-        params: {
-          query: {
-            limit: PAGE,
-            after: pageParam,
-            ...queryOf(view, filter, Date.now()),
-            ...(q === "" ? {} : { q }),
-          },
-        },
-        signal,
-      }),
-    ),
-  getNextPageParam: (last: { data: unknown[]; page_info: { end_cursor: string | null } }) =>
-    last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
-  refetchInterval: ASK_MS,
-});
 
 type AllRunsProps = {
   view: RunView;
@@ -60,19 +43,45 @@ type AllRunsProps = {
   onFilter: (filter: RunFilter) => void;
   q: string;
   onSearch: (q: string) => void;
+  /** What the address says, for views that are saved; and the way to one of them. */
+  search: Readonly<Record<string, string>>;
+  onOpen: (search: Readonly<Record<string, string>>) => void;
 };
 
-export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRunsProps) {
+export function AllRuns({
+  view,
+  onView,
+  filter,
+  onFilter,
+  q,
+  onSearch,
+  search,
+  onOpen,
+}: AllRunsProps) {
+  const { data: owners } = useQuery(ownersQuery);
   useLiveRuns();
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
-  const runs = useInfiniteQuery(allRuns(view, filter, q));
-  const all = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
+  const {
+    pages: runs,
+    rows: all,
+    first: newest,
+  } = useRunPages({
+    queryKey: ["runs", "all", view, filter, q],
+    read: (page, signal) => {
+      const words = q === "" ? {} : { q };
+      const query = { ...page, ...queryOf(view, filter, Date.now()), ...words };
+      return body(client.GET("/v1/runs", { params: { query }, signal }));
+    },
+    rowOf: listedRowOf,
+    askMs: ASK_MS,
+  });
   const { shown: rows, fresh, show } = useFresh(all, scroll, false);
   useTitle(fresh.length === 0 ? "Runs" : `${count(fresh.length)} new, Runs`);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
-  const first = runs.data?.pages[0]?.page_info;
+  const marks = useMarksBetween(rows);
+  const first = newest?.page_info;
   const total = first?.total_count;
   const filtered = Object.keys(filter).length > 0;
   const matching = filtered ? `${VIEWS[view].says}, filtered` : VIEWS[view].says;
@@ -98,7 +107,13 @@ export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRuns
   };
   return (
     <>
-      <PageHead>
+      <PageHead
+        acts={
+          <Link to="/replays" className={buttonClass({})}>
+            Replays
+          </Link>
+        }
+      >
         <h1>Runs</h1>
       </PageHead>
       <div className="bar">
@@ -124,6 +139,10 @@ export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRuns
             Clear all
           </button>
         )}
+        <span className={filtered ? "row" : "row end"}>
+          <SavedViews list="runs" search={search} onOpen={onOpen} />
+          <ColumnsMenu list="runs" columns={RUN_COLUMNS} />
+        </span>
       </div>
       <div className="scroll" ref={scroll}>
         <NewBar fresh={fresh} onShow={show} />
@@ -131,14 +150,21 @@ export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRuns
           query={runs}
           what="The runs"
           empty={
-            <Empty
-              title={view === "all" && q === "" && !filtered ? "No run yet." : `No runs ${says}.`}
-            >
-              {filtered && <Button onClick={() => onFilter({})}>Clear the filters</Button>}
-              {q !== "" && <SearchedUntil at={first?.search?.indexed_until_ms} />}
-              {q !== "" && <Button onClick={() => onSearch("")}>Clear the search</Button>}
-              {view !== "all" && <Button onClick={() => onView("all")}>Show all</Button>}
-            </Empty>
+            filtered && q === "" ? (
+              <NoneMatch
+                view={view}
+                filter={filter}
+                sayOf={(name) => filterInWords(name, filter, owners)}
+                onFilter={onFilter}
+              />
+            ) : (
+              <Empty title={view === "all" && q === "" ? "No run yet." : `No runs ${says}.`}>
+                {filtered && <Button onClick={() => onFilter({})}>Clear the filters</Button>}
+                {q !== "" && <SearchedUntil at={first?.search?.indexed_until_ms} />}
+                {q !== "" && <Button onClick={() => onSearch("")}>Clear the search</Button>}
+                {view !== "all" && <Button onClick={() => onView("all")}>Show all</Button>}
+              </Empty>
+            )
           }
         >
           {() => (
@@ -147,6 +173,8 @@ export function AllRuns({ view, onView, filter, onFilter, q, onSearch }: AllRuns
               scroll={scroll}
               current={current}
               index={index}
+              marks={marks}
+              whole={!runs.hasNextPage}
               label="Runs"
               selection={{
                 chosen: selection.chosen,

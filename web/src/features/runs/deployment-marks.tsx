@@ -1,50 +1,38 @@
 /** Rows between runs for each deployment; a save of `millrace dev` shows what the same event gave before and after. */
 
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { GitCommitHorizontal } from "lucide-react";
-import { body, client, data } from "~/api/client";
+import { client, data } from "~/api/client";
+import { type Deployed, deployedQuery } from "~/api/deployments";
+import type { RunRow } from "~/api/run-list";
 import { runOf } from "~/api/runs";
-import type { Deployment } from "~/api/schema";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { verdictWords } from "./compare";
 import type { Mark } from "./marks";
 import { pairOf } from "./twin";
 
-const MARKS_MAX = 50;
 /** Runs among which one event is looked for twice. */
 const RUNS_MAX = 30;
 const ASK_MS = 5_000;
 /** Message of the deployments that `millrace dev` makes. */
 const DEV = "Saved in millrace dev";
+/** Owners whose deployments a list of all runs shows: those of its newest rows. */
+const OWNERS_MAX = 12;
 
-export function useDeploymentMarks(workflow: string, isWorkflow: boolean): Mark[] {
-  const { data: pages } = useInfiniteQuery({
-    queryKey: ["workflow", workflow, "marks"],
-    initialPageParam: undefined,
-    queryFn: ({ signal }) =>
-      body(
-        client.GET("/v1/workflows/{id}/deployments", {
-          params: {
-            path: { id: workflow },
-            query: { limit: MARKS_MAX, include: "id,version,message,made_by,created_at" },
-          },
-          signal,
-        }),
-      ),
-    getNextPageParam: () => undefined,
-    enabled: isWorkflow,
+export function useDeploymentMarks(owner: string, isWorkflow: boolean): Mark[] {
+  const { data: all = [] } = useQuery({
+    ...deployedQuery(owner, isWorkflow),
     refetchInterval: ASK_MS,
   });
-  const all = pages?.pages.flatMap((page) => page.data) ?? [];
-  const isDev = all.some(({ message }) => message === DEV);
+  const isDev = isWorkflow && all.some(({ message }) => message === DEV);
   const { data: runs = [] } = useQuery({
-    queryKey: ["runs", workflow, "twin"],
+    queryKey: ["runs", owner, "twin"],
     queryFn: ({ signal }) =>
       data(
         client.GET("/v1/workflows/{id}/runs", {
-          params: { path: { id: workflow }, query: { limit: RUNS_MAX } },
+          params: { path: { id: owner }, query: { limit: RUNS_MAX } },
           signal,
         }),
       ),
@@ -52,36 +40,75 @@ export function useDeploymentMarks(workflow: string, isWorkflow: boolean): Mark[
     enabled: isDev,
     refetchInterval: ASK_MS,
   });
-  return all.map((deployment, at) => ({
-    id: deployment.id,
-    at: deployment.created_at * 1_000,
-    version: deployment.version,
-    content: (
+  return all.map((deployed, at) =>
+    markOf(
+      deployed,
       <Content
-        deployment={deployment}
-        pair={deployment.message === DEV ? pairOf(runs, all[at + 1]?.id, deployment.id) : undefined}
-      />
+        deployed={deployed}
+        pair={deployed.message === DEV ? pairOf(runs, all[at + 1]?.id, deployed.id) : undefined}
+      />,
     ),
-  }));
+  );
 }
 
+/** Deployments of all whose runs a list has, each with the name of what was deployed. */
+export function useMarksBetween(rows: readonly RunRow[]): Mark[] {
+  const owners = new Map(rows.map((row) => [row.ownerId, row]));
+  const found = useQueries({
+    queries: [...owners.values()]
+      .slice(0, OWNERS_MAX)
+      .map(({ ownerId, isWorkflow }) => deployedQuery(ownerId, isWorkflow)),
+  });
+  return found
+    .flatMap(({ data: all = [] }) => all)
+    .sort((one, other) => other.at - one.at)
+    .map((deployed) =>
+      markOf(
+        deployed,
+        <Content deployed={deployed} name={owners.get(deployed.owner)?.ownerName} />,
+      ),
+    );
+}
+
+const markOf = ({ id, at, version, owner }: Deployed, content: Mark["content"]): Mark => ({
+  id,
+  at,
+  version,
+  owner,
+  content,
+});
+
 function Content({
-  deployment,
+  deployed,
+  name,
   pair,
 }: {
-  deployment: Pick<Deployment, "workflow_id" | "version" | "message" | "made_by" | "created_at">;
-  pair: ReturnType<typeof pairOf>;
+  deployed: Deployed;
+  /** Of what was deployed, where rows are of several. */
+  name?: string | undefined;
+  pair?: ReturnType<typeof pairOf>;
 }) {
-  const { version, message, made_by, created_at } = deployment;
+  const { id, owner, isWorkflow, version, message, by, at } = deployed;
   return (
     <span className="run-mark">
       <GitCommitHorizontal className="icon is-sm" aria-hidden="true" />
+      {name !== undefined && <span className="cut">{name}</span>}
       <Tag>v{version}</Tag>
       <span className="cut">{message ?? "deployed"}</span>
       <span className="dim nowrap">
-        {made_by?.name != null && <>{made_by.name}, </>}
-        <When at={created_at * 1_000} />
+        {by !== undefined && <>{by}, </>}
+        <When at={at} />
       </span>
+      {version > 1 && (
+        <Link
+          to={isWorkflow ? "/workflows/$id/versions" : "/sources/$id/versions"}
+          params={{ id: owner }}
+          search={{ compare: id }}
+          className="link nowrap"
+        >
+          See what changed
+        </Link>
+      )}
       {pair !== undefined && (
         <span className="run-twin cut">
           Same event as before:{" "}

@@ -12,15 +12,19 @@ import { When } from "~/ui/time";
 import { Worded } from "~/ui/worded";
 import { differencesOf } from "./differs";
 import type { PlannedStep } from "./queries";
+import { RefusedDoors } from "./refused-door";
 
 export function ErrorPanel({
   run,
   error,
   step,
+  seen,
 }: {
   run: RunDetail;
   error: RunError;
   step: PlannedStep | undefined;
+  /** How often it came before, where that does not stand beside it. */
+  seen?: ReactNode;
 }) {
   const frames = framesOf(error.stack);
   const own = ownFrame(frames);
@@ -41,6 +45,7 @@ export function ErrorPanel({
             <Worded text={error.message} />
           )}
         </p>
+        {seen}
       </div>
       {own !== undefined && code !== undefined && first !== undefined && last !== undefined && (
         <figure className="frame">
@@ -68,6 +73,7 @@ export function ErrorPanel({
           />
         </figure>
       )}
+      <RefusedDoors run={run} />
       <Differs run={run} />
       {frames.length > 0 ? (
         <ul className="frames code">
@@ -150,15 +156,20 @@ function codeOf(step: PlannedStep | undefined, file: string): string | undefined
 const signs = { gone: "−", added: "+", changed: "~" } as const;
 const signWords = { gone: "gone", added: "new", changed: "changed" } as const;
 
+/** Pixels between the caret and the edge that it is brought to. */
+const CARET_AIR = 12;
+
 /** Points at the column that threw, and brings it into view: in a long line it lies beyond the edge. */
 function Caret({ indent }: { indent: number }) {
   const mark = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     const box = mark.current?.closest(".lines");
     if (mark.current === null || box === null || box === undefined) return;
-    const beyond = mark.current.getBoundingClientRect().right - box.getBoundingClientRect().right;
+    // From where the lines begin, so that a second look moves nothing further.
+    const at = mark.current.getBoundingClientRect().right - box.getBoundingClientRect().left;
+    const beyond = at + box.scrollLeft - box.clientWidth;
     // No further than needed: lines that begin out of sight say little.
-    if (indent > 0 && beyond > 0) box.scrollLeft += beyond + 48;
+    box.scrollLeft = indent > 0 && beyond > 0 ? beyond + CARET_AIR : 0;
   }, [indent]);
   return (
     <span className="caret" aria-hidden="true">

@@ -8,6 +8,7 @@ import type { Status } from "~/api/status";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
+import { shortId } from "~/ui/format";
 import { Menu, MenuItem, MenuTick } from "~/ui/menu";
 import { Glyph, statusWord } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -29,6 +30,7 @@ const words: Record<FilterName, string> = {
   kind: "Kind",
   took: "Took",
   error: "Error",
+  trace: "From one event",
 };
 
 /** What a filter has when it is added; those that have to be chosen first are absent. */
@@ -41,7 +43,8 @@ type Props = {
 
 export function FilterBar({ filter, onFilter }: Props) {
   const [asks, setAsks] = useState(false);
-  const absent = FILTER_NAMES.filter((name) => filter[name] === undefined);
+  // A trace is chosen at a run, and never by its id.
+  const absent = FILTER_NAMES.filter((name) => name !== "trace" && filter[name] === undefined);
   const { data: owners } = useQuery(ownersQuery);
   return (
     <>
@@ -256,6 +259,8 @@ function Value({
         </Menu>
       );
     }
+    case "trace":
+      return <span className="v mono">{shortId(filter.trace ?? "")}</span>;
     case "error":
       return (
         <button
@@ -267,6 +272,30 @@ function Value({
           {filter.error}
         </button>
       );
+  }
+}
+
+/** A filter in words, as its chip says it. */
+export function filterInWords(
+  name: FilterName,
+  filter: RunFilter,
+  owners: ReadonlyMap<string, { name: string }> | undefined,
+): string {
+  switch (name) {
+    case "status":
+      return (filter.status ?? []).join(", ");
+    case "owner":
+      return owners?.get(filter.owner ?? "")?.name ?? filter.owner ?? "";
+    case "age":
+      return filter.age === undefined ? "" : AGES[filter.age].says;
+    case "kind":
+      return filter.kind === undefined ? "" : KINDS[filter.kind];
+    case "took":
+      return filter.took === undefined ? "" : TOOK[filter.took].says;
+    case "error":
+      return filter.error ?? "";
+    case "trace":
+      return "from one event";
   }
 }
 

@@ -9,6 +9,8 @@ export type Mark = {
   at: number;
   /** Runs of an older version lie before it, also within its second. */
   version: number;
+  /** What was deployed: versions of others say nothing of the order. */
+  owner: string;
   content: ReactNode;
 };
 
@@ -33,5 +35,6 @@ export function entriesOf(
 function isBefore(row: RunRow, mark: Mark): boolean {
   const second = Math.floor(row.acceptedAt / 1_000) * 1_000;
   if (second !== mark.at) return second < mark.at;
-  return row.version !== undefined && row.version < mark.version;
+  const isOwn = row.ownerId === mark.owner;
+  return isOwn && row.version !== undefined && row.version < mark.version;
 }

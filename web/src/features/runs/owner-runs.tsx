@@ -1,11 +1,12 @@
 /** Runs of one source or workflow. */
 
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
 import { body, client } from "~/api/client";
 import { ROW_FIELDS, rowOf } from "~/api/run-list";
 import type { Status } from "~/api/status";
+import { ColumnsMenu } from "~/shell/columns";
+import { ShowMore } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -14,10 +15,10 @@ import { Segments } from "~/ui/pane";
 import { useDeploymentMarks } from "./deployment-marks";
 import { useFresh } from "./fresh";
 import { NewBar } from "./new-bar";
+import { useRunPages } from "./pages";
 import { rememberRuns } from "./run-order";
-import { RunTable } from "./run-table";
+import { RUN_COLUMNS, RunTable } from "./run-table";
 
-const PAGE = 50;
 const ASK_MS = 3_000;
 
 type Filter = Status | "all";
@@ -35,28 +36,18 @@ export function OwnerRuns({
 }) {
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
-  const runs = useInfiniteQuery({
+  const { pages: runs, rows: all } = useRunPages({
     queryKey: ["runs", owner, status],
-    initialPageParam: undefined,
-    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) => {
-      const params = {
-        path: { id: owner },
-        query: {
-          limit: PAGE,
-          include: ROW_FIELDS,
-          after: pageParam,
-          ...(status === "all" ? {} : { status }),
-        },
-      };
+    read: (page, signal) => {
+      const only = status === "all" ? {} : { status };
+      const params = { path: { id: owner }, query: { ...page, include: ROW_FIELDS, ...only } };
       return isWorkflow
         ? body(client.GET("/v1/workflows/{id}/runs", { params, signal }))
         : body(client.GET("/v1/sources/{id}/runs", { params, signal }));
     },
-    getNextPageParam: (last) =>
-      last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
-    refetchInterval: ASK_MS,
+    rowOf,
+    askMs: ASK_MS,
   });
-  const all = runs.data?.pages.flatMap((page) => page.data.map(rowOf)) ?? [];
   const { shown: rows, fresh, show } = useFresh(all, scroll, false);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
@@ -79,6 +70,9 @@ export function OwnerRuns({
             ["succeeded", "Succeeded"],
           ]}
         />
+        <span className="end">
+          <ColumnsMenu list="runs" columns={RUN_COLUMNS} />
+        </span>
       </div>
       <div className="scroll" ref={scroll}>
         <NewBar fresh={fresh} onShow={show} />
@@ -103,16 +97,7 @@ export function OwnerRuns({
             label="Runs"
           />
         )}
-        {runs.hasNextPage && (
-          <div className="list-end">
-            <Button
-              busy={runs.isFetchingNextPage && "Reading…"}
-              onClick={() => void runs.fetchNextPage()}
-            >
-              Show more
-            </Button>
-          </div>
-        )}
+        <ShowMore query={runs} />
       </div>
     </>
   );

@@ -38,6 +38,8 @@ export type RunFilter = {
   took?: Took;
   /** Class of an error, such as `TypeError`. */
   error?: string;
+  /** The event that executions come from. */
+  trace?: string;
 };
 
 export type FilterName = keyof RunFilter;
@@ -49,6 +51,7 @@ export const FILTER_NAMES: readonly FilterName[] = [
   "kind",
   "took",
   "error",
+  "trace",
 ];
 
 const text = (given: unknown) => (typeof given === "string" && given !== "" ? given : undefined);
@@ -59,7 +62,7 @@ const isKey = <K extends string>(all: Readonly<Record<K, unknown>>, given: unkno
 /** The filter that an address has; what it cannot have is left out. */
 export function filterOf(given: Readonly<Record<string, unknown>>): RunFilter {
   const status = (text(given.status) ?? "").split(",").filter(isStatus);
-  const [owner, error] = [text(given.owner), text(given.error)];
+  const [owner, error, trace] = [text(given.owner), text(given.error), text(given.trace)];
   return {
     ...(status.length === 0 ? {} : { status }),
     ...(owner === undefined ? {} : { owner }),
@@ -67,6 +70,7 @@ export function filterOf(given: Readonly<Record<string, unknown>>): RunFilter {
     ...(isKey(KINDS, given.kind) ? { kind: given.kind } : {}),
     ...(isKey(TOOK, given.took) ? { took: given.took } : {}),
     ...(error === undefined ? {} : { error }),
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 
@@ -77,11 +81,12 @@ export type Query = {
   kind?: string;
   min_ms?: number;
   error_class?: string;
+  trace_id?: string;
 };
 
 /** What the API is asked; a filter goes before what the view says of the same. */
 export function queryOf(view: RunView, filter: RunFilter, now: number): Query {
-  const { status, owner, age, kind, took, error } = filter;
+  const { status, owner, age, kind, took, error, trace } = filter;
   return {
     ...VIEWS[view].query,
     ...(status === undefined ? {} : { status: status.join(",") }),
@@ -91,6 +96,7 @@ export function queryOf(view: RunView, filter: RunFilter, now: number): Query {
     ...(kind === undefined ? {} : { kind }),
     ...(took === undefined ? {} : { min_ms: TOOK[took].ms }),
     ...(error === undefined ? {} : { error_class: error }),
+    ...(trace === undefined ? {} : { trace_id: trace }),
   };
 }
 

@@ -6,11 +6,12 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode, RefObject } from "react";
 import type { RunRow } from "~/api/run-list";
 import { isFinal } from "~/api/runs";
+import { type Column, useColumns } from "~/shell/columns";
 import { cn } from "~/ui/cn";
 import { Checkbox } from "~/ui/field";
 import { duration, shortId } from "~/ui/format";
 import { StatusMark, statusWord } from "~/ui/status";
-import { Tile } from "~/ui/tag";
+import { Tag, Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
 import { Line } from "~/ui/worded";
@@ -19,6 +20,15 @@ import { entriesOf, type Mark } from "./marks";
 import { stretchesOf } from "./timeline";
 
 const ROW_HEIGHT = 33;
+
+export const RUN_COLUMNS: readonly Column[] = [
+  { name: "owner", label: "Workflow or source" },
+  { name: "version", label: "Version", off: true },
+  { name: "flow", label: "Time" },
+  { name: "took", label: "Took" },
+  { name: "when", label: "When" },
+  { name: "id", label: "Run" },
+];
 
 type Selection = {
   chosen: ReadonlySet<string>;
@@ -55,9 +65,15 @@ export function RunTable({
   const all =
     selection !== undefined && rows.length > 0 && rows.every(({ id }) => selection.chosen.has(id));
   const some = selection !== undefined && !all && selection.chosen.size > 0;
+  const columns = useColumns("runs", RUN_COLUMNS);
   return (
     <table
-      className={cn("tbl t-runs", bare && "is-bare", selection !== undefined && "has-check")}
+      className={cn(
+        "tbl t-runs",
+        columns.className,
+        bare && "is-bare",
+        selection !== undefined && "has-check",
+      )}
       aria-label={label}
     >
       <thead>
@@ -73,8 +89,9 @@ export function RunTable({
             </th>
           )}
           <th>Status</th>
-          {!bare && <th>Workflow or source</th>}
+          {!bare && <th className="c-owner">Workflow or source</th>}
           <th>What happened</th>
+          <th className="c-version">Version</th>
           <th className="c-flow">Time</th>
           <th className="is-right c-took">Took</th>
           <th className="is-right c-when">When</th>
@@ -106,6 +123,7 @@ export function RunTable({
                 row={row}
                 now={isFinal(run.status) ? 0 : now}
                 bare={bare}
+                withVersion={!columns.hidden.includes("version")}
                 current={run.id === current}
                 selected={selection?.chosen.has(run.id)}
                 onChoose={selection?.onChoose}
@@ -123,6 +141,7 @@ function Row({
   row,
   now,
   bare,
+  withVersion,
   current,
   selected,
   onChoose,
@@ -131,6 +150,7 @@ function Row({
   row: RowRef;
   now: number;
   bare: boolean;
+  withVersion: boolean;
   current: boolean;
   selected: boolean | undefined;
   onChoose: Selection["onChoose"] | undefined;
@@ -155,7 +175,7 @@ function Row({
         <StatusMark status={run.status} />
       </td>
       {!bare && (
-        <td className="row">
+        <td className="row c-owner">
           <Tile name={run.ownerName} />
           <span className="name cut">{run.ownerName}</span>
         </td>
@@ -164,6 +184,9 @@ function Row({
         <Link to="/runs/$id" params={{ id: run.id }} className="row-link">
           <Happened run={run} />
         </Link>
+      </td>
+      <td className="c-version">
+        {withVersion && run.version !== undefined && <Tag>v{run.version}</Tag>}
       </td>
       <td className="c-flow">
         <Flow

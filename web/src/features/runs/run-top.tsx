@@ -9,6 +9,7 @@ import { Fact } from "~/ui/pane";
 import { StatusPill } from "~/ui/status";
 import { Tag } from "~/ui/tag";
 import { Until, When } from "~/ui/time";
+import { Kin } from "./kin";
 
 export function RunTop({
   run,
@@ -76,6 +77,7 @@ export function RunTop({
             <Lineage other={run.replayedBy} first={run.id} second={run.replayedBy} />
           </Fact>
         )}
+        <Kin run={run} />
         {run.exitReason !== undefined && (
           <Fact name="Ended by $.flow.exit" wide>
             {run.exitReason || "no reason given"}

@@ -11,6 +11,7 @@ import { Log } from "~/ui/log";
 import { Glyph } from "~/ui/status";
 import { ErrorPanel } from "./error-panel";
 import type { PlannedStep } from "./queries";
+import { SeenBefore } from "./seen-before";
 import { TABS, type Tab } from "./tabs";
 
 type Shown = { tab: Tab; name: string; n?: number; content: ReactNode };
@@ -110,7 +111,12 @@ function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): 
       name: "Error",
       content: (
         <div className="scroll">
-          <ErrorPanel run={run} error={run.error} step={planned} />
+          <ErrorPanel
+            run={run}
+            error={run.error}
+            step={planned}
+            seen={<SeenBefore run={run} error={run.error} />}
+          />
         </div>
       ),
     });

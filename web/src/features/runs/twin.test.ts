@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
-import type { RunRow } from "~/api/run-list";
 import { runOf } from "~/api/runs";
 import type { Json, JsonObject, Run } from "~/api/schema";
 import { comparedSteps } from "./compare";
-import { entriesOf } from "./marks";
 import { pairOf } from "./twin";
 
 const run = (
@@ -62,14 +60,4 @@ test("a step that throws now, one that is mended and one that is gone say so", (
   expect(verdict(good, none)).toEqual(["only-first"]);
   expect(verdict(none, good)).toEqual(["only-second"]);
   expect(verdict(good, good)).toEqual(["same"]);
-});
-
-test("a deployment stands between the runs before and after it, within its second by version", () => {
-  const row = (id: string, acceptedAt: number, version: number) =>
-    ({ id, acceptedAt, version }) as RunRow;
-  const mark = (version: number, at: number) => ({ id: `v${version}`, at, version, content: null });
-  const rows = [row("c", 5_400, 2), row("b", 5_100, 1), row("a", 3_000, 1)];
-  const ids = entriesOf(rows, [mark(2, 5_000), mark(1, 1_000)], true).map(({ id }) => id);
-  expect(ids).toEqual(["c", "v2", "b", "a", "v1"]);
-  expect(entriesOf(rows, [mark(1, 1_000)], false)).toEqual(rows);
 });

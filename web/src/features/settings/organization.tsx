@@ -1,22 +1,16 @@
 /** The organization: its name, and who gets mails about errors. */
 
 import "./settings.css";
-import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { organizationQuery } from "~/api/queries";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button } from "~/ui/button";
 import { Field, Input, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
-
-export const organizationQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["organization", id],
-    queryFn: ({ signal }) =>
-      data(client.GET("/v1/orgs/{org}", { params: { path: { org: id } }, signal })),
-  });
 
 export function Organization() {
   useTitle("Organization");

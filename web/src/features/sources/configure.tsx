@@ -8,6 +8,7 @@ import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { problemsOf } from "~/api/props";
 import type { Source } from "~/api/schema";
+import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
@@ -137,6 +138,7 @@ export function Configure({
             : `Not saved. Kept in this browser ${minute(form.keptAt)}, secrets not.`}
         </span>
       </div>
+      <RetentionFields owner={source.id} isWorkflow={false} />
       <Delete source={source} />
     </form>
   );

@@ -1,5 +1,6 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions } from "@tanstack/react-query";
 import { body, client } from "~/api/client";
+import { isOlder } from "~/api/events";
 import { PAGE_MAX } from "~/api/queries";
 import type { EventSummary } from "~/api/schema";
 
@@ -27,33 +28,28 @@ export const eventsQuery = (source: string, q = "") =>
       last.data.length < PAGE_MAX ? undefined : (last.page_info.end_cursor ?? undefined),
   });
 
-/** Cursor just before an event in the order of the list: ids are `milliseconds-number`. */
-export function cursorBefore(id: string): string {
-  const [ms = "0", number = "0"] = id.split("-");
-  return `${ms}-${Number(number) + 1}`;
+/** Events between those that a list shows and the newest that was seen before: ids alone, as many pages as it takes. */
+export async function countBetween(
+  source: string,
+  after: string | null,
+  seen: string,
+): Promise<number> {
+  let count = 0;
+  let cursor = after;
+  for (let page = 0; cursor !== null && page < BETWEEN_PAGES_MAX; page += 1) {
+    const query = { limit: PAGE_MAX, after: cursor, include: "id" };
+    const found = await body(
+      client.GET("/v1/sources/{id}/event_summaries", { params: { path: { id: source }, query } }),
+    );
+    const at = found.data.findIndex(({ id }) => id === seen || isOlder(id, seen));
+    if (at >= 0) return count + at;
+    count += found.data.length;
+    cursor = found.data.length < PAGE_MAX ? null : found.page_info.end_cursor;
+  }
+  return count;
 }
 
-/** One event whole. Lists never hold events. */
-export const eventQuery = (source: string, id: string) =>
-  queryOptions({
-    queryKey: ["source", source, "event", id],
-    queryFn: async ({ signal }): Promise<EventSummary> => {
-      const { data } = await body(
-        client.GET("/v1/sources/{id}/event_summaries", {
-          params: {
-            path: { id: source },
-            query: { limit: 1, after: cursorBefore(id), expand: "event" },
-          },
-          signal,
-        }),
-      );
-      const [event] = data;
-      if (event === undefined || event.id !== id) throw new Error("This event was pruned.");
-      return event;
-    },
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 30_000,
-  });
+const BETWEEN_PAGES_MAX = 50;
 
 /** The summary of an event, as its code gave it. */
 export function summaryOf(event: Pick<EventSummary, "metadata">): string {

@@ -2,10 +2,12 @@
 
 import "~/ui/table.css";
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import { Pause, Play, RotateCcw } from "lucide-react";
+import { Link } from "@tanstack/react-router";
+import { GitCompare, Pause, Play, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { eventQuery } from "~/api/events";
 import type { EventSummary, Source } from "~/api/schema";
 import { OwnerLog } from "~/shell/owner-log";
 import { useRefusal } from "~/shell/session";
@@ -15,16 +17,18 @@ import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { Confirm } from "~/ui/dialog";
 import { Search } from "~/ui/field";
-import { clock, plural, shortId } from "~/ui/format";
+import { clock, count, plural, shortId } from "~/ui/format";
 import { JsonInspector } from "~/ui/json/json-inspector";
 import { useListKeys } from "~/ui/list-keys";
 import { PaneHead } from "~/ui/pane";
 import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
-import { eventQuery, eventsQuery, summaryOf } from "./events-query";
+import { CompareEvents } from "./compare-events";
+import { eventsQuery, summaryOf } from "./events-query";
 import { sentTo } from "./sent-to";
+import { rateOf, useSkipped } from "./tail";
 
-const ASK_MS = 2_000;
+const ASK_MS = 1_000;
 const ROW_HEIGHT = 29;
 
 export function SourceEvents({
@@ -56,6 +60,15 @@ export function SourceEvents({
       : all.filter((event) =>
           `${event.metadata.name} ${summaryOf(event)} ${event.id}`.toLowerCase().includes(needle),
         );
+  const end = events.data?.pages.at(-1)?.page_info.end_cursor ?? null;
+  const { skipped, reset: resetSkipped } = useSkipped(
+    source.id,
+    all,
+    end,
+    !paused && asked === "" && events.isSuccess,
+  );
+  const rate = paused ? 0 : rateOf(all, events.dataUpdatedAt);
+  const [base, setBase] = useState<string | undefined>(undefined);
   const channels = new Set(all.map((event) => event.metadata.name));
   const oneChannel = channels.size < 2;
   const { index, setCurrent } = useListKeys({
@@ -96,8 +109,15 @@ export function SourceEvents({
           </Button>
           <span className="dim" role="status">
             {paused ? "paused" : "live"}
+            {rate > 0 && `, ${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`}
+            {skipped > 0 && `, ${count(skipped)} not shown: they came faster than this list`}
             {asked !== "" && events.isSuccess && `, ${plural(all.length, "event")} with “${asked}”`}
           </span>
+          {skipped > 0 && (
+            <button type="button" className="link small" onClick={resetSkipped}>
+              Count anew
+            </button>
+          )}
           <span className="grow" />
           <form
             className="row"
@@ -216,7 +236,7 @@ export function SourceEvents({
         {open === undefined ? (
           <p className="event-none">An event that you choose is shown here.</p>
         ) : (
-          <OneEvent key={open} source={source.id} id={open} />
+          <OneEvent key={open} source={source.id} id={open} base={base} onBase={setBase} />
         )}
       </section>
       <OwnerLog owner={source.id} isWorkflow={false} docked live={!paused} />
@@ -224,18 +244,54 @@ export function SourceEvents({
   );
 }
 
-function OneEvent({ source, id }: { source: string; id: string }) {
+function OneEvent({
+  source,
+  id,
+  base,
+  onBase,
+}: {
+  source: string;
+  id: string;
+  /** The event that others are held against. */
+  base: string | undefined;
+  onBase: (id: string | undefined) => void;
+}) {
   const { data: event, error } = useQuery({ ...eventQuery(source, id), retry: false });
+  const refused = useRefusal("deploy");
   return (
     <>
       <PaneHead title="Event" hint={<span className="mono">{shortIdOf(event, id)}</span>}>
         {event !== undefined && (
           <>
-            <Copy named label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
+            <Button
+              size="sm"
+              look="quiet"
+              icon={GitCompare}
+              aria-pressed={base !== undefined}
+              onClick={() => onBase(base === undefined ? id : undefined)}
+            >
+              {base === undefined ? "Compare" : "Stop comparing"}
+            </Button>
+            <Copy label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
             <SendAgain source={source} id={id} />
           </>
         )}
       </PaneHead>
+      {refused === undefined && event !== undefined && base === undefined && (
+        <p className="event-use small">
+          <Link to="/workflows/new" search={{ source, event: id }} className="link">
+            Make a workflow of this event
+          </Link>
+        </p>
+      )}
+      {base === id && (
+        <p className="event-use small mid" role="status">
+          Choose the event that this one is compared with.
+        </p>
+      )}
+      {base !== undefined && base !== id && (
+        <CompareEvents source={source} before={base} after={id} />
+      )}
       {error !== null && (
         <div className="crash">
           <Banner kind="failed" title="The event could not be read">
@@ -243,7 +299,7 @@ function OneEvent({ source, id }: { source: string; id: string }) {
           </Banner>
         </div>
       )}
-      {event !== undefined && (
+      {event !== undefined && (base === undefined || base === id) && (
         <JsonInspector value={event.event} base="steps.trigger.event" label="Event" />
       )}
     </>

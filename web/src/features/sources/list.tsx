@@ -6,8 +6,10 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useRef } from "react";
+import { subscriptionsQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { ActLink } from "~/shell/act-link";
+import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ReadFailed } from "~/shell/read-failed";
 import { RunsOfDay } from "~/shell/runs-of-day";
 import { useSession } from "~/shell/session";
@@ -15,14 +17,23 @@ import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
-import { sourcesQuery, subscriptionsQuery } from "./queries";
+import { sourcesQuery } from "./queries";
 import { triggerOf } from "./trigger";
+
+const COLUMNS: readonly Column[] = [
+  { name: "state", label: "State" },
+  { name: "starts", label: "Begins" },
+  { name: "runs", label: "Runs, 24 h" },
+  { name: "listeners", label: "Listened to by" },
+  { name: "event", label: "Last event" },
+];
 
 type Filter = { q: string; state: "active" | "inactive" | undefined };
 
@@ -37,6 +48,7 @@ export function SourceList({
   const { data: subscriptions = [] } = useQuery(subscriptionsQuery(org.id));
   const field = useRef<HTMLInputElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
+  const columns = useColumns("sources", COLUMNS);
   const all = sources.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
   const shown = all.filter(
@@ -86,6 +98,7 @@ export function SourceList({
               : `${count(shown.length)} of ${plural(total, "source")}`}
           </span>
         )}
+        <ColumnsMenu list="sources" columns={COLUMNS} />
       </div>
       <div className="scroll">
         {sources.isPending && <SkeletonRows />}
@@ -99,15 +112,15 @@ export function SourceList({
           </Empty>
         )}
         {shown.length > 0 && (
-          <table className="tbl t-sources" aria-label="Sources">
+          <table className={cn("tbl t-sources", columns.className)} aria-label="Sources">
             <thead>
               <tr className="tr is-head">
                 <th>Name</th>
-                <th>State</th>
-                <th>Begins</th>
-                <th>Runs, 24 h</th>
-                <th>Listened to by</th>
-                <th className="is-right">Last event</th>
+                <th className="c-state">State</th>
+                <th className="c-starts">Begins</th>
+                <th className="c-runs">Runs, 24 h</th>
+                <th className="c-listeners">Listened to by</th>
+                <th className="is-right c-event">Last event</th>
               </tr>
             </thead>
             <tbody>
@@ -141,7 +154,7 @@ function Row({ source, listeners }: { source: Source; listeners: number }) {
           {source.name}
         </Link>
       </td>
-      <td className="cut">
+      <td className="cut c-state">
         {source.active ? (
           <span className="status">
             <Glyph status="succeeded" />
@@ -159,14 +172,14 @@ function Row({ source, listeners }: { source: Source; listeners: number }) {
           </span>
         )}
       </td>
-      <td className="mid cut">{triggerOf(source)}</td>
-      <td>
+      <td className="mid cut c-starts">{triggerOf(source)}</td>
+      <td className="c-runs">
         <RunsOfDay stats={source.stats} name={source.name} />
       </td>
-      <td className="mid">
+      <td className="mid c-listeners">
         {listeners === 0 ? <span className="dim">nobody</span> : plural(listeners, "listener")}
       </td>
-      <td className="dim is-right above">
+      <td className="dim is-right above c-event">
         <LastEvent source={source} />
       </td>
     </tr>

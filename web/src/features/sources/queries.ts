@@ -75,11 +75,3 @@ export const sourceVersionQuery = (id: string, deployment: string) =>
     // A version never changes.
     staleTime: Number.POSITIVE_INFINITY,
   });
-
-export const subscriptionsQuery = (org: string) =>
-  queryOptions({
-    queryKey: ["subscriptions", org],
-    queryFn: ({ signal }) =>
-      data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
-    staleTime: 30_000,
-  });

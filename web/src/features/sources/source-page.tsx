@@ -8,7 +8,7 @@ import { Fragment, type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
-import { ownersQuery, webhookNamesQuery } from "~/api/queries";
+import { ownersQuery, subscriptionsQuery, webhookNamesQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { useRefusal, useSession } from "~/shell/session";
@@ -21,7 +21,7 @@ import { count } from "~/ui/format";
 import { Crumbs, Fact, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
-import { componentOfId, sourceQuery, subscriptionsQuery } from "./queries";
+import { componentOfId, sourceQuery } from "./queries";
 import { RunNow } from "./run-now";
 import { triggerOf } from "./trigger";
 

@@ -13,10 +13,18 @@ import { ValueChanges } from "~/ui/value-changes";
 import { sourceChanges } from "./changes";
 import { sourceQuery, sourceVersionQuery, sourceVersionsQuery } from "./queries";
 
-export function SourceVersions({ source }: { source: Source }) {
+export function SourceVersions({
+  source,
+  compared,
+  onCompare,
+}: {
+  source: Source;
+  /** Id of the version that is compared with another. */
+  compared: string | undefined;
+  onCompare: (id: string | undefined) => void;
+}) {
   const versions = useInfiniteQuery(sourceVersionsQuery(source.id));
   const [backTo, setBackTo] = useState<SourceDeployment | undefined>(undefined);
-  const [compared, setCompared] = useState<SourceDeployment | undefined>(undefined);
   const live = versions.data?.pages[0]?.data[0]?.id;
   return (
     <div className="scroll">
@@ -31,14 +39,19 @@ export function SourceVersions({ source }: { source: Source }) {
       >
         {(items) => (
           <>
-            <VersionTable items={items} live={live} onCompare={setCompared} onBack={setBackTo} />
-            {compared !== undefined && (
+            <VersionTable
+              items={items}
+              live={live}
+              onCompare={({ id }) => onCompare(id)}
+              onBack={setBackTo}
+            />
+            {items.some(({ id }) => id === compared) && (
               <CompareVersions
                 name={source.name}
                 items={items}
                 chosen={compared}
                 live={live}
-                onClose={() => setCompared(undefined)}
+                onClose={() => onCompare(undefined)}
               >
                 {(before, after) => (
                   <Changes source={source.id} before={before.id} after={after.id} />

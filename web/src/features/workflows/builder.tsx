@@ -137,7 +137,8 @@ export function WorkflowBuilder({
   const edits = (change: (step: StepDraft) => void) =>
     step === undefined || refused !== undefined ? undefined : () => change(step);
   const test = (of: TestOf) => {
-    if (refused === undefined && !builder.test.run.isPending) builder.test.run.mutate(of);
+    const { run, isReading } = builder.test;
+    if (refused === undefined && !run.isPending && !isReading) run.mutate(of);
   };
   useEventOfRun(run, (step) => {
     if (asked === undefined && draft.steps.some(({ namespace }) => namespace === step))
@@ -148,6 +149,10 @@ export function WorkflowBuilder({
       refused === undefined
         ? () => setAdds({ after: at < 0 ? draft.steps.length - 1 : at })
         : undefined,
+    testStep: () => {
+      if (step === undefined) test({ kind: "all" });
+      else test({ kind: builder.test.standsAlone(step.key) ? "alone" : "to", key: step.key });
+    },
     testTo: () => test(step === undefined ? { kind: "all" } : { kind: "to", key: step.key }),
     testAll: () => test({ kind: "all" }),
     duplicate: edits((step) => add({ runs: step.runs, props: step.props }, step.namespace, at)),

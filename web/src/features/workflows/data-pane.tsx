@@ -1,6 +1,7 @@
 /** What the chosen step sees and gives: the event, and the result of the newest test. */
 
 import { useMemo, useRef } from "react";
+import { SkeletonRows } from "~/ui/banner";
 import { JsonInspector } from "~/ui/json/json-inspector";
 import { PaneHead } from "~/ui/pane";
 import { When } from "~/ui/time";
@@ -66,8 +67,8 @@ export function DataPane({
   return (
     <aside className="bld-data" aria-label="Data">
       <div className="bld-event">
-        <PaneHead title="Event" hint={event.from} />
-        {inspector}
+        <PaneHead title="Event" hint={test.isReading ? "being read" : event.from} />
+        {test.isReading ? <SkeletonRows rows={4} height={20} /> : inspector}
       </div>
       <div className="bld-result">
         <PaneHead

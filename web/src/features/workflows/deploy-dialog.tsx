@@ -1,12 +1,13 @@
 /** Before a deploy: what changes against the live version. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { Rocket, Trash2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject } from "~/api/json";
-import type { Workflow } from "~/api/schema";
+import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useReplay } from "~/shell/replay";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -14,8 +15,10 @@ import { Confirm, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { DeployThen, type Then } from "./deploy-then";
+import { DeployWarnings } from "./deploy-warnings";
 import { differences } from "./differences";
-import type { Content, Draft, TriggerDraft } from "./model";
+import { type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import { useBuilder } from "./use-builder";
@@ -80,16 +83,72 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const { deploy } = builder;
   const replay = useReplay();
   const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [then, setThen] = useState<Then>({ sends: false, finishes: false });
+  const { data: groupsNow = [] } = useQuery({
+    ...groupsOfQuery(base.id),
+    enabled: live !== undefined,
+  });
   /** Of the steps that this deploy changes: what failed there may go on with the mended code. */
+  const mendedIn = (groups: readonly ErrorGroup[]) =>
+    live === undefined
+      ? undefined
+      : failingSince(groups, live).find(({ step }) =>
+          found.some((each) => each.startsWith(`${step}: `)),
+        );
   const mendedBy = async () => {
-    if (live === undefined) return undefined;
     // Read anew: runs may have failed a moment ago. That none can be finished is no fault of the deploy.
     const groups = await queries
       .fetchQuery({ ...groupsOfQuery(base.id), staleTime: 0 })
       .catch(() => []);
-    return failingSince(groups, live).find(({ step }) =>
-      found.some((each) => each.startsWith(`${step}: `)),
-    );
+    return mendedIn(groups);
+  };
+  /** What was ticked to follow; what fails of it says so, as the deploy has succeeded. */
+  const follow = async (mended: ErrorGroup | undefined) => {
+    if (then.sends) {
+      await data(
+        client.POST("/v1/workflows/{id}/run", {
+          params: { path: { id: base.id } },
+          body: { event: builder.test.event.value, wait: false },
+        }),
+      ).then(
+        ({ id }) =>
+          say({
+            title: "The event is sent through it",
+            about: builder.test.event.from,
+            shape: "running",
+            act: {
+              label: "Open the run",
+              onClick: () => void navigate({ to: "/runs/$id", params: { id } }),
+            },
+          }),
+        (error: Error) => say({ title: "The event was not sent", about: sentence(error) }),
+      );
+    }
+    if (then.finishes && mended !== undefined) {
+      await data(
+        client.POST("/v1/replays", {
+          body: { workflow_id: base.id, group: mended.id, from_failed: true },
+        }),
+      ).then(
+        (made) =>
+          say({
+            title: "The failed runs are being finished",
+            about: `${mended.code} in ${base.name}`,
+            shape: "running",
+            act: {
+              label: "Watch",
+              onClick: () => {
+                const id = "id" in made && typeof made.id === "string" ? made.id : "";
+                void navigate({ to: "/replays/$id", params: { id } });
+              },
+            },
+          }),
+        (error: Error) =>
+          say({ title: "The failed runs were not finished", about: sentence(error) }),
+      );
+    }
+    void queries.invalidateQueries({ queryKey: ["runs"] });
   };
   const submit = () => {
     if (deploy.isPending) return;
@@ -99,11 +158,12 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         onSuccess: async ({ deployment }) => {
           onClose();
           const mended = await mendedBy();
+          await follow(mended);
           say({
             title: `Version ${deployment.version} is live`,
             about: base.name,
             shape: "succeeded",
-            ...(mended === undefined
+            ...(mended === undefined || then.finishes
               ? {}
               : {
                   act: {
@@ -115,7 +175,6 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
                         owner: { workflow_id: base.id },
                         name: `${mended.code} in ${base.name}`,
                         group: mended.id,
-                        count: mended.count,
                       }),
                   },
                 }),
@@ -180,12 +239,8 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
             />
           )}
         </Field>
-        {isObject(base.made_from) && (
-          <Banner kind="waits" title="A project made this workflow">
-            The next <code className="mono">millrace apply</code> undoes this deploy, unless the
-            project has the same: <em>The change as files</em> on the workflow's page gives them.
-          </Banner>
-        )}
+        <DeployWarnings changed={changedSteps(next.steps, found, first)} />
+        <DeployThen then={then} onThen={setThen} mended={mendedIn(groupsNow)} />
         {deploy.error !== null && (
           <Banner kind="failed" role="alert" title="Nothing was deployed">
             {sentence(deploy.error)}
@@ -193,6 +248,21 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         )}
       </div>
     </Dialog>
+  );
+}
+
+/** Names of the steps that a deploy changes, all of them at the first. */
+function changedSteps(
+  steps: readonly unknown[],
+  found: readonly string[],
+  first: boolean,
+): ReadonlySet<string> {
+  const names = savedStepsOf(steps).map(({ namespace }) => namespace);
+  return new Set(
+    names.filter(
+      (name) =>
+        first || found.some((each) => each === `${name} added` || each.startsWith(`${name}: `)),
+    ),
   );
 }
 

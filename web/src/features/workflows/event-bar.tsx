@@ -14,11 +14,13 @@ import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import { clock } from "~/ui/format";
+import { ariaKeys } from "~/ui/keys";
 import { Menu, MenuHead, MenuItem } from "~/ui/menu";
 import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
-import { eventOfSource, sampleOf } from "./test-event";
+import { keepSample, samplesOf } from "./samples";
+import { eventOfSource, READING, sampleOf } from "./test-event";
 import { useBuilder } from "./use-builder";
 import { eventOfRunQuery } from "./use-test";
 
@@ -29,6 +31,7 @@ export function EventBar({ onTest }: { onTest: () => void }) {
   const refused = useRefusal("deploy");
   const [edits, setEdits] = useState(false);
   const { run } = test;
+  const reading = test.isReading ? READING : undefined;
   return (
     <div className="bld-event-bar">
       <span className="dim only-wide">With event</span>
@@ -37,7 +40,7 @@ export function EventBar({ onTest }: { onTest: () => void }) {
         align="start"
         trigger={
           <button type="button" className="event-pick">
-            <span className="cut">{test.event.from}</span>
+            <span className="cut">{test.isReading ? "Reading the event…" : test.event.from}</span>
             <ChevronsUpDown className="icon is-sm" aria-hidden="true" />
           </button>
         }
@@ -48,7 +51,7 @@ export function EventBar({ onTest }: { onTest: () => void }) {
         size="sm"
         look="quiet"
         icon={PencilLine}
-        refused={refused}
+        refused={refused ?? reading}
         onClick={() => setEdits(true)}
       >
         Edit a copy
@@ -63,8 +66,8 @@ export function EventBar({ onTest }: { onTest: () => void }) {
       <Button
         size="sm"
         icon={Play}
-        refused={refused}
-        aria-keyshortcuts={shortcuts.testAll.keys}
+        refused={refused ?? reading}
+        aria-keyshortcuts={ariaKeys(shortcuts.testAll.keys)}
         busy={run.isPending && "Testing…"}
         onClick={onTest}
       >
@@ -122,7 +125,7 @@ function WaitForNext() {
     ...recentRunsQuery(id),
     refetchInterval: waits ? ASK_MS : false,
   });
-  const newest = runs?.find(({ kind }) => kind === "live")?.id;
+  const newest = runs?.[0]?.id;
   const came = waits && newest !== undefined && newest !== before ? newest : undefined;
   const { data: event } = useQuery({ ...eventOfRunQuery(came ?? ""), enabled: came !== undefined });
   const take = useRef(test.choose);
@@ -153,6 +156,7 @@ function Choices() {
   const queries = useQueryClient();
   const { data: runs = [] } = useQuery(recentRunsQuery(id));
   const { data: kept = [] } = useQuery(keptEventsQuery(id, "$test"));
+  const samples = samplesOf(id);
   const sources = draft.triggers.flatMap((each) =>
     each.kind === "source" && each.id !== "" ? [each.id] : [],
   );
@@ -173,10 +177,13 @@ function Choices() {
         <MenuItem key={run.id} onSelect={() => void chooseRun(run.id)}>
           <Glyph status={statusOf(run.status)} small />
           <span className="num">{clock(run.created_at_ms)}</span>
-          <span className="dim">
-            {run.status}
-            {run.kind !== "live" && `, ${run.kind}`}
-          </span>
+          <span className="dim">{run.status}</span>
+        </MenuItem>
+      ))}
+      {samples.length > 0 && <MenuHead>Edited in this browser</MenuHead>}
+      {samples.map((sample) => (
+        <MenuItem key={sample.id} onSelect={() => test.choose(sample)}>
+          <span className="cut">{sample.from}</span>
         </MenuItem>
       ))}
       {kept.length > 0 && <MenuHead>Kept by x-pd-notrigger</MenuHead>}
@@ -230,12 +237,12 @@ function read(text: string): { value: unknown } | { problem: string } {
 }
 
 function EditEvent({ onClose }: { onClose: () => void }) {
-  const { test } = useBuilder();
+  const { id, test } = useBuilder();
   const [text, setText] = useState(() => JSON.stringify(test.event.value, null, 2) ?? "{}");
   const result = read(text);
   const take = () => {
     if (!("value" in result)) return;
-    test.choose({ id: "edited", from: "Edited copy", value: result.value });
+    test.choose(keepSample(id, result.value));
     onClose();
   };
   return (

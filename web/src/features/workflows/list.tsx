@@ -11,12 +11,14 @@ import { statusOf } from "~/api/runs";
 import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { ActLink } from "~/shell/act-link";
+import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
 import { RunsOfDay } from "~/shell/runs-of-day";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
@@ -29,6 +31,15 @@ import { triggersInWords } from "./model";
 import { groupsQuery, lastRunQuery, newestRunsQuery, workflowsQuery } from "./queries";
 
 const ROW_HEIGHT = 33;
+
+const COLUMNS: readonly Column[] = [
+  { name: "state", label: "State" },
+  { name: "starts", label: "Starts" },
+  { name: "runs", label: "Runs, 24 h" },
+  { name: "last", label: "Last run" },
+  { name: "errors", label: "Errors" },
+  { name: "changed", label: "Changed" },
+];
 
 export type WorkflowState = "active" | "inactive";
 
@@ -51,6 +62,7 @@ export function WorkflowList({
   const field = useRef<HTMLInputElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
+  const columns = useColumns("workflows", COLUMNS);
   const words = q.toLowerCase();
   const all = workflows.data?.pages.flatMap((page) => page.data) ?? [];
   const shown = all.filter(
@@ -93,6 +105,7 @@ export function WorkflowList({
               : `${count(shown.length)} of ${plural(all.length, "workflow")}`}
           </span>
         )}
+        <ColumnsMenu list="workflows" columns={COLUMNS} />
       </div>
       <div className="scroll" ref={scroll}>
         <ListState query={workflows} what="The workflows" rowHeight={ROW_HEIGHT} empty={<None />}>
@@ -104,16 +117,16 @@ export function WorkflowList({
                 </Button>
               </Empty>
             ) : (
-              <table className="tbl t-workflows" aria-label="Workflows">
+              <table className={cn("tbl t-workflows", columns.className)} aria-label="Workflows">
                 <thead>
                   <tr className="tr is-head">
                     <th>Name</th>
-                    <th>State</th>
-                    <th>Starts</th>
-                    <th>Runs, 24 h</th>
-                    <th>Last run</th>
-                    <th>Errors</th>
-                    <th className="is-right">Changed</th>
+                    <th className="c-state">State</th>
+                    <th className="c-starts">Starts</th>
+                    <th className="c-runs">Runs, 24 h</th>
+                    <th className="c-last">Last run</th>
+                    <th className="c-errors">Errors</th>
+                    <th className="is-right c-changed">Changed</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -178,17 +191,17 @@ function Cells({
           {workflow.name}
         </Link>
       </td>
-      <td className="cut">
+      <td className="cut c-state">
         <StateWord workflow={workflow} />
       </td>
-      <td className="mid cut">{triggersInWords(workflow.triggers, () => "a source")}</td>
-      <td>
+      <td className="mid cut c-starts">{triggersInWords(workflow.triggers, () => "a source")}</td>
+      <td className="c-runs">
         <RunsOfDay stats={workflow.stats} name={workflow.name} />
       </td>
-      <td className="cut above">
+      <td className="cut above c-last">
         {last === undefined ? <NoRun read={read} /> : <LastRun last={last} />}
       </td>
-      <td className="cut above">
+      <td className="cut above c-errors">
         {errors === 0 ? (
           <span className="dim">none</span>
         ) : (
@@ -197,7 +210,7 @@ function Cells({
           </Link>
         )}
       </td>
-      <td className="dim is-right above">
+      <td className="dim is-right above c-changed">
         <When at={workflow.updated_at * 1_000} />
       </td>
     </>

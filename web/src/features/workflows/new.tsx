@@ -50,7 +50,14 @@ function triggersOf(start: Start, source: string | undefined): Record<string, un
   }
 }
 
-export function NewWorkflow({ of }: { of: Item | null }) {
+export function NewWorkflow({
+  of,
+  event,
+}: {
+  of: Item | null;
+  /** Of that source: what the first test is with. */
+  event?: string | undefined;
+}) {
   useTitle("New workflow");
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -73,7 +80,9 @@ export function NewWorkflow({ of }: { of: Item | null }) {
       ),
     onSuccess: ({ id }) => {
       void queries.invalidateQueries({ queryKey: ["workflows"] });
-      void navigate({ to: "/workflows/$id/edit", params: { id } });
+      const isOfSource = event !== undefined && start === "source" && source?.key === of?.key;
+      const search = isOfSource ? { event } : {};
+      void navigate({ to: "/workflows/$id/edit", params: { id }, search });
     },
   });
   const needs = start === "source" && source === null ? "Choose a source first." : undefined;

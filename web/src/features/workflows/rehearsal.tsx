@@ -47,16 +47,22 @@ export function Rehearsal() {
   const rehearse = useMutation({
     mutationFn: async () => {
       setRows([]);
-      const runs = await data(
-        client.GET("/v1/workflows/{id}/runs", {
-          params: { path: { id }, query: { limit: 3 * EVENTS_MAX } },
+      const real = await data(
+        client.GET("/v1/runs", {
+          params: {
+            query: {
+              owner_id: id,
+              kind: "live",
+              status: "succeeded,failed",
+              limit: EVENTS_MAX,
+              include: "id",
+            },
+          },
         }),
       );
-      const real = runs
-        .filter(({ kind, status }) => kind === "live" && ["succeeded", "failed"].includes(status))
-        .slice(0, EVENTS_MAX);
-      for (const before of real) {
-        const row = await one(before);
+      for (const { id: run } of real) {
+        const path = { id: run };
+        const row = await one(await data(client.GET("/v1/runs/{id}", { params: { path } })));
         setRows((had) => [...had, row]);
       }
       return real.length;

@@ -8,6 +8,7 @@ import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { type JsonObject, numberOf } from "~/api/json";
 import { AsCommand, curlOf } from "~/shell/as-command";
+import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
@@ -156,6 +157,7 @@ export function WorkflowSettings() {
           ]}
         />
       </div>
+      <RetentionFields owner={base.id} isWorkflow />
       <Delete />
     </form>
   );

@@ -23,6 +23,7 @@ import { say } from "~/ui/toast";
 import type { StepDraft } from "./model";
 import { stepYaml } from "./paste";
 import { nameProblem } from "./step-names";
+import { READING } from "./test-event";
 import { useBuilder } from "./use-builder";
 
 export type Given = {
@@ -44,7 +45,7 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
       <Button
         icon={Play}
         keys={shortcuts.testTo.keys}
-        refused={refused}
+        refused={refused ?? (test.isReading ? READING : undefined)}
         busy={test.run.isPending && "Testing…"}
         onClick={() => onTest("to")}
       >
@@ -52,7 +53,11 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
       </Button>
       {at > 0 && refused === undefined && (
         <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>
-          <MenuItem disabled={!alone || test.run.isPending} onSelect={() => onTest("alone")}>
+          <MenuItem
+            disabled={!alone || test.run.isPending}
+            {...(alone ? { keys: shortcuts.testStep.keys } : {})}
+            onSelect={() => onTest("alone")}
+          >
             {alone
               ? "Test this step alone"
               : "Test this step alone, once those before have results"}

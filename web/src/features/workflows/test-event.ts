@@ -5,6 +5,9 @@ import type { EventSummary, Run } from "~/api/schema";
 import { clock } from "~/ui/format";
 import type { StepDraft, TriggerDraft } from "./model";
 
+/** Said where a test is asked for before its event is here. */
+export const READING = "The event is still being read.";
+
 export type TestEvent = {
   /** Where it is from, in words. */
   from: string;

@@ -1,9 +1,11 @@
 /** Tests of the draft as it is typed, saved or not, with the chosen event. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
+import { eventQuery } from "~/api/events";
 import type { JsonObject } from "~/api/json";
 import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
@@ -23,6 +25,8 @@ type Said = {
   text: string | undefined;
   says: string;
   at: number;
+  /** Id of the event that it had. */
+  event: string;
   /** All steps as they were then. */
   steps: readonly StepDraft[];
 };
@@ -43,26 +47,57 @@ export type TestOf = { kind: "all" } | { kind: "to" | "alone"; key: string };
 
 export function useTest(state: State, onRefused: (error: Error, sent: Draft) => void) {
   const queries = useQueryClient();
-  const [chosen, setChosen] = useState<TestEvent | undefined>(undefined);
+  /** The event that was chosen, and the run that the address named then. */
+  const [picked, setPicked] = useState<{ event: TestEvent; asked: string | undefined }>();
   const [said, setSaid] = useState<Readonly<Record<string, Said>>>({});
   const { now } = state.history;
   const { pins, at: pinnedAt, pin, unpin } = usePins(state.base.id, now.steps);
-  const { data: runs } = useQuery(recentRunsQuery(state.base.id));
-  const newest = runs?.find(({ kind }) => kind === "live");
-  const { data: newestRun } = useQuery({
-    ...eventOfRunQuery(newest?.id ?? ""),
-    enabled: chosen === undefined && newest !== undefined,
+  // The address may name a run: until its event is here there is none, not another one in its place.
+  const { run: asked, event: askedEvent } = useSearch({ strict: false });
+  const chosen = picked?.event;
+  const wanted = picked === undefined || picked.asked !== asked ? asked : undefined;
+  const ofAsked = useQuery({
+    ...eventOfRunQuery(wanted ?? ""),
+    enabled: wanted !== undefined,
+    retry: false,
   });
   const [trigger] = now.triggers;
   const source = trigger?.kind === "source" && trigger.id !== "" ? trigger.id : undefined;
-  const { data: emitted } = useQuery({
-    ...keptEventsQuery(source ?? "", undefined),
+  const ofEvent = useQuery({
+    ...eventQuery(source ?? "", askedEvent ?? ""),
     enabled:
-      chosen === undefined && runs !== undefined && newest === undefined && source !== undefined,
+      chosen === undefined &&
+      asked === undefined &&
+      askedEvent !== undefined &&
+      source !== undefined,
+    retry: false,
   });
+  const wantedEvent = useMemo(
+    () => (ofEvent.data === undefined ? undefined : eventOfSource(ofEvent.data)),
+    [ofEvent.data],
+  );
+  const isOther =
+    chosen === undefined &&
+    (wanted === undefined || ofAsked.isError) &&
+    (askedEvent === undefined || source === undefined || ofEvent.isError);
+  const { data: runs, isLoading: readsRuns } = useQuery(recentRunsQuery(state.base.id));
+  const [newest] = runs ?? [];
+  const ofNewest = useQuery({
+    ...eventOfRunQuery(newest?.id ?? ""),
+    enabled: isOther && newest !== undefined,
+  });
+  const ofSource = useQuery({
+    ...keptEventsQuery(source ?? "", undefined),
+    enabled: isOther && runs !== undefined && newest === undefined && source !== undefined,
+  });
+  const { data: emitted } = ofSource;
   const newestEmitted = useMemo(() => emitted?.map(eventOfSource)[0], [emitted]);
   const sample = useMemo(() => sampleOf(trigger), [trigger]);
-  const event = chosen ?? newestRun ?? newestEmitted ?? sample;
+  const event = ofAsked.data ?? chosen ?? wantedEvent ?? ofNewest.data ?? newestEmitted ?? sample;
+  const isReading =
+    ofAsked.isLoading ||
+    ofEvent.isLoading ||
+    (isOther && (readsRuns || ofNewest.isLoading || ofSource.isLoading));
 
   /** What the newest test said of a step; before the first, what the chosen run did at it. */
   const saidOf = (key: string): Said | undefined => {
@@ -109,13 +144,13 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
             },
           }),
         );
-        return { run: await withLogs(made), sent, of, to };
+        return { run: await withLogs(made), sent, of, to, used: event.id };
       } catch (error) {
         if (error instanceof Error) onRefused(error, sent);
         throw error;
       }
     },
-    onSuccess: ({ run, sent, of, to }) => {
+    onSuccess: ({ run, sent, of, to, used }) => {
       const at = Date.now();
       const says =
         of.kind === "all"
@@ -127,7 +162,15 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         of.kind === "alone" ? sent.steps.slice(to, to + 1) : sent.steps.slice(0, to + 1);
       const news = tested.map((step): [string, Said] => [
         step.key,
-        { run, name: step.namespace, text: stepText(step), says, at, steps: sent.steps },
+        {
+          run,
+          name: step.namespace,
+          text: stepText(step),
+          says,
+          at,
+          event: used,
+          steps: sent.steps,
+        },
       ]);
       setSaid((before) => ({ ...before, ...Object.fromEntries(news) }));
       void queries.invalidateQueries({ queryKey: ["runs"] });
@@ -135,11 +178,13 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   });
   return {
     event,
+    /** The event that is shown or asked for is not here yet. */
+    isReading,
     /** Grows with each test: what is at hand changed. */
     tests: Math.max(pinnedAt, ...Object.values(said).map(({ at }) => at)),
     choose(next: TestEvent) {
-      if (next.id === chosen?.id && next.run !== undefined) return;
-      setChosen(next);
+      setPicked({ event: next, asked });
+      if (next.id === chosen?.id) return;
       // What a run did at its steps is shown in place of what was tested with another event.
       if (next.run !== undefined) setSaid({});
     },
@@ -167,10 +212,15 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         results: new Map(before.map((step) => [step.namespace, exportsOf(step.key)])),
       };
     },
-    /** Whether a step can be tested alone: those before it have results. */
+    /** Whether a step can be tested alone: those before it have results of this event, or pins. */
     standsAlone(key: string): boolean {
       const before = now.steps.slice(0, placeOf(now, key)).filter(({ disabled }) => !disabled);
-      return before.length > 0 && before.every((step) => exportsOf(step.key) !== undefined);
+      const isOfEvent = (key: string) =>
+        pins[key] !== undefined || said[key] === undefined || said[key].event === event.id;
+      return (
+        before.length > 0 &&
+        before.every((step) => exportsOf(step.key) !== undefined && isOfEvent(step.key))
+      );
     },
   };
 }
@@ -247,6 +297,7 @@ function saidByRun(event: TestEvent | undefined, name: string): Said | undefined
     text: then === undefined ? undefined : stepText(then),
     says: "run",
     at: record.created_at_ms,
+    event: event.id,
     steps,
   };
 }

@@ -13,12 +13,17 @@ import { deploymentQuery, deploymentsQuery } from "./queries";
 import { useBuilder } from "./use-builder";
 import { VersionChanges } from "./version-changes";
 
-export function VersionList() {
+type Props = {
+  /** Id of the version that is compared with another. */
+  compared: string | undefined;
+  onCompare: (id: string | undefined) => void;
+};
+
+export function VersionList({ compared, onCompare }: Props) {
   const { state } = useBuilder();
   const { base } = state;
   const deployments = useInfiniteQuery(deploymentsQuery(base.id));
   const [backTo, setBackTo] = useState<Deployment | undefined>(undefined);
-  const [compared, setCompared] = useState<Deployment | undefined>(undefined);
   const live = base.deployment_id ?? undefined;
   return (
     <div className="scroll">
@@ -38,16 +43,16 @@ export function VersionList() {
               live={live}
               about={({ steps }) => plural(steps.length, "step")}
               runs={({ runs }) => runsInWords(runs)}
-              onCompare={setCompared}
+              onCompare={({ id }) => onCompare(id)}
               onBack={setBackTo}
             />
-            {compared !== undefined && (
+            {items.some(({ id }) => id === compared) && (
               <CompareVersions
                 name={base.name}
                 items={items}
                 chosen={compared}
                 live={live}
-                onClose={() => setCompared(undefined)}
+                onClose={() => onCompare(undefined)}
               >
                 {(before, after) => <Changes before={before.id} after={after.id} />}
               </CompareVersions>

@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import {
+  cutBytesOf,
   firstOpen,
   hintOf,
   imageOf,
@@ -118,4 +119,11 @@ describe("what a value looks like", () => {
   it("is hinted at by its leaves", () => {
     expect(hintOf({ city: "Bergen", country: "NO", at: null, deep: {} })).toBe("Bergen, NO");
   });
+});
+
+test("what the server cut is known by its mark", () => {
+  expect(cutBytesOf({ $truncated: true, $bytes: 4_002, $preview: "{" })).toBe(4_002);
+  for (const other of [null, 7, {}, { $bytes: 4 }, { $truncated: false, $bytes: 4 }]) {
+    expect(cutBytesOf(other)).toBeUndefined();
+  }
 });

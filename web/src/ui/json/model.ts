@@ -35,6 +35,14 @@ export function isContainer(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
+/** Bytes of what the server cut, where a value is the mark that it leaves: `$truncated`, `$bytes` and `$preview`. */
+export function cutBytesOf(value: unknown): number | undefined {
+  if (!isContainer(value) || !("$truncated" in value) || value.$truncated !== true) {
+    return undefined;
+  }
+  return "$bytes" in value && typeof value.$bytes === "number" ? value.$bytes : undefined;
+}
+
 export function sizeOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return isContainer(value) ? Object.keys(value).length : 0;

@@ -1,9 +1,9 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
 import type { CSSProperties } from "react";
 import { cn } from "../cn";
-import { clock } from "../format";
+import { bytes, clock, date, zoneWord } from "../format";
 import { Marked } from "./marked";
-import { hintOf, isContainer, momentOf, type Row, typeOf } from "./model";
+import { cutBytesOf, hintOf, isContainer, momentOf, type Row, typeOf } from "./model";
 
 const LONGEST_SHOWN = 300;
 const DAY_MS = 86_400_000;
@@ -29,6 +29,7 @@ export function JsonRow({
   };
   const Twist = row.kind === "open" ? ChevronDown : ChevronRight;
   const moment = momentOf(row.name, row.value);
+  const cut = cutBytesOf(row.value);
   return (
     // The tree takes the keys; a press is for the pointer.
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles keys for its active row
@@ -67,6 +68,9 @@ export function JsonRow({
           </span>
         )}
       </span>
+      {cut !== undefined && (
+        <span className="json-note">cut by the server, {bytes(cut)} in all</span>
+      )}
       {moment !== undefined && <span className="json-note">{momentText(moment)}</span>}
       <span className={cn("json-type", row.kind === "leaf" && "is-leaf")}>{typeText(row)}</span>
     </div>
@@ -75,10 +79,8 @@ export function JsonRow({
 
 function momentText(at: number): string {
   const near = Math.abs(Date.now() - at) < DAY_MS;
-  const day = near
-    ? ""
-    : `${new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" }).format(at)}, `;
-  return `${day}${clock(at).slice(0, 8)} here`;
+  const day = near ? "" : `${date(at)}, `;
+  return `${day}${clock(at).slice(0, 8)} ${zoneWord()}`;
 }
 
 function typeText(row: Row): string {

@@ -1,0 +1,137 @@
+/** What one can do with an account: test it, connect it again, rename it, end it. */
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Ellipsis, HeartPulse, Pencil, RefreshCw, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import type { Account } from "~/api/schema";
+import { useConnect } from "~/shell/connect";
+import { FormDialog } from "~/shell/form-dialog";
+import { useRefusal } from "~/shell/session";
+import { WouldGo } from "~/shell/would-go";
+import { IconButton } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { Menu, MenuItem, MenuLine } from "~/ui/menu";
+import { say } from "~/ui/toast";
+
+/** Connects an account again, with what its app asks for. */
+export function useReconnect(account: Account): () => void {
+  const connect = useConnect();
+  return () =>
+    connect({ app: account.app.name_slug, accountId: account.id, onConnected: () => {} });
+}
+
+/** Asks the provider now whether it still takes the account. */
+export function useCheck(account: Account) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      data(client.POST("/v1/accounts/{id}/check", { params: { path: { id: account.id } } })),
+    onSuccess: (checked) => {
+      void queries.invalidateQueries({ queryKey: ["accounts"] });
+      say(
+        checked.healthy
+          ? { title: `${checked.name} works`, shape: "succeeded" }
+          : {
+              title: `${checked.name} has to be connected again`,
+              about: checked.problem ?? "The provider refuses it.",
+              shape: "failed",
+            },
+      );
+    },
+    onError: (error) => say({ title: "The account was not tested", about: sentence(error) }),
+  });
+}
+
+export function AccountActs({ account, onGone }: { account: Account; onGone?: () => void }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("full");
+  const again = useReconnect(account);
+  const check = useCheck(account);
+  const [open, setOpen] = useState<"rename" | "delete" | null>(null);
+  const remove = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/accounts/{id}", { params: { path: { id: account.id } } })),
+    onSuccess: () => {
+      setOpen(null);
+      say({ title: `${account.name} is disconnected` });
+      onGone?.();
+      void queries.invalidateQueries({ queryKey: ["accounts"] });
+    },
+  });
+  return (
+    <>
+      {refused === undefined && (
+        <Menu
+          label={`Acts on ${account.name}`}
+          trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${account.name}`} />}
+        >
+          <MenuItem icon={HeartPulse} disabled={check.isPending} onSelect={() => check.mutate()}>
+            Test the account
+          </MenuItem>
+          <MenuItem icon={Pencil} onSelect={() => setOpen("rename")}>
+            Rename…
+          </MenuItem>
+          <MenuItem icon={RefreshCw} onSelect={again}>
+            Connect again…
+          </MenuItem>
+          <MenuLine />
+          <MenuItem icon={Trash2} danger onSelect={() => setOpen("delete")}>
+            Disconnect…
+          </MenuItem>
+        </Menu>
+      )}
+      {open === "rename" && <Rename account={account} onClose={() => setOpen(null)} />}
+      <Confirm
+        open={open === "delete"}
+        onClose={() => setOpen(null)}
+        title={`Disconnect “${account.name}”?`}
+        act="Disconnect"
+        busy={remove.isPending && "Disconnecting…"}
+        error={remove.error === null ? undefined : sentence(remove.error)}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>
+          What uses it fails from then on. Its values are deleted here, and revoked at the provider
+          where that is possible.
+        </p>
+        <WouldGo kind="account" id={account.id} />
+      </Confirm>
+    </>
+  );
+}
+
+function Rename({ account, onClose }: { account: Account; onClose: () => void }) {
+  const queries = useQueryClient();
+  const [name, setName] = useState(account.name);
+  const rename = useMutation({
+    mutationFn: () =>
+      data(
+        client.PUT("/v1/accounts/{id}", {
+          params: { path: { id: account.id } },
+          body: { name: name.trim() },
+        }),
+      ),
+    onSuccess: () => {
+      onClose();
+      void queries.invalidateQueries({ queryKey: ["accounts"] });
+    },
+  });
+  return (
+    <FormDialog
+      title="Rename account"
+      act="Rename"
+      busy="Renaming…"
+      mutation={rename}
+      onClose={onClose}
+    >
+      <Field label="Name">
+        {(control) => (
+          <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+        )}
+      </Field>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,138 @@
+/** One account: whether it works, what uses it, and its acts. */
+
+import "~/ui/table.css";
+import "./accounts.css";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { HeartPulse } from "lucide-react";
+import { accountQuery, accountUsesQuery } from "~/api/queries";
+import type { Account } from "~/api/schema";
+import { placeOf } from "~/shell/places";
+import { ReadFailed } from "~/shell/read-failed";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Empty, SkeletonRows } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { count } from "~/ui/format";
+import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
+import { Tile } from "~/ui/tag";
+import { Until, When } from "~/ui/time";
+import { AccountActs, useCheck } from "./account-acts";
+import { Health } from "./accounts-page";
+
+export function AccountPage({ id }: { id: string }) {
+  const navigate = useNavigate();
+  const { data: account, error, refetch } = useQuery(accountQuery(id));
+  useTitle(account === undefined ? "Account" : `${account.name}, Accounts`);
+  return (
+    <>
+      <PageHead
+        acts={
+          account !== undefined && (
+            <>
+              <Check account={account} />
+              <AccountActs account={account} onGone={() => void navigate({ to: "/accounts" })} />
+            </>
+          )
+        }
+      >
+        <Crumbs>
+          <Link to="/accounts">Accounts</Link>
+          <h1 className="cut">{account?.name ?? id}</h1>
+        </Crumbs>
+      </PageHead>
+      {error !== null && account === undefined && (
+        <ReadFailed what="The account" error={error} again={refetch} />
+      )}
+      {account === undefined && error === null && <SkeletonRows rows={4} />}
+      {account !== undefined && (
+        <div className="scroll">
+          <dl className="facts account-facts">
+            <Fact name="App">
+              <Link
+                to="/apps/$slug"
+                params={{ slug: account.app.name_slug }}
+                className="quiet-link row"
+              >
+                <Tile name={account.app.name} size="xs" /> {account.app.name}
+              </Link>
+            </Fact>
+            <Fact name="Health" wide>
+              <span className="row">
+                <Health account={account} />
+              </span>
+            </Fact>
+            <Fact name="Connected">
+              <When at={account.created_at * 1_000} />
+            </Fact>
+            <Fact name="Changed">
+              <When at={account.updated_at * 1_000} />
+            </Fact>
+            {account.expires_at !== undefined && (
+              <Fact name="Token ends">
+                <Until at={account.expires_at * 1_000} />
+              </Fact>
+            )}
+            {account.external_user_id !== null && (
+              <Fact name="Of the external user" wide>
+                <span className="mono">{account.external_user_id}</span>
+              </Fact>
+            )}
+            <Fact name="Id">
+              <span className="mono">{account.id}</span>
+            </Fact>
+          </dl>
+          <Uses id={id} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Check({ account }: { account: Account }) {
+  const refused = useRefusal("full");
+  const check = useCheck(account);
+  return (
+    <Button
+      icon={HeartPulse}
+      refused={refused}
+      busy={check.isPending && "Testing…"}
+      onClick={() => check.mutate()}
+    >
+      Test the account
+    </Button>
+  );
+}
+
+function Uses({ id }: { id: string }) {
+  const { data: uses, error, refetch } = useQuery(accountUsesQuery(id));
+  return (
+    <section aria-labelledby="account-uses">
+      <PaneHead
+        id="account-uses"
+        title="Where it is used"
+        {...(uses === undefined ? {} : { count: count(uses.length) })}
+      />
+      {error !== null && <ReadFailed what="What uses it" error={error} again={refetch} />}
+      {uses?.length === 0 && <Empty title="Nothing uses it." />}
+      {uses !== undefined && uses.length > 0 && (
+        <nav aria-labelledby="account-uses">
+          <ul className="account-uses">
+            {uses.map((used) => {
+              const { word, icon: Icon, href } = placeOf(used);
+              return (
+                <li key={`${used.kind} ${used.id}`}>
+                  <Icon className="icon is-sm" aria-hidden="true" />
+                  <a href={href} className="quiet-link name cut">
+                    {used.name}
+                  </a>
+                  <span className="dim small">{word}</span>
+                </li>
+              );
+            })}
+          </ul>
+        </nav>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,168 @@
+/** One group of errors: its newest error, how often it came and in which versions, its runs, who is told, and the acts. */
+
+import "./errors.css";
+import "./group.css";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { RotateCcw } from "lucide-react";
+import type { ReactNode } from "react";
+import { ownersQuery } from "~/api/queries";
+import type { ErrorGroupRecord } from "~/api/schema";
+import { ReadFailed } from "~/shell/read-failed";
+import { useReplay } from "~/shell/replay";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { SkeletonRows } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { count } from "~/ui/format";
+import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
+import { Tag } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { GroupChart } from "./group-chart";
+import { GroupNote } from "./group-note";
+import { StateActs, StateHistory, StateOf } from "./group-state";
+import { ownerOf } from "./owner";
+import { groupQuery } from "./queries";
+import { WhoIsTold } from "./who-is-told";
+
+type Parts = {
+  /** The error of a run, and the runs of a group; routes put features together. */
+  renderRun: (run: string) => ReactNode;
+  renderRuns: (group: string) => ReactNode;
+};
+
+export function GroupPage({ id, ...parts }: { id: string } & Parts) {
+  const { data: group, error, refetch } = useQuery({ ...groupQuery(id), retry: false });
+  useTitle(group === undefined ? "Error" : `${group.code}, Errors`);
+  return (
+    <>
+      <PageHead acts={group !== undefined && <Acts group={group} />}>
+        <Crumbs>
+          <Link to="/errors">Errors</Link>
+          <h1 className="cut">{group?.code ?? id}</h1>
+        </Crumbs>
+        {group !== undefined && <StateOf group={group} />}
+      </PageHead>
+      {error !== null && group === undefined && (
+        <ReadFailed what="The error" error={error} again={refetch} />
+      )}
+      {group === undefined ? error === null && <SkeletonRows /> : <Body group={group} {...parts} />}
+    </>
+  );
+}
+
+function Acts({ group }: { group: ErrorGroupRecord }) {
+  return (
+    <>
+      <StateActs group={group} />
+      <ReplayAll group={group} />
+    </>
+  );
+}
+
+/** The dialog counts what can be replayed before anything is. */
+function ReplayAll({ group }: { group: ErrorGroupRecord }) {
+  const { data: owners } = useQuery(ownersQuery);
+  const owner = ownerOf(group, owners);
+  const replay = useReplay();
+  const refused = useRefusal("invoke");
+  return (
+    <Button
+      look="primary"
+      icon={RotateCcw}
+      refused={refused}
+      onClick={() =>
+        replay({
+          kind: "many",
+          stepwise: owner.isWorkflow,
+          owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
+          name: `${group.code} in ${owner.name}`,
+          group: group.id,
+        })
+      }
+    >
+      {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
+    </Button>
+  );
+}
+
+function Body({ group, renderRun, renderRuns }: { group: ErrorGroupRecord } & Parts) {
+  const { data: owners } = useQuery(ownersQuery);
+  const owner = ownerOf(group, owners);
+  return (
+    <div className="group-cols scroll">
+      <div className="group-left">
+        <dl className="facts group-facts">
+          <Fact name={owner.isWorkflow ? "Workflow" : "Source"} wide>
+            <Link
+              to={owner.isWorkflow ? "/workflows/$id/runs" : "/sources/$id"}
+              params={{ id: owner.id }}
+              className="quiet-link name"
+            >
+              {owner.name}
+            </Link>
+          </Fact>
+          {group.step !== "" && (
+            <Fact name="Step">
+              <span className="mono">{group.step}</span>
+            </Fact>
+          )}
+          <Fact name="Times">
+            <span className="num">{count(group.count)}</span>
+          </Fact>
+          <Fact name="First">
+            <When at={group.first_seen_ms} />
+          </Fact>
+          <Fact name="Last">
+            <When at={group.last_seen_ms} />
+          </Fact>
+          {group.versions.length > 0 && (
+            <Fact name="Versions" wide>
+              <Versions group={group} />
+            </Fact>
+          )}
+        </dl>
+        <GroupChart group={group} />
+        <section className="group-runs" aria-labelledby="runs-of-group">
+          <PaneHead id="runs-of-group" title="Runs">
+            <Link to="/runs" search={{ owner: owner.id, error: group.code }} className="link small">
+              All of {group.code}
+            </Link>
+          </PaneHead>
+          {renderRuns(group.id)}
+        </section>
+      </div>
+      <div className="group-right">
+        <PaneHead title="Newest error">
+          <Link to="/runs/$id" params={{ id: group.last_run_id }} className="link small">
+            Open the newest run
+          </Link>
+        </PaneHead>
+        {renderRun(group.last_run_id)}
+        <div className="peek-body group-more">
+          <WhoIsTold group={group} owner={owner} />
+          <GroupNote key={group.id} group={group} />
+          <StateHistory id={group.id} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const VERSIONS_SHOWN = 6;
+
+/** In which versions it was seen, and how often in each of them. */
+function Versions({ group }: { group: ErrorGroupRecord }) {
+  const rest = group.versions.length - VERSIONS_SHOWN;
+  return (
+    <span className="group-versions">
+      {group.versions.slice(0, VERSIONS_SHOWN).map(({ deployment_id, version, count: times }) => (
+        <span key={deployment_id} className="nowrap">
+          <Tag>{version === null ? "gone" : `v${version}`}</Tag>{" "}
+          <span className="num dim">{count(times)}</span>
+        </span>
+      ))}
+      {rest > 0 && <span className="dim">and {count(rest)} more</span>}
+    </span>
+  );
+}

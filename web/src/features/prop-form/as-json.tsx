@@ -1,0 +1,90 @@
+/** All values of a form as one JSON: to be read, copied, or typed at once. Secrets are not in it. */
+
+import { Braces } from "lucide-react";
+import { useState } from "react";
+import { isObject, type JsonObject } from "~/api/json";
+import { Button } from "~/ui/button";
+import { Editor } from "~/ui/code/editor";
+import { Copy } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { Message } from "~/ui/field";
+import type { PropForm } from "./use-prop-form";
+import { isMadeByServer, readJson } from "./values";
+
+export function AsJson({ form }: { form: PropForm }) {
+  const [asks, setAsks] = useState(false);
+  if (form.props.filter((prop) => prop.alert === undefined).length < 2) return null;
+  return (
+    <p className="prop-as-json">
+      <Button size="sm" look="quiet" icon={Braces} onClick={() => setAsks(true)}>
+        Show as JSON
+      </Button>
+      {asks && <JsonDialog form={form} onClose={() => setAsks(false)} />}
+    </p>
+  );
+}
+
+function shownValues({ props, values }: PropForm): JsonObject {
+  const sealed = new Set(props.flatMap(({ name, secret }) => (secret ? [name] : [])));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !sealed.has(name)));
+}
+
+/** What is wrong with values that are typed as one. */
+function problemOf(form: PropForm, text: string): string | undefined {
+  const result = readJson(text);
+  if ("problem" in result) return result.problem;
+  if (!isObject(result.value)) return "Allowed: an object with a value for each name.";
+  const known = form.props.filter((prop) => !prop.secret && !isMadeByServer(prop));
+  const unknown = Object.keys(result.value).find(
+    (name) => !known.some((prop) => prop.name === name),
+  );
+  return unknown === undefined
+    ? undefined
+    : `\`${unknown}\` is no field of the form. Allowed: ${known.map(({ name }) => name).join(", ")}.`;
+}
+
+function JsonDialog({ form, onClose }: { form: PropForm; onClose: () => void }) {
+  const [text, setText] = useState(() => JSON.stringify(shownValues(form), null, 2));
+  const problem = problemOf(form, text);
+  const take = () => {
+    const result = readJson(text);
+    if (problem !== undefined || !("value" in result) || !isObject(result.value)) return;
+    form.takeAll(result.value);
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Values as JSON"
+      size="wide"
+      onSubmit={take}
+      foot={
+        <>
+          <Copy named label="Copy" text={() => text} />
+          <span className="grow" />
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button look="primary" keys="mod+enter" refused={problem} onClick={take}>
+            Use these values
+          </Button>
+        </>
+      }
+    >
+      <div className="dialog-body">
+        <p className="mid">A name that is left out has no value. Secrets stay as they are.</p>
+        <Editor
+          language="json"
+          label="Values of the form"
+          value={text}
+          onChange={setText}
+          invalid={problem !== undefined}
+          minHeight={200}
+          maxHeight="50dvh"
+        />
+        {problem !== undefined && <Message error={problem} />}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,85 @@
+/** Runs of the same event: the one whose event started this run, and those that its own events started. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Fragment } from "react";
+import { client, data } from "~/api/client";
+import { textOf } from "~/api/json";
+import { PAGE_MAX } from "~/api/queries";
+import { isFinal, type RunDetail } from "~/api/runs";
+import { count, shortId } from "~/ui/format";
+import { Fact } from "~/ui/pane";
+import { type KinRun, kinOf } from "./kin-of";
+
+const SHOWN_MAX = 3;
+const ASK_MS = 5_000;
+
+const traceQuery = (trace: string) => ({
+  queryKey: ["runs", "of-trace", trace],
+  queryFn: async ({ signal }: { signal: AbortSignal }): Promise<KinRun[]> => {
+    const query = {
+      trace_id: trace,
+      limit: PAGE_MAX,
+      include: "id,workflow_id,source_id,owner_name,trigger_id,replay_of,created_at_ms",
+    };
+    const found = await data(client.GET("/v1/runs", { params: { query }, signal }));
+    return found.map((run) => ({
+      id: run.id,
+      owner: run.workflow_id ?? run.source_id ?? "",
+      name: run.owner_name ?? "",
+      trigger: run.trigger_id,
+      replayOf: run.replay_of ?? undefined,
+      at: run.created_at_ms,
+    }));
+  },
+});
+
+export function Kin({ run }: { run: RunDetail }) {
+  const trace = textOf(run.context.trace_id) ?? "";
+  const { data: all } = useQuery({
+    ...traceQuery(trace),
+    enabled: trace !== "",
+    refetchInterval: isFinal(run.status) ? false : ASK_MS,
+  });
+  if (all === undefined) return null;
+  const { cause, caused } = kinOf(run.id, all);
+  const rest = caused.length - SHOWN_MAX;
+  return (
+    <>
+      {cause !== undefined && (
+        <Fact name="Caused by" wide>
+          <OneOfKin run={cause} />
+        </Fact>
+      )}
+      {caused.length > 0 && (
+        <Fact name="Caused" wide>
+          {caused.slice(0, SHOWN_MAX).map((each, at) => (
+            <Fragment key={each.id}>
+              {at > 0 && ", "}
+              <OneOfKin run={each} />
+            </Fragment>
+          ))}
+          {rest > 0 && (
+            <>
+              {" "}
+              <Link to="/runs" search={{ trace }} className="link">
+                and {count(rest)} more
+              </Link>
+            </>
+          )}
+        </Fact>
+      )}
+    </>
+  );
+}
+
+function OneOfKin({ run }: { run: KinRun }) {
+  return (
+    <>
+      {run.name}{" "}
+      <Link to="/runs/$id" params={{ id: run.id }} className="link mono">
+        {shortId(run.id)}
+      </Link>
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+/** What a live tail says of its speed: events per second, and how many came too fast for the list to show them. */
+
+import { useEffect, useRef, useState } from "react";
+import { isOlder } from "~/api/events";
+import type { EventSummary } from "~/api/schema";
+import { countBetween } from "./events-query";
+
+/** Time that the rate is taken of. */
+const WINDOW_MS = 10_000;
+
+type Event = Pick<EventSummary, "id" | "indexed_at_ms">;
+
+/** Events per second over the last ten; where the list does not reach back that far, over what it has. */
+export function rateOf(events: readonly Event[], now: number): number {
+  const lately = events.filter(({ indexed_at_ms }) => now - indexed_at_ms <= WINDOW_MS);
+  const oldest = lately.at(-1);
+  if (oldest === undefined) return 0;
+  // The list is cut: it spans less than the window.
+  const span = lately.length === events.length ? now - oldest.indexed_at_ms : WINDOW_MS;
+  return (1_000 * lately.length) / Math.max(span, 1_000);
+}
+
+/** How many events came between the newest that was shown and the oldest that is shown now. */
+export function useSkipped(
+  source: string,
+  events: readonly Event[],
+  end: string | null,
+  live: boolean,
+): { skipped: number; reset: () => void } {
+  const [skipped, setSkipped] = useState(0);
+  const seen = useRef<string | undefined>(undefined);
+  const newest = events[0]?.id;
+  const oldest = events.at(-1)?.id;
+  useEffect(() => {
+    const before = seen.current;
+    if (newest === undefined) return;
+    // Whoever paused looked away: what came meanwhile was not too fast.
+    seen.current = live ? newest : undefined;
+    if (!live || before === undefined || oldest === undefined || !isOlder(before, oldest)) return;
+    void countBetween(source, end, before).then(
+      (count) => setSkipped((had) => had + count),
+      // Counted again with the next events.
+      () => {
+        if (seen.current === newest) seen.current = before;
+      },
+    );
+  }, [source, newest, oldest, end, live]);
+  return { skipped, reset: () => setSkipped(0) };
+}

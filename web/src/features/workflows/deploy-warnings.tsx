@@ -1,0 +1,93 @@
+/** What to know before a deploy: accounts that are refused, steps that were not tested as they are now, a project that undoes it. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { client, data } from "~/api/client";
+import { isObject, textOf } from "~/api/json";
+import { PAGE_MAX } from "~/api/queries";
+import { Banner } from "~/ui/banner";
+import type { Draft } from "./model";
+import { useBuilder } from "./use-builder";
+
+/** Ids of accounts that the values of steps name. */
+export function accountsOfSteps({ steps }: Pick<Draft, "steps">): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const look = (value: unknown, step: string): void => {
+    if (Array.isArray(value)) for (const each of value) look(each, step);
+    if (!isObject(value)) return;
+    const id = textOf(value.authProvisionId);
+    if (id !== undefined) found.set(id, [...new Set([...(found.get(id) ?? []), step])]);
+    else for (const each of Object.values(value)) look(each, step);
+  };
+  for (const step of steps) if (!step.disabled) look(step.props, step.namespace);
+  return found;
+}
+
+/** `changed`: names of the steps that the deploy changes, all of them at the first. */
+export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
+  const { draft, test, state } = useBuilder();
+  const used = accountsOfSteps(draft);
+  const { data: accounts } = useQuery({
+    queryKey: ["accounts", "health"],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/accounts", {
+          params: { query: { limit: PAGE_MAX, include: "id,name,healthy,problem" } },
+          signal,
+        }),
+      ),
+    enabled: used.size > 0,
+    staleTime: 0,
+  });
+  const refused = (accounts ?? []).filter(({ id, healthy }) => used.has(id) && !healthy);
+  const untested = draft.steps.filter((step) => {
+    if (step.disabled || !changed.has(step.namespace)) return false;
+    const result = test.ofStep(step.key);
+    return result === undefined || result.status === "waiting" || result.changed;
+  });
+  const failed = draft.steps.filter((step) => {
+    const result = test.ofStep(step.key);
+    return !step.disabled && result?.status === "failed" && !result.changed;
+  });
+  return (
+    <>
+      {refused.map(({ id, name, problem }) => (
+        <Banner key={id} kind="waits" title={`The account ${name} has to be connected again`}>
+          {problem !== null && `${problem} `}
+          {used.get(id)?.join(", ")} {used.get(id)?.length === 1 ? "uses" : "use"} it.{" "}
+          <Link to="/accounts" className="link">
+            Accounts
+          </Link>
+        </Banner>
+      ))}
+      {failed.length > 0 && (
+        <Banner kind="waits" title={`${namesOf(failed)} failed in the last test`}>
+          As it is now.
+        </Banner>
+      )}
+      {untested.length > 0 && (
+        <Banner
+          kind="waits"
+          title={`${namesOf(untested)} ${isOne(untested) ? "was" : "were"} not tested as now`}
+        >
+          No test since the change, or none at all.
+        </Banner>
+      )}
+      {isObject(state.base.made_from) && (
+        <Banner
+          kind="waits"
+          title={`The project ${textOf(state.base.made_from.project) ?? ""} made this workflow`}
+        >
+          The next <code className="mono">millrace apply</code> undoes this deploy, unless the
+          project has the same: <em>The change as files</em> on the workflow's page gives them.
+        </Banner>
+      )}
+    </>
+  );
+}
+
+type Named = readonly { namespace: string }[];
+
+const isOne = (steps: Named) => steps.length === 1;
+
+const namesOf = (steps: Named) => steps.map(({ namespace }) => namespace).join(", ");
