@@ -4,9 +4,15 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// Ids that `unique` remembers (spec 8).
 pub const UNIQUE_CACHE: usize = 100;
+
+/// Bytes of an id that is remembered as it is; of a longer one its hash: each run reads and writes all that is remembered.
+const ID_BYTES_MAX: usize = 1024;
+/// Characters of an id that an error shows.
+const SHOWN_CHARS: usize = 80;
 
 /// The strategy that a component names in `dedupe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +80,8 @@ pub struct Deduped {
 /// Sorts a run's events by `ts` where given, oldest first, then filters them by `strategy`.
 pub fn dedupe(strategy: Option<Strategy>, state: &DedupeState, candidates: &[Candidate]) -> Deduped {
     let mut out = Deduped { emitted: Vec::new(), state: state.clone(), refused: Vec::new() };
+    // Of states that were stored before.
+    out.state.unique.iter_mut().chain(&mut out.state.last).for_each(|id| *id = remembered(id));
     let ordered = order_by_ts(candidates);
     let Some(strategy) = strategy else {
         out.emitted = ordered;
@@ -117,10 +125,19 @@ fn usable_id(strategy: Strategy, candidate: &Candidate) -> Result<String, Dedupe
         Some(Value::Bool(id)) => id.to_string(),
         _ => return Err(DedupeError::MissingId { strategy: strategy.name() }),
     };
-    if strategy == Strategy::Greatest && numeric(&id).is_none() {
-        return Err(DedupeError::NotNumeric { id });
+    let is_long = id.len() > ID_BYTES_MAX;
+    if strategy == Strategy::Greatest && (is_long || numeric(&id).is_none()) {
+        return Err(DedupeError::NotNumeric { id: id.chars().take(SHOWN_CHARS).collect() });
     }
-    Ok(id)
+    Ok(remembered(&id))
+}
+
+/// An id as the state has it.
+fn remembered(id: &str) -> String {
+    if id.len() <= ID_BYTES_MAX {
+        return id.to_owned();
+    }
+    Sha256::digest(id).iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 impl Strategy {

@@ -88,3 +88,19 @@ proptest! {
         prop_assert_eq!(emitted.len(), count);
     }
 }
+
+#[test]
+fn long_ids_are_told_apart_and_not_kept() {
+    let long = |end: &str| json!(format!("{}{end}", "é".repeat(1 << 20)));
+    for strategy in [Strategy::Unique, Strategy::Last] {
+        let mut state = DedupeState { unique: [long("0").as_str().expect("text").to_owned()].into(), ..DedupeState::default() };
+        let seen = dedupe(Some(strategy), &state, &events(&[long("0"), long("1"), long("2"), json!("a")]));
+        assert_eq!(seen.emitted, if strategy == Strategy::Unique { vec![1, 2, 3] } else { vec![0, 1, 2, 3] });
+        state = seen.state;
+        let seen = dedupe(Some(strategy), &state, &events(&[long("2"), long("1"), json!("a"), long("3")]));
+        assert_eq!(seen.emitted, [3], "{strategy:?}");
+        assert!(serde_json::to_string(&seen.state).expect("JSON").len() < 10_000);
+    }
+    let refused = dedupe(Some(Strategy::Greatest), &DedupeState::default(), &events(&[json!("9".repeat(1 << 20)), json!(1)])).refused;
+    assert!(refused.len() == 1 && refused[0].1.to_string().len() < 1_000, "{refused:?}");
+}
