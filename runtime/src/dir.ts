@@ -25,6 +25,7 @@ interface Entry {
   path: string;
   size?: number;
   modifiedAt?: Date;
+  file?: File;
   isFile(): boolean;
   isDirectory(): boolean;
 }
@@ -57,15 +58,22 @@ class Dir {
   async *dir(path: unknown = ""): AsyncGenerator<Entry> {
     const folder = pathOf(path, true);
     const prefix = folder === "" ? "" : `${folder}/`;
+    const entry = (name: string, file?: Listed): Entry => ({
+      name,
+      path: `${prefix}${name}`,
+      ...(file ? { size: file.size, modifiedAt: new Date(file.modified), file: this.open(file.path) } : {}),
+      isFile: () => file !== undefined,
+      isDirectory: () => file === undefined,
+    });
     const folders = new Set<string>();
     const { store, call } = named(this.#access);
     for (const file of await listFiles(store, call)) {
       if (!file.path.startsWith(prefix)) continue;
       const [name = "", ...deeper] = file.path.slice(prefix.length).split("/");
-      if (deeper.length === 0) yield entry(name, prefix, file);
+      if (deeper.length === 0) yield entry(name, file);
       else if (!folders.has(name)) {
         folders.add(name);
-        yield entry(name, prefix);
+        yield entry(name);
       }
     }
   }
@@ -112,14 +120,15 @@ class File {
     return await this.fromReadableStream(fs.createReadStream(localPath), contentType);
   }
 
-  async fromUrl(url: string | URL): Promise<this> {
+  /** `options`: those of `fetch`, such as the headers of a request that needs a token. */
+  async fromUrl(url: string | URL, options?: RequestInit): Promise<this> {
     this.#writable();
-    const response = await fetch(url);
+    const response = await fetch(url, options);
     if (!response.ok) throw new Error(`\`${new URL(url).host}\` answered ${response.status} to the request for the file \`${this.path}\``);
     return await this.fromReadableStream(response.body ?? Readable.from([]), response.headers.get("content-type"));
   }
 
-  createWriteStream(contentType?: unknown, _contentLength?: unknown): Writable {
+  createWriteStream(contentType?: unknown, _contentLength?: unknown): Writable & Promise<Writable> {
     const through = new PassThrough();
     const stored = this.fromReadableStream(through, contentType);
     const stream = new Writable({
@@ -137,11 +146,11 @@ class File {
     // Errors are the outer stream's to report; where the store refuses before it reads, writes would wait for a reader that never comes.
     through.on("error", () => {});
     stored.catch((error: unknown) => stream.destroy(error as Error));
-    return stream;
+    return alsoPromised(stream);
   }
 
-  createReadStream(): Readable {
-    return Readable.from(this.#parts(), { objectMode: false });
+  createReadStream(): Readable & Promise<Readable> {
+    return alsoPromised(Readable.from(this.#parts(), { objectMode: false }));
   }
 
   async toBuffer(): Promise<Buffer> {
@@ -185,6 +194,10 @@ class File {
     await ask(call, "files.delete", { store, path: this.path });
   }
 
+  toJSON(): object {
+    return { ...this };
+  }
+
   async *#parts(): AsyncGenerator<Buffer> {
     const { store, call } = named(this.#access);
     const found = (await ask(call, "files.find", { store, path: this.path })) as Listed;
@@ -211,12 +224,13 @@ function pathOf(path: unknown, isFolder = false): string {
   return parts.join("/");
 }
 
-function entry(name: string, prefix: string, file?: Listed): Entry {
-  return {
-    name,
-    path: `${prefix}${name}`,
-    ...(file ? { size: file.size, modifiedAt: new Date(file.modified) } : {}),
-    isFile: () => file !== undefined,
-    isDirectory: () => file === undefined,
+/** Code written for the hosted platform awaits a stream, or calls `then` of it; such a stream is there at once. What it resolves with is the stream without that. */
+function alsoPromised<T extends object>(stream: T): T & Promise<T> {
+  const then: Promise<T>["then"] = (done, failed) => {
+    Reflect.deleteProperty(stream, "then");
+    return Promise.resolve(stream).then(done, failed);
   };
+  const members = { then, catch: (failed?: null) => then(undefined, failed), finally: (done?: () => void) => then((given) => (done?.(), given)) };
+  for (const [name, value] of Object.entries(members)) Object.defineProperty(stream, name, { value, configurable: true, writable: true, enumerable: false });
+  return stream as T & Promise<T>;
 }

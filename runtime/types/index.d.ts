@@ -1,6 +1,8 @@
 // Types of components, so that an editor completes `this`, `$` and props. Point `@pipedream/types` here (README.md).
 
-import type { $ as Dollar, DataStore, Emit, FileDir, HttpInterface, HttpRequest, HttpResponse, ServiceDb, Sql, Steps, StoredFile } from "./runtime";
+import type { Readable } from "node:stream";
+
+import type { $ as Dollar, DataStore, Emit, FileDir, HttpInterface, HttpRequest, ServiceDb, Sql, Steps, StoredFile } from "./runtime";
 
 export type * from "./runtime";
 
@@ -20,7 +22,7 @@ export interface OptionsMethodArgs {
   /** The `context` of the answer before; empty on the first page. */
   prevContext?: Loose;
   /** What the user typed, with `useQuery`. */
-  query?: string;
+  query?: Loose;
   [input: string]: Loose;
 }
 
@@ -112,16 +114,16 @@ export interface TypedProp extends PropFields {
 /** What feeds the options of a prop that an app defines. */
 export type OptionalOptsFn = (configuredProps: { [name: string]: Loose }) => object;
 /** The app, the prop's name there, and what feeds its options. */
-export type PropDefinition = readonly [app: Loose, name: string, inputValues?: OptionalOptsFn | { [name: string]: Loose }];
+export type PropDefinition = [app: Loose, name: string, inputValues?: OptionalOptsFn | { [name: string]: Loose }];
 
 export interface PropDefinitionReference {
-  propDefinition: PropDefinition;
+  propDefinition: Readonly<PropDefinition>;
 }
 
 /** A prop that an app defines; fields beside the reference replace the app's. */
 export interface ReferringProp extends PropFields {
   type?: PropType;
-  propDefinition: PropDefinition;
+  propDefinition: Readonly<PropDefinition>;
 }
 
 export interface AnyApp {
@@ -283,15 +285,27 @@ export type SourceRunOptions = SourceHttpRunOptions | SourceTimerRunOptions;
 export type Pipedream = Dollar;
 export type FlowFunctions = Dollar["flow"];
 export type SendFunctionsWrapper = Dollar["send"];
-export type SendConfigHTTP = Parameters<Dollar["send"]["http"]>[0];
+// What is handed to these may be wider; what is read of a value that an author declares is as the hosted platform has it.
+export interface SendConfigHTTP {
+  method?: UppercaseHTTPMethod;
+  url: string;
+  headers?: SendConfigHTTPKv;
+  params?: SendConfigHTTPKv;
+  auth?: SendConfigHTTPAuth;
+  data?: SendPayload;
+}
 export type SendConfigEmail = Parameters<Dollar["send"]["email"]>[0];
 export type SendConfigS3 = Parameters<Dollar["send"]["s3"]>[0];
-export type SendConfigSSE = Parameters<Dollar["send"]["sse"]>[0];
+export type SendConfigSSE = { channel: string; payload: SendPayload };
 export type SendConfigEmit = { raw_event: SendPayload };
 export type SendConfigHTTPKv = { [name: string]: string };
 export type SendConfigHTTPAuth = { username: string; password: string };
 export type SendPayload = Loose;
 export type UppercaseHTTPMethod = "GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "CONNECT" | "OPTIONS" | "TRACE" | "PATCH";
-export type HTTPResponse = HttpResponse & { immediate?: boolean };
+export interface HTTPResponse {
+  status: number;
+  body: string | Buffer | Readable;
+  immediate?: boolean;
+}
 export type IApi = FileDir;
 export type IFile = StoredFile;

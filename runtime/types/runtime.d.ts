@@ -3,6 +3,18 @@ import type { Readable, Writable } from "node:stream";
 
 type Loose = any;
 
+/** Metadata as sources of the hosted platform declare it. */
+export interface EmitMetadata {
+  id?: string | number;
+  name?: string;
+  summary?: string;
+  ts?: number;
+}
+export interface IdEmitMetadata extends EmitMetadata {
+  id: string | number;
+}
+
+/** What `$emit` takes beside the event. */
 export interface EmitMeta {
   /** Needed with a dedupe strategy. */
   id?: string | number;
@@ -13,11 +25,6 @@ export interface EmitMeta {
   ts?: number | string;
   /** Epoch milliseconds: the event waits in the channel `$in` until then. */
   delivery_ts?: number;
-}
-
-export type EmitMetadata = EmitMeta;
-export interface IdEmitMetadata extends EmitMeta {
-  id: string | number;
 }
 
 /** Needs no `await`. */
@@ -58,9 +65,11 @@ export interface StoredFile {
   type?: string;
   fromReadableStream(stream: AsyncIterable<unknown> | ReadableStream, contentType?: string | null, contentLength?: number): Promise<this>;
   fromFile(localPath: string, contentType?: string): Promise<this>;
-  fromUrl(url: string | URL): Promise<this>;
-  createReadStream(): Readable;
-  createWriteStream(contentType?: string, contentLength?: number): Writable;
+  /** `options`: those of `fetch`. */
+  fromUrl(url: string | URL, options?: Loose): Promise<this>;
+  /** Also awaited. */
+  createReadStream(): Readable & Promise<Readable>;
+  createWriteStream(contentType?: string, contentLength?: number): Writable & Promise<Writable>;
   toBuffer(): Promise<Buffer>;
   /** Of the bytes from `start` to before `end`. */
   toEncodedString(encoding?: BufferEncoding, start?: number, end?: number): Promise<string>;
@@ -70,14 +79,16 @@ export interface StoredFile {
   withoutPutUrl(): this;
   withoutGetUrl(): this;
   delete(): Promise<void>;
+  toJSON(): Loose;
 }
 
-/** What `dir()` of a file store lists; folders have no size. */
+/** What `dir()` of a file store lists; folders have no size, and are no file. */
 export interface DirEntry {
   name: string;
   path: string;
   size?: number;
   modifiedAt?: Date;
+  file?: StoredFile;
   isFile(): boolean;
   isDirectory(): boolean;
 }
@@ -86,7 +97,7 @@ export interface DirEntry {
 export interface FileDir {
   open(path: string): StoredFile;
   openDescriptor(descriptor: Loose): StoredFile;
-  dir(path?: string): AsyncIterable<DirEntry>;
+  dir(path?: string): AsyncGenerator<DirEntry>;
   [member: string]: Loose;
 }
 

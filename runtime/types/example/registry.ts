@@ -5,6 +5,8 @@ import {
   defineApp,
   defineSource,
   type ActionRunOptions,
+  type EmitMetadata,
+  type HTTPResponse,
   type IFile,
   type JSONValue,
   type Methods,
@@ -27,6 +29,18 @@ export const request: SendConfigHTTP = { method: "POST", url: "https://example.c
 export const named: [Methods, SourcePropDefinitions, UserProp, DbInfo] = [{}, {}, { type: "string", optional: true }, {}];
 export const descriptor = (file: IFile): Promise<string> => file.toEncodedString("base64");
 export const verbs: string[] = HTTP_METHODS;
+// What is read of a value that is declared by such a name.
+export function read(sent: SendConfigHTTP, metadata: EmitMetadata, answer: HTTPResponse, reference: PropDefinition, { query }: OptionsMethodArgs): unknown[] {
+  const status: number = answer.status;
+  const later: number = (metadata.ts ?? 0) + 1;
+  const lower: string = query.toLowerCase();
+  return [sent.data.id, sent.method === "GET", status, later, lower, ...reference.slice(1)];
+}
+export async function stored(file: IFile, from: string): Promise<string[]> {
+  const copy = await file.fromUrl(from, { headers: { authorization: "x" } });
+  const lines = await copy.createReadStream().then((stream) => stream.setEncoding("utf8").toArray());
+  return [...lines, copy.toJSON().path];
+}
 
 interface Choice {
   label: string;

@@ -277,10 +277,17 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
         for await (const e of this.dir.dir('from')) below.push([e.name, e.path, e.isFile(), e.size, e.modifiedAt instanceof Date]);
         await this.dir.open('old/deep/x.txt').toFile('/tmp/x.txt');
         const streamed = []; for await (const chunk of await this.dir.open('from/file.txt').createReadStream()) streamed.push(chunk);
+        // As a promise of a stream, as one at once, and by what a folder lists.
+        const promised = await this.dir.open('from/file.txt').createReadStream().then((stream) => stream.toArray()).finally(() => {});
+        const piped = []; await pipeline(this.dir.open('from/file.txt').createReadStream(), async (chunks) => { for await (const chunk of chunks) piped.push(chunk); });
+        const written = await this.dir.open('late.txt').createWriteStream(); await pipeline(Readable.from(['late']), written);
+        const lengths = []; for await (const e of this.dir.dir('from')) if (e.file && e.name === 'file.txt') lengths.push((await e.file.toBuffer()).length);
+        const each = [Buffer.concat(promised).toString(), Buffer.concat(piped).toString(), (await this.dir.open('late.txt').toBuffer()).toString(), lengths, this.dir.open('late.txt').toJSON().path];
+        await this.dir.open('late.txt').delete();
         const opened = (await this.dir.openDescriptor(file).toBuffer()).toString() + await this.dir.openDescriptor(file).toEncodedString('base64', 1);
         await this.dir.open('from/web.txt').delete(); await this.dir.open('from/web.txt').delete();
         const missing = await this.dir.open('from/web.txt').toBuffer().catch((e) => `${e.name}: ${e.message}`);
-        return { all, below: below.filter(([name]) => name !== 'url.txt'), x: fs.readFileSync('/tmp/x.txt', 'utf8'), streamed: Buffer.concat(streamed).toString(), opened, missing, dir, text, tmp: fs.readdirSync('/tmp').length };";
+        return { all, below: below.filter(([name]) => name !== 'url.txt'), x: fs.readFileSync('/tmp/x.txt', 'utf8'), streamed: Buffer.concat(streamed).toString(), each, opened, missing, dir, text, tmp: fs.readdirSync('/tmp').length };";
     let got = run_steps(&[("read-write", writes), ("read-write", reads)], "a").await;
     assert_eq!(got["all"], json!([["from", "from", false, true], ["old", "old", false, true]]), "{got}");
     assert_eq!(
@@ -288,6 +295,7 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
         json!([["file.txt", "from/file.txt", true, 5, true], ["stream.txt", "from/stream.txt", true, 3, true], ["web.txt", "from/web.txt", true, 3, true]])
     );
     assert_eq!((&got["x"], &got["streamed"], &got["opened"]), (&json!("old"), &json!("local"), &json!("abcYmM=")));
+    assert_eq!(got["each"], json!(["local", "local", "late", [5], "late.txt"]), "{got}");
     assert_eq!(got["missing"], "NotFound: the file store `a` has no file `from/web.txt`");
     assert_eq!((&got["dir"], &got["text"]), (&json!("a"), &json!("a")));
     // Without `sync` nothing is mirrored: what code wrote to /tmp is no file of the store, and the store's files are not in /tmp.
