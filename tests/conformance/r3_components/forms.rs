@@ -211,3 +211,64 @@ async fn r3_this_of_a_definitions_function_is_the_app_or_the_component_that_defi
         assert_eq!(answer["options"][0]["value"], expected, "{name}: {answer}");
     }
 }
+
+/// However a definition's function comes to `this`, and wherever its definition stands.
+#[tokio::test]
+async fn r3_this_of_a_definitions_function_holds_through_methods_getters_generators_and_made_props() {
+    let server = Server::shared().await;
+    let code = "const app = { type: 'app', app: 'thisapp', methods: {
+        tag() { return 'app' + Object.keys(this.$auth).length; }, deep() { return this.tag(); }, get now() { return this.deep() + '!'; },
+        async *pages() { yield this.deep(); yield this.now; }, nested: { where() { return Object.keys(this)[0]; } }, late: async function () { await null; return this.tag(); } },
+        propDefinitions: {
+          pages: { type: 'string', async options() { const all = []; for await (const page of this.pages()) all.push(page); return all; } },
+          taken: { type: 'string', options() { const { deep, late } = this; return Promise.all([deep(), late(), [0].map(() => this.now)[0], this.nested.where()]); } },
+          wrapped: { type: 'string', options: async function (asked) { return await (async () => ({ options: [{ label: this.tag(), value: JSON.stringify(asked) }], context: { at: this.now } }))(); } },
+          arrow: { type: 'string', options: () => ['plain'] },
+          shown: { type: 'integer', label() { return `L ${this.now}`; }, optional() { return this.deep() === 'app0'; }, min() { return this.tag().length; }, get description() { return 'got'; } },
+          each: { type: 'string', async *options() { yield this.tag(); } },
+        } };
+      app.propDefinitions.outer = { propDefinition: [app, 'wrapped', function (given) { return { from: this.tag(), given: Object.keys(given), own: typeof this.mine }; }], label() { return `outer ${this.tag()}`; } };
+      const common = { methods: { mine() { return 'mine ' + this.other(); }, other() { return 'other ' + this.words.length; }, get both() { return this.mine() + '+' + this.thisapp.tag(); } } };
+      export default { ...common, name: 'c', key: 'this-more', version: '0.0.1', type: 'action', props: { thisapp: app, words: { type: 'string[]', optional: true, default: [] },
+        pages: { propDefinition: [app, 'pages'] }, taken: { propDefinition: [app, 'taken'] }, arrow: { propDefinition: [app, 'arrow'] }, each: { propDefinition: [app, 'each'] },
+        outer: { propDefinition: [app, 'outer', function ({ words }) { return { from: this.both, words }; }] },
+        shown: { propDefinition: [app, 'shown'], max() { return this.mine().length; } },
+        one: { propDefinition: [app, 'taken'], async options(asked) { return [this.both, (await app.propDefinitions.wrapped.options.call(this.thisapp, asked)).options[0].label]; }, reloadProps: true } },
+        async additionalProps(known) { const { both } = this; return {
+          made: { propDefinition: [app, 'taken'] }, own: { type: 'string', options() { return [this.both]; } }, closed: { type: 'string', options: () => [both] },
+          again: { ...known.outer, propDefinition: [app, 'outer'], label: `again ${this.mine()}` } }; },
+        run() { return [this.both, this.thisapp.now, this.thisapp.nested.where(), Object.keys(this).sort()]; } };";
+    server.post("/apps", &json!({ "name_slug": "thisapp", "custom_fields": [{ "name": "k" }] })).await.data();
+    let component = server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+    let def = |name: &str| component["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == name).expect("a prop").clone();
+    let shown = def("shown");
+    assert_eq!(
+        (&shown["label"], &shown["optional"], shown["min"].as_f64(), &shown["description"]),
+        (&json!("L app0!"), &json!(true), Some(4.0), &json!("got")),
+        "{shown}"
+    );
+    assert_eq!(def("outer")["label"], "outer app0");
+    let props = json!({ "words": ["a", "b"] });
+    let both = "mine other 2+app0";
+    let asked = "\"page\":0,\"prevContext\":{}}";
+    for (name, expected) in [
+        ("pages", json!(["app0", "app0!"])),
+        ("taken", json!(["app0", "app0", "app0!", "where"])),
+        ("arrow", json!(["plain"])),
+        ("outer", json!([format!("{{\"from\":\"{both}\",\"given\":[\"thisapp\",\"words\"],\"own\":\"undefined\",\"words\":[\"a\",\"b\"],{asked}")])),
+        ("one", json!([both, "app0"])),
+        ("made", json!(["app0", "app0", "app0!", "where"])),
+        ("own", json!([both])),
+        ("closed", json!([both])),
+        ("again", json!([format!("{{\"from\":\"app0\",\"given\":[\"thisapp\",\"words\"],\"own\":\"undefined\",{asked}")])),
+    ] {
+        let answer = server.post("/components/configure", &json!({ "id": component["id"], "prop_name": name, "configured_props": props })).await.json;
+        let values: Vec<&Value> = answer["options"].as_array().expect("options").iter().map(|option| &option["value"]).collect();
+        assert_eq!(json!(values), expected, "{name}: {answer}");
+    }
+    let answer = server.post("/components/configure", &json!({ "id": component["id"], "prop_name": "each", "configured_props": props })).await;
+    assert!(answer.text.contains("must be an array") && answer.json["options"] == json!([]), "{}", answer.text);
+    let made = server.post("/components/props", &json!({ "id": component["id"], "configured_props": props })).await.json;
+    let again = made["dynamic_props"]["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == "again").expect("a prop").clone();
+    assert_eq!(again["label"], "again mine other 2", "{made}");
+}
