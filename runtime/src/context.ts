@@ -8,6 +8,8 @@ import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
 const LATE_LINES_MAX = 100;
+/** Characters of exports that are told ahead of a step's end, of one step. */
+const EXPORTED_MAX = 1 << 20;
 
 /** What code runs in: a call, and in a workflow a step of it. */
 export interface Scope {
@@ -28,6 +30,9 @@ export class CallContext implements Scope {
   namespace: string | undefined;
   /** JSON text of what the step under way has exported so far. */
   exported: (() => string) | undefined;
+  /** Whether it exported something since that was told. */
+  hasExported = false;
+  #exportedLeft = EXPORTED_MAX;
   /** A frame that waits for the next. */
   #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
@@ -84,6 +89,28 @@ export class CallContext implements Scope {
     if (this.#awaits) return;
     this.#awaits = true;
     this.send({ t: "awaits" });
+  }
+
+  /** Tells what the step under way has exported, where that is new: it may never come to its end. */
+  tellExported(): void {
+    if (!this.hasExported || !this.exported || this.namespace === undefined) return;
+    this.hasExported = false;
+    const text = this.exported();
+    this.#exportedLeft -= text.length;
+    if (this.#exportedLeft >= 0) this.sendText(`"t":"step","namespace":${JSON.stringify(this.namespace)},"state":"exported","exports":${text}}`);
+  }
+
+  /** Whether anything of the step under way was told. */
+  get toldExported(): boolean {
+    return this.#exportedLeft < EXPORTED_MAX;
+  }
+
+  /** A step begins. */
+  enter(namespace: string, exported: () => string): void {
+    this.namespace = namespace;
+    this.exported = exported;
+    this.hasExported = false;
+    this.#exportedLeft = EXPORTED_MAX;
   }
 
   /** A line of output. After the end it still belongs to this call. */

@@ -1,7 +1,7 @@
 // Errors as the server gets them.
-import Module from "node:module";
 import { dirname, join } from "node:path";
 
+import { hide, hideFoldersOfRequire, withoutFolders } from "./folders.ts";
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
 import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
@@ -23,23 +23,15 @@ export function text(value: unknown): string {
   }
 }
 
-/** Folders of the server, longest first, and what code knows them as: where the server keeps its files tells an author nothing. */
-const folders: [folder: string, shown: string][] = [];
-
 /** The lines of the files that modules were made of, once an error asked for them. */
 const linesByFile = new Map<string, string[]>();
 /** A longer line is no help. */
 const LINE_MAX = 200;
 
-function hide(folder: string, shown: string): void {
-  if (folders.some(([known]) => known === folder)) return;
-  folders.push([folder, shown]);
-  folders.sort(([a], [b]) => b.length - a.length);
-}
-
 /** From now on, errors and output name the folder `own` as code knows it: /tmp. */
 export function showAsTmp(own: string): void {
   hide(own, "/tmp");
+  hideFoldersOfRequire(asCodeKnows);
 }
 
 /** The folder beside a module in which its author's own files lie; the bundle knows its name too. */
@@ -68,33 +60,6 @@ function wholeStackOf(error: object): unknown {
   return known !== undefined && known.shown === stack ? known.whole : stack;
 }
 
-/** What `require` throws names no folder of the server either: neither where it looked, nor what asked. */
-export function hideFoldersOfRequire(): void {
-  const loader = Module as unknown as Record<"_load" | "_resolveFilename", (...args: unknown[]) => unknown>;
-  for (const name of ["_load", "_resolveFilename"] as const) {
-    const original = loader[name];
-    loader[name] = function (this: unknown, ...args: unknown[]) {
-      try {
-        return original.apply(this, args);
-      } catch (error) {
-        if (isErrorLike(error)) nameAsCodeKnows(error);
-        throw error;
-      }
-    };
-  }
-}
-
-function nameAsCodeKnows(error: object): void {
-  for (const field of ["message", "path"]) {
-    const text = read(error, field);
-    if (typeof text !== "string") continue;
-    const shown = asCodeKnows(text);
-    if (shown !== text) Reflect.set(error, field, shown);
-  }
-  const asked = read(error, "requireStack");
-  if (Array.isArray(asked)) Reflect.set(error, "requireStack", asked.map((path) => asCodeKnows(text(path))));
-}
-
 function hideFolder(folder: string): void {
   hide(`file://${folder}/`, "");
   hide(`${folder}/`, "");
@@ -113,8 +78,7 @@ export function asCodeKnows(text: string): string {
       .join("\n");
   }
   if (shown.includes(".mjs")) shown = withOwnNames(shown);
-  for (const [folder, known] of folders) if (shown.includes(folder)) shown = shown.replaceAll(folder, known);
-  return shown;
+  return withoutFolders(shown);
 }
 
 function linesOf(file: string): string[] | undefined {

@@ -6,7 +6,7 @@ import { setEnvironmentData } from "node:worker_threads";
 import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, whenQuiet } from "./context.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
-import { FlowExit, hideFoldersOfRequire, showAsTmp, wireError } from "./errors.ts";
+import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { JSON, later } from "./kept.ts";
 import { loadModules, moduleOf, sourcesOf } from "./load.ts";
@@ -29,7 +29,6 @@ async function load(frame: Bag): Promise<void> {
     const tmp = String(frame["tmp"]);
     showAsTmp(tmp);
     leadTmp(tmp);
-    hideFoldersOfRequire();
     setEnvironmentData(OWN_TMP, tmp);
     mirrorInto(tmp);
     const modules = frame["modules"] as { name: string; path: string }[];
@@ -98,7 +97,7 @@ function failure(call: CallContext, error: unknown, namespace?: string): string 
   const known = isA(error, StepFailure);
   const step = known ? error.namespace : namespace;
   const exports = step !== undefined && step === call.namespace ? (call.exported?.() ?? "{}") : "{}";
-  const tail = `${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}${exports === "{}" || exports.length > EXPORTS_MAX ? "" : `,"exports":${exports}`}`;
+  const tail = `${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}${(exports === "{}" && !call.toldExported) || exports.length > EXPORTS_MAX ? "" : `,"exports":${exports}`}`;
   return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${tail}}`;
 }
 
@@ -107,12 +106,16 @@ const AWAITS_LOOK = 6;
 /** Calls that were under way at the last look; none: there is no next one. */
 let looked: Set<CallContext> | undefined;
 
-/** Calls that were under way at two looks say that they await something: one that awaits nothing has ended before any timer comes, however busy the machine is. */
+/** Calls that were under way at two looks say that they await something, and what they exported: one that awaits nothing has ended before any timer comes, however busy the machine is. */
 function lookWhoAwaits(): void {
   const before = looked;
   looked = undefined;
   if (underWay.size === 0) return;
-  for (const call of underWay.values()) if (before?.has(call)) call.tellAwaits();
+  for (const call of underWay.values()) {
+    if (!before?.has(call)) continue;
+    call.tellAwaits();
+    call.tellExported();
+  }
   watchAwaits(new Set(underWay.values()));
 }
 

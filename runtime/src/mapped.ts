@@ -5,6 +5,7 @@ import { SourceMap, type SourceMapping, type SourceMapPayload } from "node:modul
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { plainStack } from "./folders.ts";
 import { JSON } from "./kept.ts";
 
 interface Mapped {
@@ -14,19 +15,8 @@ interface Mapped {
   payload: SourceMapPayload;
 }
 
-/** As V8 shows it. */
-const plainStack = (error: unknown, trace: unknown[]): string => headOf(error) + trace.map((frame) => `\n    at ${String(frame)}`).join("");
-
 /** The modules that code came in, and their maps once a stack asked for them; undefined: there is none. */
 const maps = new Map<string, Mapped | undefined | "unread">();
-
-function headOf(error: unknown): string {
-  try {
-    return Error.prototype.toString.call(error);
-  } catch {
-    return "Error";
-  }
-}
 
 function mapOf(path: string): Mapped | undefined {
   let found = maps.get(path);

@@ -57,8 +57,7 @@ export async function runWorkflow(frame: CallFrame, text: string, call: CallCont
     first = false;
     const own = handed.frame();
     const $ = dollar(() => contextOf(own()), shared, namespace, resume?.namespace === namespace ? { ...resume.run } : undefined);
-    call.namespace = namespace;
-    call.exported = () => exportsText($.exports);
+    call.enter(namespace, () => exportsText($.exports));
     const ending = await calls.run({ call, namespace }, runStep, step, handed, handed.steps(own), $, call);
     if (ending) return ending;
   }

@@ -118,6 +118,33 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
 }
 
 #[tokio::test]
+async fn a_component_is_found_by_key_and_id_only_under_its_own_type() {
+    let server = Server::shared().await;
+    let mut saved = Vec::new();
+    for code in [ECHO.replace("sdk-echo", "typed-action"), SOURCE.replace("sdk-orders", "typed-source")] {
+        saved.push(server.post("/components", &json!({ "component_code": code, "publish": true })).await.data());
+    }
+    let code = "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run() {} };";
+    let deployed = server.source(code, json!({})).await;
+    let project = server.workflow("w", json!([]), &[]).await["project_id"].as_str().expect("a project").to_owned();
+    let names: [Vec<&str>; 2] = [0, 1].map(|n| ["key", "id"].into_iter().filter_map(|field| saved[n][field].as_str()).collect());
+    for (under, own, other) in [("actions", 0, 1), ("triggers", 1, 0), ("components", 0, 2), ("components", 1, 2)] {
+        let of = |rest: &str| format!("/connect/{project}/{under}{rest}");
+        for (name, status) in names[own].iter().map(|name| (name, 200)).chain(names.get(other).into_iter().flatten().map(|name| (name, 404))) {
+            let one = server.get(&of(&format!("/{name}"))).await;
+            assert_eq!(one.status, status, "{under} {name}: {}", one.text);
+            for (path, body) in [("/props", json!({ "id": name })), ("/configure", json!({ "id": name, "prop_name": "none" }))] {
+                let asked = server.post(&of(path), &body).await;
+                // The prop is none of theirs, which is only said of a component that is there.
+                assert_eq!(asked.status == 404, status == 404, "{under}{path} {name}: {}", asked.text);
+            }
+        }
+        let of_deployed = server.post(&of("/props"), &json!({ "id": deployed["id"] })).await;
+        assert_eq!(of_deployed.status == 404, under == "actions", "{under}: {}", of_deployed.text);
+    }
+}
+
+#[tokio::test]
 async fn the_first_major_version_of_the_client_finds_the_fields_that_it_reads() {
     let Some(gave) = gave("calls-1.mjs", "sdk-1").await else { return };
     let value = |name: &str| &gave[name]["value"];

@@ -285,6 +285,28 @@ async fn crooked_paths_and_hosts_lead_nowhere_else() {
 }
 
 #[tokio::test]
+async fn a_target_that_is_no_path_reaches_no_code() {
+    let field = hurried().await;
+    let source = field.deploy("return event.url;").await;
+    field.server.post("/domains", &json!({ "domain": "own.test", "endpoint_id": source["interfaces"][0]["id"] })).await.data();
+    for host in ["a", "own.test"] {
+        for method in ["GET", "POST", "DELETE", "QUERY", "HEAD"] {
+            for target in ["*", "a:80", "own.test:80", "own.test", "*/x", "x?y=/", "?x", "[::1]:80"] {
+                let got = raw(&field.server, format!("{method} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").as_bytes()).await;
+                assert!(status(&got) == 400 && !got.contains("open: "), "{method} {target} at {host}: {got}");
+            }
+        }
+    }
+    for target in ["http://own.test", "http://own.test?a=*", "http://own.test/", "/", "/?a=*"] {
+        let got = raw(&field.server, format!("GET {target} HTTP/1.1\r\nhost: own.test\r\nconnection: close\r\n\r\n").as_bytes()).await;
+        assert!(got.ends_with("open: http://own.test/"), "{target}: {got}");
+    }
+    let got = raw(&field.server, b"OPTIONS * HTTP/1.1\r\nhost: own.test\r\nconnection: close\r\n\r\n").await;
+    assert!(status(&got) == 200 && got.contains("access-control-allow-methods"), "{got}");
+    field.healthy().await;
+}
+
+#[tokio::test]
 async fn only_a_bearer_key_is_a_key() {
     let field = Field::start().await;
     let key = field.server.api_key.clone();

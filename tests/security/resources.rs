@@ -411,6 +411,32 @@ async fn a_workflow_has_no_more_memory_than_the_operator_allows() {
     assert_eq!(server.put(&path, &json!({ "settings": { "timeout_ms": 1000 } })).await.status, 200);
 }
 
+#[tokio::test]
+async fn a_workflow_runs_no_longer_than_the_operator_allows() {
+    let mut server = Server::start_with(&["--timeout-max-seconds", "120"]).await;
+    let step =
+        json!({ "namespace": "a", "code": "export default defineComponent({ run({ $ }) { return Math.round(($.context.deadline - Date.now()) / 1000); } });" });
+    let body = |ms: u64| json!({ "steps": [step], "settings": { "name": "long", "timeout_ms": ms } });
+    let refused = server.post("/workflows", &body(120_001)).await;
+    assert_eq!(refused.refusal(), (422, "invalid_field"));
+    assert!(refused.text.contains("--timeout-max-seconds") && refused.text.contains("120000"), "{}", refused.text);
+    let made = server.post("/workflows", &body(110_000)).await.data();
+    let path = format!("/workflows/{}", made["id"].as_str().expect("an id"));
+    let seconds =
+        async |server: &Server| server.post(&format!("{path}/test"), &json!({ "event": {} })).await.data()["steps"][0]["exports"]["$return_value"].as_i64();
+    assert!(seconds(&server).await.is_some_and(|left| (61..=110).contains(&left)));
+    server.terminate();
+    server.set_args(&["--timeout-max-seconds", "60"]);
+    server.launch().await;
+    assert!(seconds(&server).await.is_some_and(|left| (1..=60).contains(&left)));
+    // Another setting can be changed, as what was asked for before stays.
+    assert_eq!(server.put(&path, &json!({ "settings": { "memory_mb": 128 } })).await.status, 200);
+    server.terminate();
+    for wrong in ["59", "751"] {
+        assert!(!Server::new_at_rest(&["--timeout-max-seconds", wrong]).try_launch().await, "{wrong}");
+    }
+}
+
 /// What a source keeps is held to its limit by the server: the runtime, which says so to code, can be gone around.
 #[tokio::test]
 async fn what_raw_frames_write_to_a_source_s_store_is_held_to_its_limit() {

@@ -115,6 +115,15 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("no address of this server takes {method}"))
     }
 
+    /// A request whose target is no path.
+    pub(crate) fn no_target() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "not_a_path",
+            "the request asks for no path; allowed are a path that begins with `/`, an `http://` address, and `*` for OPTIONS",
+        )
+    }
+
     /// A request whose host is none.
     pub(crate) fn no_host() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "not_a_host", "the request's `Host` is no name or address of a host, with or without a port")

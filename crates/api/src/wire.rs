@@ -8,7 +8,7 @@ use millrace_engine::{
 };
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
-use millrace_model::component::{ComponentType, PropDef, SavedComponent};
+use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::event::{Event, ListedEvent, PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::json::shown as shown_json;
@@ -161,13 +161,9 @@ pub(crate) fn api_key(k: &ApiKey) -> Value {
 }
 
 pub(crate) fn component(c: &SavedComponent) -> Value {
-    let kind = match c.component_type {
-        ComponentType::Source => "source",
-        ComponentType::Action => "action",
-    };
     json!({
         "id": c.id, "code": c.code, "code_hash": c.code_hash, "name": c.manifest.name, "key": c.manifest.key, "version": c.manifest.version,
-        "description": c.manifest.description, "type": kind, "files": c.files, "configurable_props": c.manifest.props, "annotations": c.manifest.annotations, "apps": apps(c), "component_url": c.url,
+        "description": c.manifest.description, "type": c.component_type.name(), "files": c.files, "configurable_props": c.manifest.props, "annotations": c.manifest.annotations, "apps": apps(c), "component_url": c.url,
         "published": c.published, "created_at": c.created_at.secs(), "updated_at": c.updated_at.secs(),
     })
 }

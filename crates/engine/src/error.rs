@@ -8,7 +8,7 @@ use millrace_model::ids::InvalidId;
 use millrace_model::people::Role;
 use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
-use millrace_model::tenant::{Scope, Scopes};
+use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_model::workflow::Drafted;
 use millrace_store::StoreError;
 use serde_json::{Value, json};
@@ -433,6 +433,20 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
         message,
         details: json!({ "field": "configured_props", "props": props }),
     }
+}
+
+/// None for what is stored and cannot be read.
+pub(crate) fn readable<T>(read: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+    match read {
+        Err(EngineError::Damaged { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The same of a record that is to be removed: damage does not keep it. Whose external user a damaged one is, nobody can tell: a caller who acts for one is
+/// refused.
+pub(crate) fn removable<T>(caller: &Caller, read: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+    if caller.external_user_id.is_some() { read.map(Some) } else { readable(read) }
 }
 
 #[cfg(test)]

@@ -139,6 +139,8 @@ pub struct EngineConfig {
     pub uploads_kept_bytes: u64,
     /// The largest heap that a workflow may ask for, MiB.
     pub memory_mb_max: u32,
+    /// The longest wall-clock limit that a workflow may set.
+    pub timeout_max: Duration,
     /// Where traces go; none: nowhere.
     pub traces: Option<TraceConfig>,
 }
@@ -170,6 +172,7 @@ impl Default for EngineConfig {
             upload_max_bytes: 100 << 20,
             uploads_kept_bytes: 4 << 30,
             memory_mb_max: 10_240,
+            timeout_max: Duration::from_secs(750),
             traces: None,
         }
     }

@@ -149,6 +149,9 @@ pub struct ServeArgs {
     /// The most MiB of heap that a workflow may ask for as `memory_mb` [default: half of the machine's memory, 10240 at most]
     #[arg(long, env = "MILLRACE_MEMORY_MAX_MB", value_name = "MIB")]
     pub memory_max_mb: Option<u32>,
+    /// The longest wall-clock limit that a workflow may set as `timeout_ms`, 60 to 750 seconds [default: 750]
+    #[arg(long, env = "MILLRACE_TIMEOUT_MAX_SECONDS", value_name = "SECONDS")]
+    pub timeout_max_seconds: Option<u32>,
     /// MiB that the files in requests to an organization's endpoints may have together; each is kept for half an hour [default: 4096]
     #[arg(long, env = "MILLRACE_UPLOADS_KEPT_MB")]
     pub uploads_kept_mb: Option<u32>,
@@ -219,6 +222,8 @@ impl std::fmt::Debug for MasterKeyConfig {
 
 /// The smallest ceiling for the memory of workflows, MiB.
 const MEMORY_MAX_MB_MIN: u32 = 256;
+/// Ceilings that there may be for the wall-clock limit of workflows, seconds; without one the last.
+const TIMEOUT_MAX_SECONDS: std::ops::RangeInclusive<u32> = 60..=750;
 
 /// Settings, complete.
 #[derive(Debug)]
@@ -247,6 +252,7 @@ pub struct Config {
     pub upload_max_bytes: usize,
     pub uploads_kept_mb: u32,
     pub memory_max_mb: Option<u32>,
+    pub timeout_max_seconds: u32,
     pub keep: Retention,
     pub keep_max: Retention,
     pub keep_audit_days: u32,
@@ -309,6 +315,7 @@ impl Config {
             requests_memory_mb: args.requests_memory_mb.or(file.requests_memory_mb).unwrap_or(512),
             upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
             memory_max_mb: args.memory_max_mb.or(file.memory_max_mb),
+            timeout_max_seconds: args.timeout_max_seconds.or(file.timeout_max_seconds).unwrap_or(*TIMEOUT_MAX_SECONDS.end()),
             uploads_kept_mb: args.uploads_kept_mb.or(file.uploads_kept_mb).unwrap_or(4096),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
@@ -337,6 +344,10 @@ impl Config {
         }
         if config.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
             bail!("memory_max_mb is at least {MEMORY_MAX_MB_MIN}: what a workflow has that asks for nothing");
+        }
+        if !TIMEOUT_MAX_SECONDS.contains(&config.timeout_max_seconds) {
+            let (least, most) = (TIMEOUT_MAX_SECONDS.start(), TIMEOUT_MAX_SECONDS.end());
+            bail!("timeout_max_seconds is at least {least}, what a workflow has that asks for nothing, and at most {most}");
         }
         if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
             bail!("keep_count is at most {}", Retention::COUNT_MAX);

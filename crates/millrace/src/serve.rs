@@ -217,6 +217,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
         upload_max_bytes: config.upload_max_bytes,
         uploads_kept_bytes: u64::from(config.uploads_kept_mb) << 20,
         memory_mb_max: config.memory_max_mb.unwrap_or_else(|| memory_mb_max(&meminfo)),
+        timeout_max: Duration::from_secs(config.timeout_max_seconds.into()),
         waiting_bytes_max: config.requests_half_bytes(),
         egress,
         ..EngineConfig::default()

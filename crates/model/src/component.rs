@@ -20,6 +20,16 @@ pub enum ComponentType {
     Action,
 }
 
+impl ComponentType {
+    /// As components and records name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Action => "action",
+        }
+    }
+}
+
 /// A hook of a source (spec 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

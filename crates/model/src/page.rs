@@ -76,4 +76,9 @@ impl<T> Listing<T> {
     pub const fn of(items: Vec<T>, total_count: u64) -> Self {
         Self { items, total_count, damaged: Vec::new() }
     }
+
+    /// The cursor that the next page follows; None behind the last page. A page on which nothing can be read has one as well.
+    pub fn next(&self, id: impl Fn(&T) -> String) -> Option<String> {
+        self.items.last().map(id).or_else(|| self.damaged.last().cloned())
+    }
 }

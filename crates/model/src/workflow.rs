@@ -103,6 +103,18 @@ pub struct WorkflowVersion {
     pub settings: Settings,
 }
 
+impl WorkflowVersion {
+    /// Ids of its steps, endpoints and timers.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        let triggers = self.triggers.iter().filter_map(|trigger| match trigger {
+            Trigger::Http { id, .. } => Some(id.as_str()),
+            Trigger::Timer { id, .. } => Some(id.as_str()),
+            Trigger::Source { .. } => None,
+        });
+        triggers.chain(self.steps.iter().map(|step| step.id.as_str()))
+    }
+}
+
 /// What starts a workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

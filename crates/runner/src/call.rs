@@ -28,6 +28,8 @@ const LINE_BYTES: usize = 64;
 /// A call that writes so many times what is kept of its output is ended: reading on costs the server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
 
+/// Frames that only show how far a step is: far more than the runtime sends of a hundred steps.
+const SHOWN_BYTES_MAX: usize = 512 << 20;
 /// Props of a step that are shown, bytes; the runtime keeps them to a fourth.
 const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
 /// What is kept of a call's output after its end, bytes.
@@ -46,6 +48,8 @@ pub(crate) struct UnderWay {
     log_bytes: usize,
     result_bytes_left: usize,
     result_bytes_max: usize,
+    /// Bytes of frames that only show how far a step is.
+    shown_bytes: usize,
     logs_cut: bool,
     /// Refused connections that its output tells of.
     refused: BTreeSet<Refusal>,
@@ -100,6 +104,7 @@ impl UnderWay {
             log_bytes: 0,
             result_bytes_left: result_bytes_max,
             result_bytes_max,
+            shown_bytes: 0,
             logs_cut: false,
             refused: BTreeSet::new(),
             step: first_step,
@@ -141,7 +146,14 @@ impl UnderWay {
     /// Takes a frame that names this call.
     pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
         // Neither is part of the result.
-        if !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. } | FromHost::Step { state: StepState::Props, .. }) {
+        let is_shown = matches!(frame, FromHost::Step { state: StepState::Props | StepState::Exported, .. });
+        if is_shown {
+            self.shown_bytes += bytes;
+            if self.shown_bytes > SHOWN_BYTES_MAX {
+                return Ok(After::OverWithHost(self.too_large()));
+            }
+        }
+        if !is_shown && !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. }) {
             match self.result_bytes_left.checked_sub(bytes) {
                 Some(left) => self.result_bytes_left = left,
                 None => {
@@ -180,6 +192,13 @@ impl UnderWay {
                 }
                 checked_object(props, "a step's props")?;
                 Effect::StepProps { namespace, props: owned(props) }
+            }
+            FromHost::Step { namespace, state: StepState::Exported, exports, .. } => {
+                let exports = exports.ok_or(WireError::OutOfOrder("what a step exported without exports"))?;
+                if self.step.as_ref() == Some(&namespace) && exports.get().len() <= self.result_bytes_left {
+                    self.failed_exports(namespace, exports)?;
+                }
+                return Ok(After::GoesOn);
             }
             FromHost::Step { namespace, state: StepState::Finished, duration_ms, exports, .. } => {
                 self.step = None;

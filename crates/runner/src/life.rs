@@ -26,8 +26,10 @@ use crate::wire::{self, WireError};
 
 /// Bytes of standard error that are kept to tell a cause of death.
 const STDERR_KEPT: usize = 16 << 10;
-/// How long a host that does nothing may be silent in the middle of a frame: two looks at it on end.
+/// How long a host that does nothing may leave a frame unfinished: two looks at it on end.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(5);
+/// Bytes of a frame between two looks from which on the frame is on its way.
+const COMES_ON: usize = 4 << 10;
 /// Processor time between two looks from which on a host counts as busy.
 const BUSY: Duration = Duration::from_millis(100);
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
@@ -131,32 +133,37 @@ impl Life {
     /// Reads frames until the wire ends.
     async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
         let mut buffer = BytesMut::with_capacity(64 << 10);
-        let (mut phase, mut begun) = (Phase::Silent, false);
-        // What it had used of the processor when it was first seen to wait in the middle of a frame.
-        let mut idle_at = None;
+        let mut phase = Phase::Silent;
+        let mut begun: Option<Begun> = None;
         loop {
             // Where a frame has begun, its rest is on its way: nobody waits for anything in the middle of one.
             let more = read.read_buf(&mut buffer);
-            let came = if begun { tokio::time::timeout(BROKEN_OFF_AFTER / 2, more).await } else { Ok(more.await) };
-            match came {
-                Ok(Ok(0) | Err(_)) => return Ok(()),
-                Ok(Ok(_)) => idle_at = None,
-                Err(_) => {
+            let came = match &begun {
+                Some(begun) => tokio::time::timeout_at(begun.look_at, more).await,
+                None => Ok(more.await),
+            };
+            match (came, &mut begun) {
+                (Ok(Ok(0) | Err(_)), _) => return Ok(()),
+                (Ok(Ok(bytes)), Some(begun)) => begun.came += bytes,
+                (Ok(Ok(_)), None) => {}
+                (Err(_), begun) => {
                     // It may be waiting for a processor, or be busy: its first thread sleeps also while others collect garbage for it.
                     let used = self.child.id().filter(|pid| sleeps(*pid)).and_then(processor::used);
-                    match (idle_at, used) {
-                        (Some(before), Some(now)) if now < before + BUSY => return Err(WireError::BrokeOff { seconds: BROKEN_OFF_AFTER.as_secs() }),
-                        _ => idle_at = used,
+                    let before = begun.take().filter(|begun| begun.came < COMES_ON).and_then(|begun| begun.idle_at);
+                    if before.zip(used).is_some_and(|(before, now)| now < before + BUSY) {
+                        return Err(WireError::BrokeOff { seconds: BROKEN_OFF_AFTER.as_secs() });
                     }
+                    *begun = Some(Begun { idle_at: used, ..Begun::now() });
                     continue;
                 }
             }
             while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
+                begun = None;
                 if let Some(event) = self.host.frame(&frame, &mut phase, &self.loading)? {
                     (self.on_event)(&self.host, event);
                 }
             }
-            begun = !buffer.is_empty();
+            begun = begun.or_else(|| (!buffer.is_empty()).then(Begun::now));
             if buffer.is_empty() && buffer.capacity() < 4 << 10 {
                 buffer.reserve(64 << 10);
             }
@@ -258,6 +265,22 @@ impl Life {
                 Err(_) => std::future::pending().await,
             }
         }
+    }
+}
+
+/// A frame of which a part is here.
+struct Begun {
+    /// When it is looked at next.
+    look_at: Instant,
+    /// Bytes that came since the last look.
+    came: usize,
+    /// What its host had used of the processor at the last look, where the host slept then.
+    idle_at: Option<Duration>,
+}
+
+impl Begun {
+    fn now() -> Self {
+        Self { look_at: Instant::now() + BROKEN_OFF_AFTER / 2, came: 0, idle_at: None }
     }
 }
 

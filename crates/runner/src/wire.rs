@@ -15,7 +15,7 @@ pub(crate) enum WireError {
     Malformed(String),
     #[error("a frame out of order: {0}")]
     OutOfOrder(&'static str),
-    #[error("the beginning of a frame and then nothing for {seconds} s, while it slept")]
+    #[error("the beginning of a frame, and its rest not within {seconds} s, while it slept")]
     BrokeOff { seconds: u64 },
     #[error("a frame for a call it was not given")]
     UnknownCall,
@@ -219,6 +219,7 @@ impl<'a> Flat<'a> {
 pub(crate) enum StepState {
     Started,
     Props,
+    Exported,
     Finished,
 }
 

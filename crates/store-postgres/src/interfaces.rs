@@ -1,12 +1,15 @@
 //! Endpoints and timers.
 
+use std::collections::HashMap;
+
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{OrgId, TimerId};
 use millrace_model::run::NewRun;
 use millrace_model::source::Owner;
-use millrace_store::{Fired, Interfaces, StoreResult};
+use millrace_store::{Fired, Interfaces, StoreError, StoreResult};
+use tokio_postgres::Row;
 
 use crate::db::{database, text, unwritable};
 use crate::rows::{self, execute, many, one};
@@ -88,6 +91,43 @@ pub(crate) async fn of(c: &Client, owner: &str) -> StoreResult<Interfaces> {
         timers: many(c, &timers, &[&owner], rows::timer).await?,
         app_hooks: many(c, &app_hooks, &[&owner], rows::app_hook).await?,
     })
+}
+
+/// Those of several owners; one that is damaged is missing.
+pub(crate) async fn of_all(c: &Client, owners: &[&str]) -> StoreResult<HashMap<String, Interfaces>> {
+    let mut found: HashMap<String, Interfaces> = owners.iter().map(|&owner| (owner.to_owned(), Interfaces::default())).collect();
+    add(c, &mut found, owners, ("http_interfaces", rows::HTTP_INTERFACE, "position"), rows::http_interface, |of| &mut of.http).await?;
+    add(c, &mut found, owners, ("timers", rows::TIMER, "position"), rows::timer, |of| &mut of.timers).await?;
+    add(c, &mut found, owners, ("app_hooks", rows::APP_HOOK, "app, event_name"), rows::app_hook, |of| &mut of.app_hooks).await?;
+    Ok(found)
+}
+
+/// Adds the rows of a table to their owners' interfaces, and takes an owner out one of whose rows cannot be read.
+async fn add<T>(
+    c: &Client,
+    found: &mut HashMap<String, Interfaces>,
+    owners: &[&str],
+    (table, columns, order): (&str, &str, &str),
+    read: impl Fn(&Row) -> StoreResult<T>,
+    list: impl Fn(&mut Interfaces) -> &mut Vec<T>,
+) -> StoreResult<()> {
+    let sql = format!("SELECT {columns} FROM {table} WHERE owner_id = ANY ($1) ORDER BY owner_id, {order}");
+    let rows = many(c, &sql, &[&owners], |row| Ok((rows::get::<String>(row, "owner_id")?, read(row)))).await?;
+    for (owner, row) in rows {
+        match row {
+            Ok(row) => {
+                if let Some(of) = found.get_mut(&owner) {
+                    list(of).push(row);
+                }
+            }
+            Err(StoreError::Corrupt { what }) => {
+                tracing::error!(owner, what, "stored interfaces cannot be read");
+                found.remove(&owner);
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(())
 }
 
 /// Owners whose hooks fit one of the names.

@@ -1,11 +1,13 @@
 //! Endpoints and timers.
 
+use std::collections::HashMap;
+
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{OrgId, TimerId};
 use millrace_model::run::NewRun;
 use millrace_model::source::Owner;
-use millrace_store::{Fired, Interfaces, StoreResult};
+use millrace_store::{Fired, Interfaces, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -74,6 +76,21 @@ pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Interfaces> {
         timers: many(c, "SELECT * FROM timers WHERE owner_id = ?1 ORDER BY rowid", [owner], rows::timer)?,
         app_hooks: many(c, "SELECT * FROM app_hooks WHERE owner_id = ?1 ORDER BY app, event_name", [owner], rows::app_hook)?,
     })
+}
+
+/// Those of several owners; one that is damaged is missing.
+pub(crate) fn of_all(c: &Connection, owners: Vec<String>) -> StoreResult<HashMap<String, Interfaces>> {
+    let mut found = HashMap::with_capacity(owners.len());
+    for owner in owners {
+        match of(c, &owner) {
+            Ok(interfaces) => {
+                found.insert(owner, interfaces);
+            }
+            Err(StoreError::Corrupt { what }) => tracing::error!(owner, what, "stored interfaces cannot be read"),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(found)
 }
 
 /// Owners whose hooks fit one of the names.

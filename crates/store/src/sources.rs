@@ -1,5 +1,7 @@
 //! Sources and interfaces.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
@@ -78,6 +80,8 @@ pub trait Sources: Send + Sync + 'static {
     async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>>;
     /// The interfaces of a source or workflow (its id as text).
     async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces>;
+    /// The interfaces of several, read at once; an owner whose interfaces cannot be read is missing.
+    async fn interfaces_of(&self, owners: &[&str]) -> StoreResult<HashMap<String, Interfaces>>;
     /// What the source remembers, with the version that settling checks.
     async fn source_state(&self, id: &SourceId) -> StoreResult<SourceState>;
     /// The source's `$.service.db`: keys and JSON texts.

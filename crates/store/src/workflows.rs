@@ -71,6 +71,8 @@ pub trait Workflows: Send + Sync + 'static {
     async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>>;
     /// Deployments of a workflow, newest first.
     async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>>;
+    /// Whether the content of a workflow's deployments has a text, such as the id of a trigger or step.
+    async fn was_deployed_with(&self, org: &OrgId, id: &WorkflowId, text: &str) -> StoreResult<bool>;
 
     /// Stores a subscription; the same (emitter, listener, event_name) again gives the one that exists.
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription>;

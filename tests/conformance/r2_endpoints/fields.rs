@@ -260,6 +260,38 @@ async fn r1_1_a_whole_record_is_written_back_and_only_a_changed_read_only_field_
     assert_eq!(server.put(&key, &record).await.refusal(), (422, "read_only_field"), "a key is not widened by the way");
 }
 
+/// An id that a change names is one of the workflow's: else a client that holds it for the endpoint's goes on with another address.
+#[tokio::test]
+async fn r1_1_an_id_that_names_no_part_of_a_workflow_is_refused() {
+    let server = Server::shared().await;
+    let code = "export default defineComponent({ run() {} });";
+    let body = json!({ "triggers": [{ "type": "http" }, { "type": "timer", "cron": "0 4 * * *" }], "steps": [{ "namespace": "a", "code": code }], "settings": { "name": "w" } });
+    let workflow = server.post("/workflows", &body).await.data();
+    let other = server.post("/workflows", &body).await.data();
+    let path = format!("/workflows/{}", id(&workflow));
+    let own = [&workflow["triggers"][0]["id"], &workflow["triggers"][1]["id"], &workflow["steps"][0]["id"]];
+    let others = [&other["triggers"][0]["id"], &other["triggers"][1]["id"], &other["steps"][0]["id"]];
+    let places = ["/triggers/0/id", "/triggers/1/id", "/steps/0/id"];
+    let odd = [json!("hi_nothere"), json!("ti_nothere"), json!("c_nothere"), json!("x"), json!(""), json!("hi_\u{0}%"), json!("é".repeat(1000))];
+    for (place, pointer) in places.into_iter().enumerate() {
+        for wrong in odd.iter().chain(others).chain(own.into_iter().filter(|id| **id != *own[place])) {
+            let mut record = server.get(&path).await.data();
+            *record.pointer_mut(pointer).expect("a place") = wrong.clone();
+            let refused = server.put(&path, &record).await;
+            let field = ["triggers[0].id", "triggers[1].id", "steps[0].id"][place];
+            assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!(field)), "{wrong}: {}", refused.text);
+        }
+    }
+    // What was not changed, and what a deployment had, is taken.
+    let whole = server.get(&path).await.data();
+    server.put(&path, &json!({ "triggers": [], "steps": [] })).await.data();
+    let back = server.put(&path, &whole).await.data();
+    assert_eq!((back["triggers"].as_array().map(Vec::len), back["steps"].as_array().map(Vec::len)), (Some(2), Some(1)));
+    // A new workflow of a record that was read is another one.
+    let copy = server.post("/workflows", &json!({ "triggers": whole["triggers"], "steps": whole["steps"], "settings": { "name": "copy" } })).await.data();
+    assert_ne!(copy["triggers"][0]["id"], whole["triggers"][0]["id"]);
+}
+
 /// What stands within a value that is set as a whole is held against the record as well, and the refusal names it.
 #[tokio::test]
 async fn r1_1_a_read_only_field_within_a_record_is_written_back_as_it_is_or_refused() {

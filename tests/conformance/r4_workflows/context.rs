@@ -170,6 +170,30 @@ async fn r4_2_what_a_step_exported_before_it_failed_is_kept_with_it() {
         let run = test(&server, &workflow, json!({})).await;
         assert_eq!((&run["status"], &run["steps"][1]["status"], &run["steps"][1]["exports"]), (&json!("failed"), &json!("failed"), &expected), "{code}: {run}");
     }
+    // Also where the code never comes to its end: its time is over, its process dies, it takes too much memory.
+    let waits = "await new Promise((done) => setTimeout(done, 200));";
+    for (code, end, expected) in [
+        (
+            format!("$.export('a', 1); {waits} $.export('b', {{ n: 2 }}); await new Promise(() => setInterval(() => {{}}, 1000));"),
+            "Timeout",
+            json!({ "a": 1, "b": { "n": 2 } }),
+        ),
+        (format!("$.export('a', 1); {waits} for (;;);"), "Timeout", json!({ "a": 1 })),
+        (format!("$.export('a', 1); {waits} process.abort();"), "InternalFailure", json!({ "a": 1 })),
+        (format!("$.export('a', 1); {waits} const all = []; for (;;) all.push(new Array(1e6).fill(all.length));"), "OutOfMemory", json!({ "a": 1 })),
+        (format!("$.export('a', 1); {waits} $.export('a', undefined); throw new RangeError('x');"), "RangeError", json!({})),
+        (
+            format!("$.export('a', 1); {waits} $.export('a', 'x'.repeat(2 << 20)); {waits} throw new RangeError('x');"),
+            "RangeError",
+            json!({ "a": "x".repeat(2 << 20) }),
+        ),
+    ] {
+        let step = json!({ "namespace": "one", "code": step(&code) });
+        let body = json!({ "triggers": [], "steps": [step], "settings": { "name": "w", "timeout_ms": 3_000, "memory_mb": 64, "error_notification": false } });
+        let workflow = server.post("/workflows", &body).await.data();
+        let run = test(&server, &workflow, json!({})).await;
+        assert_eq!((&run["error"]["code"], &run["steps"][0]["exports"]), (&json!(end), &expected), "{code}: {}", run["error"]);
+    }
     let workflow = server.workflow("w", json!([]), &[("one", debug)]).await;
     let run = test(&server, &workflow, json!({})).await;
     assert_eq!(run["steps"][0]["exports"]["n"], 1, "{run}");

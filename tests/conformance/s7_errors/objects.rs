@@ -101,7 +101,7 @@ async fn s7_workflow_code_may_handle_errors_itself() {
 #[tokio::test]
 async fn s7_an_error_that_code_catches_shows_no_folder_of_the_server() {
     let server = Server::start().await;
-    let code = r#"import fs from "node:fs"; import { promisify } from "node:util"; import { createRequire } from "node:module"; import { once } from "node:events"; import { inspect } from "node:util";
+    let code = r#"import fs from "node:fs"; import { promisify } from "node:util"; import { createRequire } from "node:module"; import { once } from "node:events"; import { inspect } from "node:util"; import { Worker } from "node:worker_threads";
       const load = createRequire(import.meta.url);
       const none = "/tmp/none/none.txt";
       const tries = {
@@ -119,14 +119,25 @@ async fn s7_an_error_that_code_catches_shows_no_folder_of_the_server() {
         required: () => load("no-such-package-" + 1),
         resolved: () => load.resolve("./no-such-file-" + 1),
         made: () => new Function("null.x")(),
+        imported: () => import("no-such-package-" + 1),
+        opened_by_import: () => import("./no-such-file-" + Math.round(1) + ".mjs"),
+        imported_by_address: () => import(new URL("./no-such-file.mjs", import.meta.url)),
+        evaluated: () => inThread("throw new RangeError('in a thread')"),
+        loaded_there: () => inThread("import('no-such-package').catch((e) => { throw e; })"),
+        rejected_there: () => inThread("Promise.reject(Object.assign(new Error('late'), { code: 'E' }))"),
+        named: () => new Promise((_, fail) => new Worker(new URL("./thread.mjs", import.meta.url)).on("error", fail)),
+        absent: () => new Promise((_, fail) => new Worker(new URL("./no-such-thread.mjs", import.meta.url)).on("error", fail)),
       };
+      const inThread = (text) => new Promise((_, fail) => new Worker(text, { eval: true }).on("error", fail));
       export default defineComponent({ async run() {
         const said = {};
         for (const [name, one] of Object.entries(tries)) {
-          try { await one(); said[name] = "nothing was thrown"; } catch (e) { said[name] = [e.message, e.stack, e.path ?? "", e.dest ?? "", e.kept ?? "", String(e.requireStack ?? ""), inspect(e)]; }
+          try { await one(); said[name] = "nothing was thrown"; } catch (e) { said[name] = [e.message, e.stack, e.path ?? "", e.dest ?? "", e.kept ?? "", String(e.requireStack ?? ""), String(e.url ?? ""), inspect(e)]; }
         }
         return said; } });"#;
-    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("looks", code)]).await;
+    let files = json!({ "thread.mjs": "import 'node:fs';\nthrow new SyntaxError('in a file');" });
+    let step = json!({ "namespace": "looks", "code": code, "code_files": files });
+    let workflow = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": [step], "settings": { "name": "w" } })).await.data();
     let tested = server.post(&format!("/workflows/{}/test", workflow["id"].as_str().expect("an id")), &json!({ "event": {} })).await.data();
     let said = &tested["steps"][0]["exports"]["$return_value"];
     let folder = server.data_dir().to_str().expect("a path").to_owned();

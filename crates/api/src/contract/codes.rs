@@ -58,6 +58,7 @@ pub(crate) const CODES: &[&str] = &[
     "no_such_version",
     "node_too_old",
     "not_a_host",
+    "not_a_path",
     "not_a_source",
     "not_an_action",
     "not_deployed",

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::{Json, response::IntoResponse as _};
 use millrace_engine::{CodeRef, FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
+use millrace_model::component::ComponentType;
 use millrace_model::ids::SourceId;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
@@ -25,22 +26,22 @@ pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
     }
 }
 
-/// A component, or a deployed source whose props are to change.
-fn form_of(params: &Params) -> Result<FormOf, ApiError> {
+/// A component, of the type that the path names, or a deployed source whose props are to change.
+fn form_of(params: &Params, kind: Option<ComponentType>) -> Result<FormOf, ApiError> {
     match params.text("id")? {
-        Some(given) if given.starts_with(SourceId::PREFIX) => Ok(FormOf::Source(id("source", &given)?)),
-        _ => Ok(FormOf::Component(component(params)?)),
+        Some(given) if given.starts_with(SourceId::PREFIX) && kind != Some(ComponentType::Action) => Ok(FormOf::Source(id("source", &given)?)),
+        _ => Ok(FormOf::Component(component(params)?, kind)),
     }
 }
 
 pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
-    let answer = asked_options(&app, &caller, &params).await?;
+    let answer = asked_options(&app, &caller, &params, None).await?;
     Ok(Json(json!({ "options": answer.options, "context": answer.context, "errors": answer.errors })).into_response())
 }
 
-pub(crate) async fn asked_options(app: &App, caller: &Caller, params: &Params) -> Result<OptionsAnswer, ApiError> {
+pub(crate) async fn asked_options(app: &App, caller: &Caller, params: &Params, kind: Option<ComponentType>) -> Result<OptionsAnswer, ApiError> {
     let request = OptionsRequest {
-        of: form_of(params)?,
+        of: form_of(params, kind)?,
         prop_name: params
             .text("prop_name")?
             .ok_or_else(|| ApiError::field("prop_name", "`prop_name` is missing; name the prop whose options are asked for"))?,
@@ -54,12 +55,12 @@ pub(crate) async fn asked_options(app: &App, caller: &Caller, params: &Params) -
 }
 
 pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
-    let answer = asked_props(&app, &caller, &params).await?;
+    let answer = asked_props(&app, &caller, &params, None).await?;
     let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurable_props": answer.props }) } else { Value::Null };
     Ok(Json(json!({ "dynamic_props": dynamic, "errors": answer.errors })).into_response())
 }
 
-pub(crate) async fn asked_props(app: &App, caller: &Caller, params: &Params) -> Result<PropsAnswer, ApiError> {
+pub(crate) async fn asked_props(app: &App, caller: &Caller, params: &Params, kind: Option<ComponentType>) -> Result<PropsAnswer, ApiError> {
     let values = params.object("configured_props")?.unwrap_or_default();
-    Ok(app.engine.dynamic_props(caller, &form_of(params)?, values, params.text("dynamic_props_id")?).await?)
+    Ok(app.engine.dynamic_props(caller, &form_of(params, kind)?, values, params.text("dynamic_props_id")?).await?)
 }

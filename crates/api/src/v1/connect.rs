@@ -5,6 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey, UpdateSource};
+use millrace_model::component::ComponentType;
 use millrace_model::event::{EventFilter, ListedEvent};
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
 use millrace_model::page::{Listing, Page};
@@ -64,18 +65,32 @@ pub(crate) async fn remove_account(
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
 }
 
-pub(crate) async fn configure(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+/// `kind`: the type of component that the path names.
+pub(crate) async fn configure(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    params: Params,
+    kind: Option<ComponentType>,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
-    let mut answer = configure::asked_options(&app, &caller, &params).await?;
+    let mut answer = configure::asked_options(&app, &caller, &params, kind).await?;
     answer.options.iter_mut().for_each(connect_records::option);
     let context = if answer.context.is_object() { answer.context } else { Value::Null };
     let shown = json!({ "options": answer.options, "stringOptions": null, "context": context, "observations": [], "errors": answer.errors });
     Ok(Json(shown).into_response())
 }
 
-pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+/// `kind`: the type of component that the path names.
+pub(crate) async fn props(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    params: Params,
+    kind: Option<ComponentType>,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
-    let answer = configure::asked_props(&app, &caller, &params).await?;
+    let answer = configure::asked_props(&app, &caller, &params, kind).await?;
     let defs = connect_records::props(&json!(answer.props));
     // As such clients read it, which is no snake case (facts 3.6).
     let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurableProps": defs }) } else { Value::Null };

@@ -2,7 +2,8 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::AskedComponents;
+use millrace_engine::{AskedComponents, EngineError};
+use millrace_model::component::ComponentType;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -12,31 +13,25 @@ use crate::v1::connect::own_project;
 use crate::v1::{connect_records, registries};
 use crate::wire::Fields;
 
-pub(crate) async fn actions(state: State<App>, auth: Auth, project: Path, query: ListQuery) -> Result<Response, ApiError> {
-    listed(state, auth, project, query, Some("action")).await
-}
-
-pub(crate) async fn triggers(state: State<App>, auth: Auth, project: Path, query: ListQuery) -> Result<Response, ApiError> {
-    listed(state, auth, project, query, Some("source")).await
-}
-
-pub(crate) async fn all(state: State<App>, auth: Auth, project: Path, query: ListQuery) -> Result<Response, ApiError> {
-    listed(state, auth, project, query, None).await
-}
-
-/// Best first; without words in the order of keys.
-async fn listed(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery, kind: Option<&str>) -> Result<Response, ApiError> {
+/// Best first; without words in the order of keys. `kind`: the type that the path names.
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    query: ListQuery,
+    kind: Option<ComponentType>,
+) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     let asked = match query.params.text("component_type")?.as_deref() {
         None => None,
-        Some("action") => Some("action"),
-        Some("trigger" | "source") => Some("source"),
+        Some("action") => Some(ComponentType::Action),
+        Some("trigger" | "source") => Some(ComponentType::Source),
         Some(other) => return Err(ApiError::field("component_type", format!("`component_type` is `{other}`, allowed are `action` and `trigger`"))),
     };
     let (words, of_app) = (query.params.text("q")?.unwrap_or_default(), query.params.text("app")?);
     let found =
         app.engine.search_components(&caller, &AskedComponents { words: &words, app: of_app.as_deref(), ..AskedComponents::default() }, usize::MAX).await?;
-    let fitting = found.into_iter().filter(|c| [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind));
+    let fitting = found.into_iter().filter(|c| [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind.name()));
     let keys = fitting.map(|c| (encode_cursor(&c.key), Value::from(c.key))).collect();
     let fields = Fields::of(&query.params);
     let (total, keys) = Fields::page_of(keys, &query.page)?;
@@ -48,11 +43,22 @@ async fn listed(State(app): State<App>, Auth(caller): Auth, Path(project): Path,
     Ok(fields.list(total, items))
 }
 
-pub(crate) async fn one(State(app): State<App>, Auth(caller): Auth, Paths([project, key]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+/// `kind`: the type that the path names; a component of the other is not there.
+pub(crate) async fn one(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, key]): Paths<2>,
+    query: ListQuery,
+    kind: Option<ComponentType>,
+) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     let version = query.params.text("version")?.filter(|version| !version.is_empty());
     let named = version.map_or_else(|| key.clone(), |version| format!("{key}@{version}"));
-    Ok(Fields::of(&query.params).data(shown(&registries::found(&app, &caller, &named).await?)))
+    let found = registries::found(&app, &caller, &named).await?;
+    if let Some(kind) = kind.filter(|kind| found["type"] != kind.name()) {
+        return Err(EngineError::not_found(kind.name(), key).into());
+    }
+    Ok(Fields::of(&query.params).data(shown(&found)))
 }
 
 fn shown(component: &Value) -> Value {

@@ -26,6 +26,12 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
     if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
         return ApiError::never_taken(request.method()).into_response();
     }
+    let path = request.uri().path();
+    // `*` is the server as a whole, of which only OPTIONS asks (RFC 9112, 3.2.4): behind a host, code would take it for an address.
+    let is_target = path.starts_with('/') || (path == "*" && *request.method() == Method::OPTIONS);
+    if !is_target {
+        return ApiError::no_target().into_response();
+    }
     let host = match host(&request) {
         Ok(host) => host,
         Err(error) => return error.into_response(),

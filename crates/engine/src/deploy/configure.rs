@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{PropDef, SavedComponent};
+use millrace_model::component::{ComponentType, PropDef, SavedComponent};
 use millrace_model::egress::Refusal;
 use millrace_model::ids::SourceId;
 use millrace_model::props::Site;
@@ -36,8 +36,8 @@ const REFUSALS_TOLD: usize = 3;
 /// What a form is about.
 #[derive(Clone, Debug)]
 pub enum FormOf {
-    /// A component that is to be used.
-    Component(CodeRef),
+    /// A component that is to be used; with a type, one of that type.
+    Component(CodeRef, Option<ComponentType>),
     /// A deployed source: what the form does not give is as it is stored, and `$.service.db` shows what the source keeps.
     Source(SourceId),
 }
@@ -162,8 +162,11 @@ impl Engine {
     /// `given`: what the form has so far; it is laid over what is stored of a source.
     async fn form(&self, caller: &Caller, of: &FormOf, given: Map<String, Value>) -> Result<Form, EngineError> {
         let id = match of {
-            FormOf::Component(code) => {
+            FormOf::Component(code, kind) => {
                 let (component, _) = self.resolve_component(caller, code, None).await?;
+                if let Some(kind) = kind.filter(|kind| *kind != component.component_type) {
+                    return Err(EngineError::not_found(kind.name(), component.manifest.key.as_deref().unwrap_or(component.id.as_str())));
+                }
                 return Ok(Form { component, values: given, source: None });
             }
             FormOf::Source(id) => id,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use millrace_bundle::{Share, Unindexed, unpack_tree};
 use millrace_model::Timestamp;
-use millrace_model::component::{ComponentType, KEY_BYTES_MAX, Manifest};
+use millrace_model::component::{KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::page::Page;
 use millrace_model::prop_type::PropType;
@@ -178,10 +178,10 @@ impl Engine {
     async fn published(&self, caller: &Caller) -> Result<Vec<RegistryComponent>, EngineError> {
         let (mut found, mut page) = (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
         loop {
-            let items = self.0.store.list_components(&caller.org_id, &page).await?.items;
-            let Some(last) = items.last() else { return Ok(found) };
-            page.after = Some(last.id.to_string());
-            found.extend(items.into_iter().filter_map(|component| {
+            let listing = self.0.store.list_components(&caller.org_id, &page).await?;
+            let Some(next) = listing.next(|component| component.id.to_string()) else { return Ok(found) };
+            page.after = Some(next);
+            found.extend(listing.items.into_iter().filter_map(|component| {
                 let manifest = component.manifest;
                 let app = manifest.props.iter().filter(|prop| prop.is(PropType::App)).find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
                 Some(RegistryComponent {
@@ -189,7 +189,7 @@ impl Engine {
                     name: manifest.name.unwrap_or_default(),
                     description: manifest.description.unwrap_or_default(),
                     version: manifest.version.unwrap_or_default(),
-                    component_type: if component.component_type == ComponentType::Action { "action" } else { "source" }.into(),
+                    component_type: component.component_type.name().into(),
                     app: app.unwrap_or_default(),
                     path: String::new(),
                     hash: component.code_hash,

@@ -7,10 +7,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::EngineError;
+use crate::{EngineConfig, EngineError};
 
-/// The longest wall-clock limit that a workflow may set, milliseconds.
-const TIMEOUT_MS_MAX: u64 = 750_000;
 /// The largest heap that a workflow may ask for, MiB.
 const MEMORY_MB_MAX: u32 = 10_240;
 
@@ -97,20 +95,26 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
     }
 }
 
-/// `memory_mb_max`: the operator's ceiling.
-pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, memory_mb_max: u32) -> Result<Settings, EngineError> {
+/// `operator`: whose ceilings hold.
+pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, operator: &EngineConfig) -> Result<Settings, EngineError> {
     let timeout_ms = chosen("timeout_ms", &request.timeout_ms, before.timeout_ms.as_ref(), None)?;
     let memory_mb = chosen("memory_mb", &request.memory_mb, before.memory_mb.as_ref(), None)?;
-    if let Some(ms) = timeout_ms.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
-        return Err(EngineError::invalid("settings.timeout_ms", format!("`{ms}` is not a wall-clock limit; allowed are 1 to {TIMEOUT_MS_MAX} milliseconds")));
+    let timeout_ms_max = timeout_ms_max(operator);
+    if request.timeout_ms.is_some()
+        && let Some(ms) = timeout_ms.filter(|ms| !(1..=timeout_ms_max).contains(ms))
+    {
+        let message =
+            format!("`{ms}` is not a wall-clock limit on this server; its operator allows 1 to {timeout_ms_max} milliseconds (--timeout-max-seconds)");
+        return Err(EngineError::invalid("settings.timeout_ms", message));
     }
     if let Some(mb) = memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
         return Err(EngineError::invalid("settings.memory_mb", format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB")));
     }
     if request.memory_mb.is_some()
-        && let Some(mb) = memory_mb.filter(|mb| *mb > memory_mb_max)
+        && let Some(mb) = memory_mb.filter(|mb| *mb > operator.memory_mb_max)
     {
-        let message = format!("`{mb}` MiB is more than a workflow may have on this server; its operator allows {memory_mb_max} MiB (--memory-max-mb)");
+        let max = operator.memory_mb_max;
+        let message = format!("`{mb}` MiB is more than a workflow may have on this server; its operator allows {max} MiB (--memory-max-mb)");
         return Err(EngineError::invalid("settings.memory_mb", message));
     }
     let auto_retry = chosen("auto_retry", &request.auto_retry, before.auto_retry.as_ref(), Some(Retry::default()))?;
@@ -159,6 +163,19 @@ pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, memory_m
         },
         keep_data: request.keep_data.unwrap_or(before.keep_data),
     })
+}
+
+/// The settings that a version has on this server: what it was deployed with, and no more than the operator allows by now.
+pub(crate) fn within(settings: &Settings, operator: &EngineConfig) -> Settings {
+    Settings {
+        timeout_ms: settings.timeout_ms.map(|ms| ms.min(timeout_ms_max(operator))),
+        memory_mb: settings.memory_mb.map(|mb| mb.min(operator.memory_mb_max)),
+        ..settings.clone()
+    }
+}
+
+fn timeout_ms_max(operator: &EngineConfig) -> u64 {
+    u64::try_from(operator.timeout_max.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Addresses that mails about errors go to, each written as one.

@@ -1,7 +1,7 @@
 //! Deploying, updating and deleting sources (spec 3.1).
 
 use millrace_model::component::{Artifact, ComponentType, Hook, PropDef, SavedComponent};
-use millrace_model::ids::{DeploymentId, HttpInterfaceId, SourceId, TimerId};
+use millrace_model::ids::{DeploymentId, HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
@@ -21,6 +21,7 @@ use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
 use crate::deploy::settings::{Choice, chosen};
 use crate::deploy::workflows::checked_message;
+use crate::error::{readable, removable};
 use crate::observe::views::{SourceDeploymentView, SourceView};
 use crate::run::context::Origin;
 use crate::run::program::Program;
@@ -146,7 +147,7 @@ impl Engine {
         let hooks: &[Hook] = if new.active { &[Hook::Deploy, Hook::Activate] } else { &[Hook::Deploy] };
         for &hook in hooks {
             if let Err(failure) = self.run_hook(&program, hook, new.emits_on_deploy || hook != Hook::Deploy).await? {
-                self.remove_source(&source).await?;
+                self.remove_source(&source.org_id, &source.id).await?;
                 return Err(hook_error(hook, &failure));
             }
         }
@@ -316,16 +317,16 @@ impl Engine {
         Ok((self.show_source(new, &interfaces), made))
     }
 
-    /// Deletes a source; a failing `deactivate` does not keep it (reference 3).
+    /// Deletes a source; a failing `deactivate` does not keep it (reference 3), nor damage.
     pub async fn delete_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
-        let source = self.owned_source(caller, id).await?;
-        if source.active
-            && let Some(program) = readable(self.source_program(source.clone()).await)?
+        let source = removable(caller, self.owned_source(caller, id).await)?;
+        if let Some(source) = source.filter(|source| source.active)
+            && let Some(program) = readable(self.source_program(source).await)?
             && let Err(failure) = self.run_hook(&program, Hook::Deactivate, true).await?
         {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the source is deleted all the same");
         }
-        self.remove_source(&source).await
+        self.remove_source(&caller.org_id, id).await
     }
 
     /// A source.
@@ -338,12 +339,13 @@ impl Engine {
     /// The sources, newest first.
     pub async fn list_sources(&self, caller: &Caller, page: &Page) -> Result<Listing<SourceView>, EngineError> {
         let listing = self.0.store.list_sources(&caller.org_id, caller.external_user_id.as_deref(), page).await?;
+        let ids: Vec<&str> = listing.items.iter().map(|source| source.id.as_str()).collect();
+        let interfaces = self.0.store.interfaces_of(&ids).await?;
         let (mut items, mut damaged) = (Vec::with_capacity(listing.items.len()), listing.damaged);
         for source in listing.items {
-            match self.0.store.interfaces(source.id.as_str()).await {
-                Ok(interfaces) => items.push(self.show_source(source, &interfaces)),
-                Err(StoreError::Corrupt { .. }) => damaged.push(source.id.to_string()),
-                Err(other) => return Err(other.into()),
+            match interfaces.get(source.id.as_str()) {
+                Some(interfaces) => items.push(self.show_source(source, interfaces)),
+                None => damaged.push(source.id.to_string()),
             }
         }
         Ok(Listing { items, total_count: listing.total_count, damaged })
@@ -387,10 +389,10 @@ impl Engine {
         Err(EngineError::Conflict { code: "taken", message: format!("the name `{}` is being taken by others; try again", source.name) })
     }
 
-    async fn remove_source(&self, source: &Source) -> Result<(), EngineError> {
-        self.0.store.delete_source(&source.org_id, &source.id).await?;
-        self.0.cache.forget_owner(source.id.as_str());
-        self.remove_own_store(source).await
+    async fn remove_source(&self, org: &OrgId, id: &SourceId) -> Result<(), EngineError> {
+        self.0.store.delete_source(org, id).await?;
+        self.0.cache.forget_owner(id.as_str());
+        self.remove_own_store(org, id).await
     }
 
     async fn deactivated(&self, mut source: Source, mut interfaces: Interfaces, reason: String) -> Result<(), EngineError> {
@@ -477,14 +479,6 @@ impl Engine {
     /// The secret part of an endpoint's address, of the form that clients of such platforms expect (facts 0).
     pub(crate) fn new_endpoint_key(&self) -> String {
         format!("en{}", self.0.ids.base62(26).to_lowercase())
-    }
-}
-
-/// None for a source whose stored state cannot be read: it has no hook to run, and is still updated or deleted.
-fn readable(program: Result<Program, EngineError>) -> Result<Option<Program>, EngineError> {
-    match program {
-        Err(EngineError::Damaged { .. }) => Ok(None),
-        other => other.map(Some),
     }
 }
 

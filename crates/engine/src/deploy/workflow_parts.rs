@@ -8,7 +8,7 @@ use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Step, Trigger, WorkflowVersion};
+use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -226,6 +226,34 @@ pub struct DeployRequest {
 pub(crate) type BuiltSteps = Vec<(SavedComponent, Artifact)>;
 
 impl Engine {
+    /// Refuses an id of a trigger or step that is none of the workflow's: of its draft or of a version that was deployed.
+    pub(crate) async fn check_ids(&self, workflow: &Workflow, update: &UpdateWorkflow) -> Result<(), EngineError> {
+        let triggers = update.triggers.iter().flatten().enumerate().filter_map(|(index, trigger)| {
+            let id = trigger.id.as_deref()?;
+            let fits = match trigger.kind.as_str() {
+                "http" => id.parse::<HttpInterfaceId>().is_ok(),
+                "timer" => id.parse::<TimerId>().is_ok(),
+                _ => return None,
+            };
+            Some((format!("triggers[{index}].id"), id, fits))
+        });
+        let steps = update.steps.iter().flatten().enumerate().filter_map(|(index, step)| {
+            let id = step.beside.get("id")?.as_str()?;
+            Some((format!("steps[{index}].id"), id, id.parse::<StepId>().is_ok()))
+        });
+        let own: BTreeSet<&str> = workflow.draft.ids().collect();
+        for (field, id, fits) in triggers.chain(steps).filter(|(_, id, fits)| !(*fits && own.contains(id))) {
+            if !fits || !self.0.store.was_deployed_with(&workflow.org_id, &workflow.id, id).await? {
+                let id: String = id.chars().take(80).collect();
+                let message = format!(
+                    "`{field}` is `{id}`, which is no part of this workflow's draft or of a version that was deployed; leave the id out, and a new part is made"
+                );
+                return Err(EngineError::invalid(&field, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks and builds; stores nothing. `before`: whose ids, endpoints and timers are kept where they still fit.
     pub(crate) async fn build_version(
         &self,
@@ -235,7 +263,7 @@ impl Engine {
         update: &UpdateWorkflow,
     ) -> Result<(WorkflowVersion, BuiltSteps), EngineError> {
         let settings = match &update.settings {
-            Some(request) => settings_of(request, &before.settings, self.0.config.memory_mb_max)?,
+            Some(request) => settings_of(request, &before.settings, &self.0.config)?,
             None => before.settings.clone(),
         };
         let mut built = Vec::new();

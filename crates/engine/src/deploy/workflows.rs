@@ -19,6 +19,7 @@ use crate::deploy::components::base_slug;
 use crate::deploy::marks::{checked, marked};
 use crate::deploy::sources::check_name;
 use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, NewWorkflow, UpdateWorkflow};
+use crate::error::removable;
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
@@ -116,6 +117,7 @@ impl Engine {
         let mut workflow = self.owned_workflow(caller, id).await?;
         check_revision(&workflow, update.over.as_deref())?;
         let over = update.over.as_ref().map(|_| workflow.drafted.revision);
+        self.check_ids(&workflow, &update).await?;
         let (draft, built) = self.build_version(caller, id, &workflow.draft, &update).await?;
         workflow.draft = draft;
         workflow.drafted = self.drafted(caller);
@@ -224,7 +226,7 @@ impl Engine {
 
     /// Deletes a workflow; its history stays.
     pub async fn delete_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<(), EngineError> {
-        self.owned_workflow(caller, id).await?;
+        removable(caller, self.owned_workflow(caller, id).await)?;
         self.0.store.delete_workflow(&caller.org_id, id).await?;
         self.0.cache.forget_owner(id.as_str());
         Ok(())

@@ -9,6 +9,7 @@ use millrace_model::run::{Context, RunStatus};
 use millrace_model::tenant::Caller;
 use millrace_store::RunFilter;
 
+use crate::error::removable;
 use crate::{AskedComponents, Engine, EngineError};
 
 /// Records of a kind that a search looks at: the last changed.
@@ -84,13 +85,13 @@ impl Engine {
 
     /// What would go with a source.
     pub async fn source_would_go(&self, caller: &Caller, id: &SourceId) -> Result<WouldGo, EngineError> {
-        self.owned_source(caller, id).await?;
+        removable(caller, self.owned_source(caller, id).await)?;
         self.owner_would_go(caller, id.as_str()).await
     }
 
     /// What would go with a workflow.
     pub async fn workflow_would_go(&self, caller: &Caller, id: &WorkflowId) -> Result<WouldGo, EngineError> {
-        self.owned_workflow(caller, id).await?;
+        removable(caller, self.owned_workflow(caller, id).await)?;
         self.owner_would_go(caller, id.as_str()).await
     }
 
@@ -104,10 +105,10 @@ impl Engine {
         let endpoints = store.interfaces(id).await?.http;
         let (mut domains, mut page) = (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
         while !endpoints.is_empty() {
-            let items = store.list_endpoint_domains(org, &page).await?.items;
-            let Some(last) = items.last() else { break };
-            page.after = Some(last.id.clone());
-            domains.extend(items.into_iter().filter(|domain| endpoints.iter().any(|http| http.id == domain.endpoint_id)).map(|domain| domain.id));
+            let listing = store.list_endpoint_domains(org, &page).await?;
+            let Some(next) = listing.next(|domain| domain.id.clone()) else { break };
+            page.after = Some(next);
+            domains.extend(listing.items.into_iter().filter(|domain| endpoints.iter().any(|http| http.id == domain.endpoint_id)).map(|domain| domain.id));
         }
         let waiting = RunFilter { owner: Some(id.to_owned()), statuses: vec![RunStatus::Queued, RunStatus::Paused], ..RunFilter::default() };
         let waiting_runs = store.count_runs(org, &waiting, WAITING_MAX).await?;
@@ -116,7 +117,7 @@ impl Engine {
 
     /// What would miss an account.
     pub async fn account_would_go(&self, caller: &Caller, id: &AccountId) -> Result<WouldGo, EngineError> {
-        self.account(caller, id, false).await?;
+        removable(caller, self.account(caller, id, false).await)?;
         Ok(WouldGo { uses: self.0.store.naming(&caller.org_id, id.as_str(), USES_MAX).await?, ..WouldGo::default() })
     }
 

@@ -14,6 +14,7 @@ use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::deploy::sources::check_name;
+use crate::error::readable;
 use crate::{Engine, EngineError};
 
 /// When a key of a data store ends.
@@ -297,11 +298,11 @@ impl Engine {
                     (page.after, users) = (None, Vec::new());
                     continue;
                 }
-                listed => listed?.items,
+                listed => listed?,
             };
-            let Some(last) = sources.last() else { break };
-            page.after = Some(last.id.to_string());
-            users.extend(sources.iter().filter(|s| names(&s.configured_props)).map(|s| format!("the source `{}`", s.name)));
+            let Some(next) = sources.next(|source| source.id.to_string()) else { break };
+            page.after = Some(next);
+            users.extend(sources.items.iter().filter(|s| names(&s.configured_props)).map(|s| format!("the source `{}`", s.name)));
         }
         page.after = None;
         let of_sources = users.len();
@@ -312,13 +313,13 @@ impl Engine {
                     users.truncate(of_sources);
                     continue;
                 }
-                listed => listed?.items,
+                listed => listed?,
             };
-            let Some(last) = workflows.last() else { break };
-            page.after = Some(last.id.to_string());
-            for workflow in &workflows {
+            let Some(next) = workflows.next(|workflow| workflow.id.to_string()) else { break };
+            page.after = Some(next);
+            for workflow in &workflows.items {
                 let live = match &workflow.deployment_id {
-                    Some(id) => self.0.store.deployment(&store.org_id, id).await?,
+                    Some(id) => readable(self.0.store.deployment(&store.org_id, id).await.map_err(EngineError::from))?.flatten(),
                     None => None,
                 };
                 let steps = workflow.draft.steps.iter().chain(live.iter().flat_map(|d| &d.content.steps));

@@ -8,9 +8,8 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use millrace_model::component::PropDef;
 use millrace_model::file::{self, FILE_BYTES_MAX, FileError, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX, StoredFile};
-use millrace_model::ids::{SourceId, UploadId};
+use millrace_model::ids::{OrgId, SourceId, UploadId};
 use millrace_model::prop_type::PropType;
-use millrace_model::source::Source;
 use millrace_model::tenant::Caller;
 use millrace_model::upload::{FOREVER, KEPT_MS, PART_BYTES, Upload};
 use millrace_runner::{AskError, AskResult};
@@ -212,8 +211,8 @@ impl Engine {
 
 impl Engine {
     /// Removes the files of a deleted source's own store; addresses of them that were handed out stay good until their time is over.
-    pub(crate) async fn remove_own_store(&self, source: &Source) -> Result<(), EngineError> {
-        self.0.store.remove_files(&source.org_id, source.id.as_str(), None, self.now().plus_ms(KEPT_MS)).await?;
+    pub(crate) async fn remove_own_store(&self, org: &OrgId, source: &SourceId) -> Result<(), EngineError> {
+        self.0.store.remove_files(org, source.as_str(), None, self.now().plus_ms(KEPT_MS)).await?;
         Ok(())
     }
 }

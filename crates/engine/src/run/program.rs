@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accept::endpoint_auth::Authorization;
 use crate::deploy::components::MODULE;
+use crate::deploy::settings::within;
 use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::data_stores::StoreGrants;
@@ -381,20 +382,20 @@ impl Engine {
                 json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),
             );
         }
+        let settings = within(&version.settings, &self.0.config);
         let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
         let isolate = Arc::new(IsolateSpec {
             id: version_key,
             organization: workflow.org_id.to_string(),
             modules,
             env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
-            // What was deployed under a higher ceiling has this one now.
-            memory_mb: version.settings.memory_mb.map(|mb| mb.min(self.0.config.memory_mb_max)),
+            memory_mb: settings.memory_mb,
             calls_per_isolate: version.settings.calls_per_isolate.unwrap_or(1),
             isolates_max: ISOLATES_MAX,
         });
         let owner = Owner::Workflow(workflow.id.clone());
         Ok(Program::Workflow(Box::new(WorkflowProgram {
-            settings: version.settings.clone(),
+            settings,
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,

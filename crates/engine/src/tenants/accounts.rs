@@ -14,6 +14,7 @@ use millrace_store::StoreError;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::sources::check_name;
+use crate::error::{readable, removable};
 use crate::{Engine, EngineError};
 
 /// How a prop names its account.
@@ -172,11 +173,15 @@ impl Engine {
 
     /// Disconnects an account. What uses it fails from then on with an error that says so.
     pub async fn delete_account(&self, caller: &Caller, id: &AccountId) -> Result<(), EngineError> {
-        let AccountView { account, app, .. } = self.account(caller, id, false).await?;
+        let view = removable(caller, self.account(caller, id, false).await)?;
         if !self.0.store.delete_account(&caller.org_id, id).await? {
             return Err(EngineError::not_found("account", id));
         }
-        self.revoke_later(&app, &self.open_credentials(&account)?);
+        if let Some(AccountView { account, app, .. }) = view
+            && let Some(credentials) = readable(self.open_credentials(&account))?
+        {
+            self.revoke_later(&app, &credentials);
+        }
         tracing::info!(account.id = %id, user.id = %caller.user_id, "an account was disconnected");
         Ok(())
     }
@@ -198,16 +203,20 @@ impl Engine {
             None => None,
         };
         let listing = self.0.store.list_accounts(&caller.org_id, slug.as_deref(), caller.external_user_id.as_deref(), page).await?;
-        let mut items = Vec::with_capacity(listing.items.len());
+        let (mut items, mut damaged) = (Vec::with_capacity(listing.items.len()), listing.damaged);
         for account in listing.items {
-            items.push(self.show_account(caller, account, with_credentials).await?);
+            let id = account.id.to_string();
+            match readable(self.show_account(caller, account, with_credentials).await)? {
+                Some(view) => items.push(view),
+                None => damaged.push(id),
+            }
         }
-        Ok(Listing { items, total_count: listing.total_count, damaged: listing.damaged })
+        Ok(Listing { items, total_count: listing.total_count, damaged })
     }
 
     pub(super) async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {
         let app = self.find_app(&caller.org_id, &account.app).await?;
-        let app = app.ok_or_else(|| EngineError::internal("an account's app is missing", account.app.clone()))?;
+        let app = app.ok_or_else(|| EngineError::damaged("a stored account", format!("its app `{}` is missing", account.app)))?;
         let account = if with_credentials { self.fresh(account).await? } else { account };
         let credentials = if with_credentials {
             tracing::info!(account.id = %account.id, user.id = %caller.user_id, "an account's credentials were read");

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use millrace_model::Timestamp;
 use millrace_model::account::{App, AppDefinition, AuthType, CustomField, FIELDS_MAX, OauthClient};
-use millrace_model::component::{ComponentType, PropDef};
+use millrace_model::component::PropDef;
 use millrace_model::ids::{AppId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -247,16 +247,16 @@ impl Engine {
         }
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         loop {
-            let published = self.0.store.list_components(&caller.org_id, &page).await?.items;
-            for component in &published {
-                let kind = if component.component_type == ComponentType::Action { "action" } else { "source" };
+            let published = self.0.store.list_components(&caller.org_id, &page).await?;
+            for component in &published.items {
+                let kind = component.component_type.name();
                 for slug in component.manifest.props.iter().filter_map(PropDef::app) {
                     served.add(kind, slug);
                 }
             }
-            match published.last() {
-                Some(last) => page.after = Some(last.id.to_string()),
+            match published.next(|component| component.id.to_string()) {
                 None => return Ok(served),
+                next => page.after = next,
             }
         }
     }

@@ -108,6 +108,27 @@ async fn half_a_frame_and_silence() {
     assert_eq!(value(bench.call(&isolate, "fine").await), json!("fine"));
 }
 
+/// Such a host is ended long before the call's time is over, whatever it was doing and however slowly it goes on.
+#[tokio::test]
+async fn a_frame_that_does_not_come_on() {
+    let broke_off = async |code: &str| violates(code, "and its rest not within").await;
+    let half = "framed(JSON.stringify({ t: 'emit', id: call.id, event: 'x'.repeat(100) })).subarray";
+    let dripping = format!("const bytes = {half}(0, 100); let at = 0; setInterval(() => raw(bytes.subarray(at, ++at)), 1000);");
+    let in_payload = format!("raw({half}(0, 40));");
+    let whole_before = format!("send({{ t: 'emit', id: call.id, event: 1, meta: {{}} }}); raw({half}(0, 60));");
+    futures::join!(broke_off("raw([9, 0]);"), broke_off("raw([0, 0, 0, 1]);"), broke_off(&in_payload), broke_off(&dripping), broke_off(&whole_before),);
+}
+
+/// One that sends half a frame of its own accord meets its next call with it.
+#[tokio::test]
+async fn half_a_frame_between_two_calls() {
+    let bench = Bench::fake("attack = (call) => { done(call.id, process.pid); raw([200, 0, 0, 0, 123]); };").await;
+    let isolate = bench.isolate("between", "");
+    let pid = value(bench.call(&isolate, "attack").await);
+    until("its host ends", || !alive(&pid)).await;
+    assert_eq!(value(bench.call(&isolate, "fine").await), json!("fine"));
+}
+
 #[tokio::test]
 async fn a_wire_that_is_closed_by_a_process_that_lives_on() {
     let failure = attack("socket.removeAllListeners('close'); socket.destroy(); setInterval(() => {}, 1000);").await;

@@ -1,5 +1,7 @@
 //! Sources and interfaces.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
@@ -58,6 +60,9 @@ impl Sources for PostgresStore {
     }
     async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces> {
         interfaces::of(&self.db.client().await?, owner).await
+    }
+    async fn interfaces_of(&self, owners: &[&str]) -> StoreResult<HashMap<String, Interfaces>> {
+        interfaces::of_all(&self.db.client().await?, owners).await
     }
     async fn source_state(&self, id: &SourceId) -> StoreResult<SourceState> {
         sources::state(&self.db.client().await?, id).await

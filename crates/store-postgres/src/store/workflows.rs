@@ -42,6 +42,11 @@ impl Workflows for PostgresStore {
         let table = Table { name: "deployments", columns: rows::DEPLOYMENT, filter: "org_id = $1 AND workflow_id = $2" };
         list(&self.db.client().await?, &table, &[&org.as_str(), &id.as_str()], page, rows::deployment).await
     }
+    async fn was_deployed_with(&self, org: &OrgId, id: &WorkflowId, text: &str) -> StoreResult<bool> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM deployments WHERE org_id = $1 AND workflow_id = $2 AND strpos(content, $3) > 0 LIMIT 1) AS found";
+        let text = serde_json::Value::from(text).to_string();
+        Ok(rows::number(&self.db.client().await?, sql, &[&org.as_str(), &id.as_str(), &text]).await? != 0)
+    }
 
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
         subscriptions::subscribe(&self.db.client().await?, &subscription).await

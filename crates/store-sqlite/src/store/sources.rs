@@ -1,5 +1,7 @@
 //! Sources and interfaces.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
@@ -70,6 +72,10 @@ impl Sources for SqliteStore {
     async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces> {
         let owner = owner.to_owned();
         self.db.read(move |c| interfaces::of(c, &owner)).await
+    }
+    async fn interfaces_of(&self, owners: &[&str]) -> StoreResult<HashMap<String, Interfaces>> {
+        let owners: Vec<String> = owners.iter().map(|&owner| owner.to_owned()).collect();
+        self.db.read(move |c| interfaces::of_all(c, owners)).await
     }
     async fn source_state(&self, id: &SourceId) -> StoreResult<SourceState> {
         let id = id.clone();

@@ -46,6 +46,11 @@ impl Workflows for SqliteStore {
         let (org, id, page) = (org.to_string(), id.to_string(), page.clone());
         self.db.read(move |c| list(c, "deployments", "org_id = ?1 AND workflow_id = ?2", &[&org, &id], &page, rows::deployment)).await
     }
+    async fn was_deployed_with(&self, org: &OrgId, id: &WorkflowId, text: &str) -> StoreResult<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM deployments WHERE org_id = ?1 AND workflow_id = ?2 AND instr(content, ?3) > 0)";
+        let of = [org.to_string(), id.to_string(), serde_json::Value::from(text).to_string()];
+        self.db.read(move |c| Ok(rows::number(c, sql, of)? != 0)).await
+    }
 
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
         self.db.write(move |c| subscriptions::subscribe(c, &subscription)).await

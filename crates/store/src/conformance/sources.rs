@@ -1,5 +1,7 @@
 //! Sources and what they remember.
 
+use std::collections::HashMap;
+
 use millrace_model::component::PropDef;
 use millrace_model::ids::{IdSource, SourceId};
 use millrace_model::run::{LogFilter, RunStatus};
@@ -37,6 +39,8 @@ pub async fn a_source_comes_back_with_its_interfaces(database: &dyn Database) {
     assert!(org.store.source(&other.id, &active.id).await.expect("reads").is_none());
     assert_eq!(org.store.interfaces(active.id.as_str()).await.expect("reads"), given);
     assert_eq!(org.store.interfaces(inactive.id.as_str()).await.expect("reads"), Interfaces::default());
+    let both = org.store.interfaces_of(&[inactive.id.as_str(), active.id.as_str()]).await.expect("reads");
+    assert_eq!(both, HashMap::from([(active.id.to_string(), given), (inactive.id.to_string(), Interfaces::default())]));
 }
 
 pub async fn a_taken_slug_is_refused_and_leaves_nothing(database: &dyn Database) {

@@ -200,6 +200,10 @@ pub async fn deployments_are_of_their_organization(database: &dyn Database) {
     assert!(org.store.deployment(&other.id, &new.deployment.id).await.expect("reads").is_none());
     let theirs = org.store.list_deployments(&other.id, &workflow.id, &page(10)).await.expect("lists");
     assert_eq!((theirs.items.len(), theirs.total_count), (0, 0));
+    let step = new.deployment.content.ids().next().expect("a part").to_owned();
+    for (of, text, there) in [(&org, step.as_str(), true), (&other, &step, false), (&org, "c_\"\0%", false), (&org, &step[1..], false)] {
+        assert_eq!(of.store.was_deployed_with(&of.id, &workflow.id, text).await.expect("reads"), there, "{text}");
+    }
 }
 
 pub async fn deleting_leaves_nothing_but_history(database: &dyn Database) {

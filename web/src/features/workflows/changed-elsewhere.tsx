@@ -36,7 +36,7 @@ export function ChangedElsewhereNotice({ error }: { error: ChangedElsewhere }) {
                 Decide on {plural(conflicts.length, "change")}…
               </Button>
             )}
-            <Button size="sm" onClick={() => builder.save.mutate({ over: error.record.revision })}>
+            <Button size="sm" onClick={() => builder.save.mutate({ over: error.record })}>
               Save mine over it
             </Button>
             <Button size="sm" onClick={() => builder.takeTheirs(error.record)}>

@@ -7,7 +7,6 @@ import {
   moved,
   refusedPlace,
   requestOf,
-  savedStepsOf,
   triggersInWords,
 } from "./model";
 import { freeName, nameProblem } from "./step-names";
@@ -41,7 +40,7 @@ const settings = {};
 describe("a draft", () => {
   test("names what was built where nothing changed, and keeps its secrets", () => {
     const record = { triggers, steps: [step("a", "1"), action] };
-    const request = requestOf(draftOf(record), savedStepsOf(record.steps));
+    const request = requestOf(draftOf(record), record);
     expect(request.steps).toEqual([
       { namespace: "a", component_id: "sc_1", props: { n: 1 }, keep_secrets_of: "a" },
       { namespace: "mail", component_id: "sc_mail", props: { n: 1 }, keep_secrets_of: "mail" },
@@ -53,13 +52,21 @@ describe("a draft", () => {
     ]);
   });
 
+  test("makes a trigger anew that the saved one no longer has", () => {
+    const draft = draftOf({ triggers, steps: [] });
+    expect(requestOf(draft, { triggers: triggers.slice(1), steps: [] }).triggers[0]).toEqual({
+      type: "http",
+      auth: { type: "none" },
+    });
+  });
+
   test("sends code that changed, under a new name too", () => {
     const record = { triggers, steps: [step("a", "1")] };
     const draft = draftOf(record);
     const [first] = draft.steps;
     if (first === undefined) throw new Error("no step");
     draft.steps = [{ ...first, namespace: "b", runs: { kind: "code", code: "2" } }];
-    expect(requestOf(draft, savedStepsOf(record.steps)).steps).toEqual([
+    expect(requestOf(draft, record).steps).toEqual([
       { namespace: "b", code: "2", props: { n: 1 }, keep_secrets_of: "a" },
     ]);
   });
@@ -69,7 +76,7 @@ describe("a draft", () => {
     const steps = [step("a", "1", { savedComponent: { id: "sc_1", code: "1", key: null, files } })];
     const draft = draftOf({ triggers, steps });
     draft.steps = draft.steps.map((each) => ({ ...each, runs: { kind: "code", code: "2" } }));
-    expect(requestOf(draft, savedStepsOf(steps)).steps[0]).toMatchObject({
+    expect(requestOf(draft, { triggers, steps }).steps[0]).toMatchObject({
       code: "2",
       code_files: { "lib/x.ts": "y" },
       code_entry: "steps/a.ts",

@@ -156,13 +156,20 @@ function triggerOf(given: unknown): TriggerDraft[] {
   }
 }
 
-/** Body of the request that saves the draft; a step whose code did not change names what was built of it. */
+/**
+ * Body of the request that saves the draft over a record. A step whose code did not change names what was built of it; a trigger that an undo brought back
+ * is a new one.
+ */
 export function requestOf(
   draft: Draft,
-  saved: readonly SavedStep[],
+  record: Content,
 ): { triggers: Record<string, unknown>[]; steps: Record<string, unknown>[] } {
+  const saved = savedStepsOf(record.steps);
+  const ids = record.triggers.map((trigger) => objectOf(trigger).id);
+  const idOf = ({ id }: { id: string | undefined }) =>
+    id !== undefined && ids.includes(id) ? { id } : {};
   return {
-    triggers: draft.triggers.map(triggerRequest),
+    triggers: draft.triggers.map((trigger) => triggerRequest(trigger, idOf)),
     steps: draft.steps.map((step) => {
       const known = saved.find(({ namespace }) => namespace === step.savedAs);
       return {
@@ -177,7 +184,10 @@ export function requestOf(
   };
 }
 
-function triggerRequest(trigger: TriggerDraft): Record<string, unknown> {
+function triggerRequest(
+  trigger: TriggerDraft,
+  idOf: (trigger: { id: string | undefined }) => { id?: string },
+): Record<string, unknown> {
   switch (trigger.kind) {
     case "http":
       return { type: "http", ...idOf(trigger), auth: trigger.auth };
@@ -193,10 +203,6 @@ function triggerRequest(trigger: TriggerDraft): Record<string, unknown> {
     case "source":
       return { type: "source", id: trigger.id, event_name: trigger.eventName };
   }
-}
-
-function idOf({ id }: { id: string | undefined }): { id?: string } {
-  return id === undefined ? {} : { id };
 }
 
 function runsOf({ runs }: StepDraft, known: SavedStep | undefined): Record<string, unknown> {

@@ -14,7 +14,7 @@ import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { clock, plural, shortId } from "~/ui/format";
 import { Glyph } from "~/ui/status";
-import { requestOf, savedStepsOf } from "./model";
+import { requestOf } from "./model";
 import { type Outcome, outcomeOf, outcomeWords, withAccounts } from "./rehearse";
 import { toSend } from "./state";
 import { useBuilder } from "./use-builder";
@@ -69,7 +69,7 @@ export function Rehearsal() {
     },
   });
   const one = async (before: Run): Promise<Row> => {
-    const { triggers, steps } = requestOf(toSend(state), savedStepsOf(state.base.steps));
+    const { triggers, steps } = requestOf(toSend(state), state.base);
     const recorded = new Map(before.steps.flatMap(stepOf).map((step) => [step.name, step]));
     const pins: Record<string, JsonObject> = {};
     for (const [name, was] of recorded) {

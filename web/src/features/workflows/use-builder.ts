@@ -11,7 +11,7 @@ import { forget, keep, keptOf, keptUnder, moveKept, tabName } from "~/shell/kept
 import { useRefusal } from "~/shell/session";
 import { minute } from "~/ui/format";
 import { keptDraft, withoutSecrets } from "./kept-draft";
-import { contentOf, type Draft, isSavedAs, requestOf, savedStepsOf } from "./model";
+import { contentOf, type Draft, isSavedAs, requestOf } from "./model";
 import { workflowQuery } from "./queries";
 import { begin, type Refusal, reduced, toSend } from "./state";
 import { unfinished } from "./unfinished";
@@ -161,15 +161,16 @@ export function useBuilderState(workflow: Workflow) {
   };
 
   const save = useMutation({
-    /** `over`: the revision that is written over; absent: the one that was read here. */
-    mutationFn: async ({ over }: { over?: number }) => {
+    /** `over`: the record that is written over; absent: the one that was read here. */
+    mutationFn: async ({ over }: { over?: Workflow }) => {
       const { state } = latest.current;
       const sent = state.history.now;
-      const body = requestOf(toSend(state), savedStepsOf(state.base.steps));
+      const base = over ?? state.base;
+      const body = requestOf(toSend(state), base);
       try {
         const record = await change(
           (header) => data(client.PUT("/v1/workflows/{id}", { params: { path, header }, body })),
-          over ?? state.base.revision,
+          base.revision,
         );
         return { record, sent };
       } catch (error) {

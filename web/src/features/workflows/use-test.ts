@@ -11,7 +11,7 @@ import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
 import { clock } from "~/ui/format";
-import { type Draft, draftOf, requestOf, type StepDraft, savedStepsOf } from "./model";
+import { type Draft, draftOf, requestOf, type StepDraft } from "./model";
 import { usePins } from "./pins";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
@@ -119,7 +119,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     mutationFn: async (of: TestOf) => {
       const sent = now;
       const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
-      const request = requestOf(toSend(state), savedStepsOf(state.base.steps));
+      const request = requestOf(toSend(state), state.base);
       const given: Record<string, JsonObject> = {};
       const steps = request.steps.slice(0, to + 1).map((step, at) => {
         const key = sent.steps[at]?.key ?? "";

@@ -1,7 +1,12 @@
 //! What clients for end users of such platforms ask for.
 
+use axum::extract::State;
+use millrace_model::component::ComponentType;
+
 use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text};
+use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::extract::{Auth, ListQuery, Params, Path, Paths};
 use crate::v1::{connect, connect_components};
 
 /// What clients for end users of such platforms ask for; only the paths are other than above.
@@ -90,17 +95,24 @@ pub(super) fn of_connect() -> Vec<Route> {
 }
 
 fn components() -> Vec<Route> {
-    let lists = [
-        get("/connect/{project}/components", READ, "Components, best first", connect_components::all),
-        get("/connect/{project}/actions", READ, "Actions, best first", connect_components::actions),
-        get("/connect/{project}/triggers", READ, "Components of sources, best first", connect_components::triggers),
-    ];
-    let filter = [text("q", "Words"), text("app", "Only of the app with this slug or id")];
-    let mut routes: Vec<Route> =
-        lists.into_iter().map(|route| route.takes(&filter).takes(&[text("component_type", "`action` or `trigger`")]).page("ConnectComponent")).collect();
-    for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {
-        let version = text("version", "That version; else the latest");
-        routes.push(get(path, READ, "A component, by key", connect_components::one).takes(&[version]).one("ConnectComponent"));
+    let filter = [text("q", "Words"), text("app", "Only of the app with this slug or id"), text("component_type", "`action` or `trigger`")];
+    let version = text("version", "That version; else the latest");
+    let mut routes = Vec::new();
+    for (list, one, about, of_one, kind) in [
+        ("/connect/{project}/components", "/connect/{project}/components/{id}", "Components, best first", "A component, by key", None),
+        ("/connect/{project}/actions", "/connect/{project}/actions/{id}", "Actions, best first", "An action, by key", Some(ComponentType::Action)),
+        (
+            "/connect/{project}/triggers",
+            "/connect/{project}/triggers/{id}",
+            "Components of sources, best first",
+            "A source's component, by key",
+            Some(ComponentType::Source),
+        ),
+    ] {
+        let handle_list = move |state: State<App>, auth: Auth, project: Path, query: ListQuery| connect_components::list(state, auth, project, query, kind);
+        let handle_one = move |state: State<App>, auth: Auth, paths: Paths<2>, query: ListQuery| connect_components::one(state, auth, paths, query, kind);
+        routes.push(get(list, READ, about, handle_list).takes(&filter).page("ConnectComponent"));
+        routes.push(get(one, READ, of_one, handle_one).takes(&[version]).one("ConnectComponent"));
     }
     routes
 }
@@ -108,11 +120,13 @@ fn components() -> Vec<Route> {
 /// What a form asks while props are filled in.
 fn forms(about: &[Param]) -> Vec<Route> {
     let mut routes = Vec::new();
-    for (configure, props) in [
-        ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
-        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
-        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props"),
+    for (configure, props, kind) in [
+        ("/connect/{project}/components/configure", "/connect/{project}/components/props", None),
+        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props", Some(ComponentType::Action)),
+        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props", Some(ComponentType::Source)),
     ] {
+        let options = move |state: State<App>, auth: Auth, project: Path, params: Params| connect::configure(state, auth, project, params, kind);
+        let made = move |state: State<App>, auth: Auth, project: Path, params: Params| connect::props(state, auth, project, params, kind);
         let more = [
             text("prop_name", "The prop").required(),
             number("page", "Counts from 0"),
@@ -120,14 +134,14 @@ fn forms(about: &[Param]) -> Vec<Route> {
             text("query", "What was typed to search"),
         ];
         routes.push(
-            post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
+            post(configure, DEPLOY, "The options of a prop: runs its options method", options)
                 .takes(about)
                 .takes(&more)
                 .takes(&[DYNAMIC_PROPS])
                 .gives(Gives::Bare("ConnectOptions")),
         );
         routes.push(
-            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
+            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", made)
                 .takes(about)
                 .takes(&[DYNAMIC_PROPS])
                 .gives(Gives::Bare("ConnectDynamicProps")),
