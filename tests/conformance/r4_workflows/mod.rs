@@ -149,9 +149,10 @@ async fn r2_19_an_endpoint_that_is_named_by_its_id_keeps_its_address_and_whether
     let turned = server.put(&path, &json!({ "triggers": third })).await.data();
     assert_eq!((shown(&turned, 0), &shown(&turned, 1).0), (shown(&made, 0), &shown(&made, 1).0));
     assert_eq!(shown(&turned, 1).1, false);
-    // An id that is none is no error: what was read of one workflow makes another.
-    let foreign = json!([{ "type": "http", "id": "hi_none" }]);
-    assert_eq!(shown(&server.put(&path, &json!({ "triggers": foreign })).await.data(), 0).0, shown(&made, 0).0);
+    // An id that is none is refused, and the endpoint stays as it is.
+    let refused = server.put(&path, &json!({ "triggers": [{ "type": "http", "id": "hi_none" }] })).await;
+    assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("triggers[0].id")), "{}", refused.text);
+    assert_eq!(shown(&server.get(&path).await.data(), 0), shown(&turned, 0));
 }
 
 #[tokio::test]
