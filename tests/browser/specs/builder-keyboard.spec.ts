@@ -74,9 +74,12 @@ test("from the first visit on, a workflow is built, broken, mended, finished and
   const id = new URL(page.url()).pathname.split("/")[2] ?? "";
 
   // Two orders without an address: the error, its run, and its event in the editor.
-  for (const order of [2, 3]) await post({ id: order });
   const runs = (status: string) => server.call<{ kind: string }[]>("GET", `/workflows/${id}/runs?status=${status}&include=kind`);
-  await expect.poll(async () => (await runs("failed")).length).toBe(2);
+  // One after the other: the newest error is of the second.
+  for (const order of [2, 3]) {
+    await post({ id: order });
+    await expect.poll(async () => (await runs("failed")).length).toBe(order - 1);
+  }
   await press(page, "Escape", "Tab", "g", "e");
   await expect(page.getByRole("heading", { name: "Errors", exact: true })).toBeVisible();
   await press(page, "/");

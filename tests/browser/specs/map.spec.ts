@@ -42,5 +42,7 @@ test("the map shows what is joined with what, what ran, and why a wheel stands s
   await expect(wheel("Workflows", "Weighing")).toContainText("2 runs, 2 failed");
   await page.getByRole("complementary", { name: "Weighing" }).getByRole("link", { name: "Weighing" }).click();
   await expect(page.getByRole("heading", { name: "Weighing" })).toBeVisible();
+  // A page that is open asks on, and its console would say that nobody answers.
+  await page.close();
   await server.stop();
 });

@@ -28,6 +28,20 @@ test("two events of a source are held against each other", async ({ page, server
   await expect(event.getByRole("tree", { name: "Event" })).toContainText("Harbour 9");
 });
 
+test("a list says where events came faster than it could show them", async ({ page, server }) => {
+  const many = `export default { name: "Many", version: "0.1.0", props: { http: "$.interface.http" }, run() { for (let n = 0; n < 200; n += 1) this.$emit({ n }, { summary: "event " + n }); } };`;
+  const made = await server.call<Made>("POST", "/sources", { component_code: many, name: "Many at once" });
+  await server.call("POST", `/sources/${made.id}/events`, { event: { first: true }, summary: "the first" });
+  await page.goto(`/sources/${made.id}`);
+  await expect(page.getByRole("table", { name: "Events" }).getByRole("row").filter({ hasText: "the first" })).toHaveCount(1);
+  await server.call("POST", `/sources/${made.id}/run`, {});
+  // The server keeps a hundred of a source by itself: the rest is not there to be counted.
+  await expect(page.getByText(/not shown: they came faster than this list/)).toBeVisible();
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "Count anew" }).click();
+  await expect(page.getByText(/not shown: they came faster/)).toHaveCount(0);
+});
+
 test("a workflow is made of an event: its first test has that one, not the newest", async ({ page, server }) => {
   const made = await server.call<Made>("POST", "/sources", { component_code: code, name: "Used orders" });
   await post(made, { id: 1, street: "Mill lane 3" });

@@ -55,7 +55,7 @@ test("a change of a source shows its difference first, makes a version with a me
 
 test("any two versions of a workflow are compared: props, settings and code", async ({ page, server }) => {
   const step = (text: string) => ({ namespace: "greet", code: `export default defineComponent({ props: { whom: { type: "string" } }, async run() { return "${text} " + this.whom; } });` });
-  const made = await server.call<{ id: string }>("POST", "/workflows", { name: "Greeter", triggers: [{ type: "http" }], steps: [{ ...step("Hello"), props: { whom: "Ada" } }] });
+  const made = await server.call<{ id: string }>("POST", "/workflows", { name: "Polite words", triggers: [{ type: "http" }], steps: [{ ...step("Hello"), props: { whom: "Ada" } }] });
   const deploy = async (change: object, message: string) => {
     await server.call("PUT", `/workflows/${made.id}`, change);
     await server.call("POST", `/workflows/${made.id}/deploy`, { message });

@@ -33,7 +33,7 @@ export async function countBetween(
   source: string,
   after: string | null,
   seen: string,
-): Promise<number> {
+): Promise<{ count: number; isAll: boolean }> {
   let count = 0;
   let cursor = after;
   for (let page = 0; cursor !== null && page < BETWEEN_PAGES_MAX; page += 1) {
@@ -42,11 +42,12 @@ export async function countBetween(
       client.GET("/v1/sources/{id}/event_summaries", { params: { path: { id: source }, query } }),
     );
     const at = found.data.findIndex(({ id }) => id === seen || isOlder(id, seen));
-    if (at >= 0) return count + at;
+    if (at >= 0) return { count: count + at, isAll: true };
     count += found.data.length;
     cursor = found.data.length < PAGE_MAX ? null : found.page_info.end_cursor;
   }
-  return count;
+  // The server pruned some of them before they were counted.
+  return { count, isAll: false };
 }
 
 const BETWEEN_PAGES_MAX = 50;

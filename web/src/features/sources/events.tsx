@@ -26,7 +26,7 @@ import { VirtualRows } from "~/ui/virtual-rows";
 import { CompareEvents } from "./compare-events";
 import { eventsQuery, summaryOf } from "./events-query";
 import { sentTo } from "./sent-to";
-import { rateOf, useSkipped } from "./tail";
+import { rateOf, skippedWords, useSkipped } from "./tail";
 
 const ASK_MS = 1_000;
 const ROW_HEIGHT = 29;
@@ -67,6 +67,7 @@ export function SourceEvents({
     end,
     !paused && asked === "" && events.isSuccess,
   );
+  const notShown = skippedWords(skipped);
   const rate = paused ? 0 : rateOf(all, events.dataUpdatedAt);
   const [base, setBase] = useState<string | undefined>(undefined);
   const channels = new Set(all.map((event) => event.metadata.name));
@@ -110,10 +111,10 @@ export function SourceEvents({
           <span className="dim" role="status">
             {paused ? "paused" : "live"}
             {rate > 0 && `, ${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`}
-            {skipped > 0 && `, ${count(skipped)} not shown: they came faster than this list`}
+            {notShown !== undefined && `, ${notShown}`}
             {asked !== "" && events.isSuccess && `, ${plural(all.length, "event")} with “${asked}”`}
           </span>
-          {skipped > 0 && (
+          {notShown !== undefined && (
             <button type="button" className="link small" onClick={resetSkipped}>
               Count anew
             </button>

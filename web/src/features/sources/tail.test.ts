@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
 import { cursorBefore, isOlder } from "~/api/events";
-import { rateOf } from "./tail";
+import { rateOf, skippedWords } from "./tail";
 
 const at = (indexed_at_ms: number) => ({ id: `${indexed_at_ms}-0`, indexed_at_ms });
 
@@ -20,4 +20,12 @@ test("ids of events are ordered by their time, then by their number", () => {
   expect(isOlder("10-10", "10-10")).toBe(false);
   expect(isOlder("11-0", "10-5")).toBe(false);
   expect(cursorBefore("10-2")).toBe("10-3");
+});
+
+test("what was not shown is counted, as far as the server kept it", () => {
+  const said = (count: number, isAll: boolean) => skippedWords({ count, isAll })?.split(":")[0];
+  expect(said(0, true)).toBeUndefined();
+  expect(said(37, true)).toBe("37 not shown");
+  expect(said(1_200, false)).toBe("1,200 or more not shown");
+  expect(said(0, false)).toBe("some not shown");
 });

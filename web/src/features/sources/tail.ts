@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import { isOlder } from "~/api/events";
 import type { EventSummary } from "~/api/schema";
+import { count } from "~/ui/format";
 import { countBetween } from "./events-query";
 
 /** Time that the rate is taken of. */
@@ -20,14 +21,26 @@ export function rateOf(events: readonly Event[], now: number): number {
   return (1_000 * lately.length) / Math.max(span, 1_000);
 }
 
+/** `isAll`: none was pruned by the server before it was counted. */
+export type Skipped = { count: number; isAll: boolean };
+
+const NONE: Skipped = { count: 0, isAll: true };
+
+/** How many were never shown, in words; nothing where all were. */
+export function skippedWords({ count: skipped, isAll }: Skipped): string | undefined {
+  if (skipped === 0 && isAll) return undefined;
+  const many = skipped === 0 ? "some" : isAll ? count(skipped) : `${count(skipped)} or more`;
+  return `${many} not shown: they came faster than this list`;
+}
+
 /** How many events came between the newest that was shown and the oldest that is shown now. */
 export function useSkipped(
   source: string,
   events: readonly Event[],
   end: string | null,
   live: boolean,
-): { skipped: number; reset: () => void } {
-  const [skipped, setSkipped] = useState(0);
+): { skipped: Skipped; reset: () => void } {
+  const [skipped, setSkipped] = useState<Skipped>(NONE);
   const seen = useRef<string | undefined>(undefined);
   const newest = events[0]?.id;
   const oldest = events.at(-1)?.id;
@@ -38,12 +51,13 @@ export function useSkipped(
     seen.current = live ? newest : undefined;
     if (!live || before === undefined || oldest === undefined || !isOlder(before, oldest)) return;
     void countBetween(source, end, before).then(
-      (count) => setSkipped((had) => had + count),
+      ({ count, isAll }) =>
+        setSkipped((had) => ({ count: had.count + count, isAll: had.isAll && isAll })),
       // Counted again with the next events.
       () => {
         if (seen.current === newest) seen.current = before;
       },
     );
   }, [source, newest, oldest, end, live]);
-  return { skipped, reset: () => setSkipped(0) };
+  return { skipped, reset: () => setSkipped(NONE) };
 }
