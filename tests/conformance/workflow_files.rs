@@ -63,6 +63,31 @@ async fn a_folder_is_deployed_pulled_and_compared() {
 }
 
 #[tokio::test]
+async fn notes_and_tags_go_with_the_folder_and_stay_where_it_says_nothing_of_them() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    order_mail(&shell, "n");
+    let noted = WORKFLOW.replace("order mail", "noted").replace("    code_file", "    note: greets politely\n    code_file");
+    shell.write(&[("n/workflow.yaml", &format!("{noted}note: for Ann\ntags: [shop, new orders]\n"))]);
+    let made = shell.run(&["workflows", "deploy", "n", "--json"]).json();
+    assert_eq!((&made["note"], &made["tags"], &made["steps"][0]["note"]), (&json!("for Ann"), &json!(["shop", "new orders"]), &json!("greets politely")));
+    assert!(shell.run(&["workflows", "diff", "n"]).ok().is_empty());
+    shell.run(&["workflows", "pull", "noted", "--to", "m"]).ok();
+    assert!(shell.run(&["workflows", "diff", "m"]).ok().is_empty());
+    let pulled = shell.read("m/workflow.yaml");
+    assert!(["note: for Ann", "- new orders", "note: greets politely"].iter().all(|part| pulled.contains(part)), "{pulled}");
+    // A file that says nothing of them leaves them, and says nothing of them as a difference.
+    shell.write(&[("n/workflow.yaml", &noted)]);
+    assert!(shell.run(&["workflows", "diff", "n"]).ok().is_empty());
+    assert_eq!(shell.run(&["workflows", "deploy", "n", "--json"]).json()["tags"], json!(["shop", "new orders"]));
+    shell.write(&[("n/workflow.yaml", &format!("{}tags: []\n", noted.replace("politely", "briefly")))]);
+    let difference = shell.run(&["workflows", "diff", "n"]).stdout;
+    assert!(difference.contains("note: greets briefly") && difference.lines().any(|line| line.starts_with('-') && line.ends_with("- shop")), "{difference}");
+    shell.write(&[("n/workflow.yaml", &format!("{noted}tags: shop\n"))]);
+    assert!(shell.run(&["workflows", "deploy", "n"]).fails(1).contains("`tags` is a text"));
+}
+
+#[tokio::test]
 async fn init_writes_a_workflow_that_runs_and_json_does_as_well_as_yaml() {
     let server = Server::shared().await;
     let shell = Shell::new(&server);

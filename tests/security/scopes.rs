@@ -111,10 +111,14 @@ impl Laid {
 
         let event = |field: &str| json!({ "event": { "says": HISTORY, field: true } });
         let run = server.post(&format!("/workflows/{}/run", id(&workflow)), &event("fails")).await.data();
-        let mut waiting = event("waits");
-        waiting["wait"] = json!(false);
-        let waiting = server.post(&format!("/workflows/{}/run", id(&workflow)), &waiting).await.data();
-        server.until("the run is paused", &format!("/runs/{}", id(&waiting)), |run| run["data"]["status"] == "paused").await;
+        let waits = async || {
+            let mut waiting = event("waits");
+            waiting["wait"] = json!(false);
+            let waiting = server.post(&format!("/workflows/{}/run", id(&workflow)), &waiting).await.data();
+            server.until("the run is paused", &format!("/runs/{}", id(&waiting)), |run| run["data"]["status"] == "paused").await;
+            waiting
+        };
+        let (waiting, resumable) = (waits().await, waits().await);
         server.run_now(&source, json!({ "says": HISTORY })).await;
         server.run_now(&source, json!({ "says": HISTORY, "fails": true })).await;
         let delivery = server.until("a delivery", &format!("/webhooks/{}/deliveries", id(&webhook)), |l| l["page_info"]["count"] != 0).await;
@@ -130,8 +134,13 @@ impl Laid {
         let emitted = server.post(&format!("/sources/{}/events", id(&source)), &json!({ "event": { "says": HISTORY } })).await.data();
         let version = server.get(&format!("/sources/{}/deployments", id(&source))).await.json["data"][0].clone();
         let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
+        let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": CREDENTIAL });
+        server.post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth })).await.data();
+        let begun = server.post("/accounts/connect", &json!({ "app": "signed-in" })).await.data();
         let ids = vec![
             ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),
+            ("/runs/{id}/resume", format!("/runs/{}/resume", id(&resumable))),
+            ("/accounts/connect/{id}", id(&begun).to_owned()),
             ("/replays/{id}", id(&replay.json["data"]).to_owned()),
             ("{domain}", "vault.example.test".into()),
             ("/oauth/clients/{id}", id(&client).to_owned()),
@@ -172,11 +181,11 @@ impl Laid {
 
     /// The path of a row, of things that are there.
     fn path(&self, template: &str) -> String {
-        if template.ends_with("/runs/{id}/cancel") {
-            return format!("/v1{}", self.ids[0].1);
+        if let Some((_, path)) = self.ids[..2].iter().find(|(row, _)| template.ends_with(row)) {
+            return format!("/v1{path}");
         }
         let mut path = template.to_owned();
-        for (place, id) in &self.ids[1..] {
+        for (place, id) in &self.ids[2..] {
             let end = place.find('{').expect("a parameter");
             path = path.replace(place, &format!("{}{id}", &place[..end]));
         }
@@ -478,8 +487,6 @@ async fn what_a_route_that_changes_something_shows_makes_and_runs_is_what_its_ro
     let server = Server::start().await;
     let laid = Laid::telling(&server, &tells).await;
     let (deploy, read, asks) = (key(&server, "deploy").await, key(&server, "read").await, key(&server, "read").await);
-    let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": CREDENTIAL });
-    server.post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth })).await.data();
     let rows = table();
     let changes = rows.iter().filter(|row| row.method != Method::GET && !ELSEWHERE.iter().any(|with| row.path.starts_with(with)));
     let (deletes, others): (Vec<&Row>, Vec<&Row>) =

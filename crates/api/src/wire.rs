@@ -6,7 +6,7 @@ use millrace_engine::{
     AccountView, Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceDeploymentView, SourceView,
     StepView, WorkflowView,
 };
-use millrace_model::account::App;
+use millrace_model::account::{App, Connection, ConnectionState};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::event::{Event, ListedEvent, PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
@@ -146,6 +146,19 @@ pub(crate) fn account(view: &AccountView) -> Value {
         shown["warnings"] = json!(view.warnings);
     }
     shown
+}
+
+/// A connection: `waiting`, `connected` with the account's id, or `failed` with the reason.
+pub(crate) fn connection(c: &Connection) -> Value {
+    let (status, account, problem) = match &c.state {
+        ConnectionState::Waiting | ConnectionState::Answered => ("waiting", None, None),
+        ConnectionState::Connected(account) => ("connected", Some(account), None),
+        ConnectionState::Failed(problem) => ("failed", None, Some(problem)),
+    };
+    json!({
+        "id": c.id, "app": c.app, "external_user_id": c.external_user_id, "status": status, "account_id": account, "problem": problem,
+        "created_at": c.created_at.secs(), "expires_at": c.expires_at.secs(),
+    })
 }
 
 pub(crate) fn organization(o: &Organization) -> Value {
@@ -313,7 +326,7 @@ fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), c
 fn step(view: &StepView) -> Value {
     let (s, c) = (&view.step, &view.component);
     json!({
-        "id": s.id, "namespace": s.namespace, "type": "CodeCell", "lang": "nodejs20.x", "disabled": s.disabled, "component": true, "component_key": c.manifest.key,
+        "id": s.id, "namespace": s.namespace, "type": "CodeCell", "lang": "nodejs20.x", "disabled": s.disabled, "note": s.note, "component": true, "component_key": c.manifest.key,
         "savedComponent": { "id": c.id, "code": c.code, "codeHash": c.code_hash, "configurableProps": c.manifest.props, "key": c.manifest.key, "version": c.manifest.version, "apps": apps(c), "published": c.published, "files": c.files },
         "configured_props_json": Value::Object(s.props.clone()).to_string(),
         "sealed_props": view.sealed,
@@ -326,7 +339,7 @@ pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     let mut shown = json!({
         "id": w.id, "org_id": w.org_id, "project_id": w.project_id, "name": w.name, "name_slug": w.name_slug, "active": w.active, "deployment_id": w.deployment_id,
         "triggers": triggers, "settings": w.draft.settings, "created_at": w.created_at.secs(), "updated_at": w.updated_at.secs(),
-        "made_from": w.made_from, "revision": w.drafted.revision,
+        "made_from": w.made_from, "note": w.note, "tags": w.tags, "revision": w.drafted.revision,
         "draft": { "changed": w.drafted.is_changed, "changed_at": w.drafted.at.secs(), "changed_by": author(w.drafted.by.as_ref()) },
     });
     shown["steps"] = if view.steps.is_empty() {

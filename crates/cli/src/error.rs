@@ -26,6 +26,8 @@ pub(crate) enum CliError {
     Unknown(String),
     #[error("`{name}` is a {found}, this command takes a {wanted}")]
     WrongKind { name: String, found: &'static str, wanted: &'static str },
+    #[error("the account of {app} is not connected: {why}")]
+    NotConnected { app: String, why: String },
     #[error("there is no API key")]
     NoKey,
     #[error("there is no profile `{0}`")]

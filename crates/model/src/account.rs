@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
-use crate::ids::{AccountId, AppId, OrgId};
+use crate::ids::{AccountId, AppId, ConnectionId, OrgId};
 
 /// The most characters of a field's value: keys of services hold certificates.
 pub const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
@@ -110,6 +110,39 @@ pub struct AppDefinition {
     /// Whether other fields than those are taken too: where the fields were read from code, which may not name all.
     #[serde(default)]
     pub open: bool,
+}
+
+/// How far a connection at a provider is. Stored as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionState {
+    /// Its page was given out; nobody has come back from the provider.
+    Waiting,
+    /// Somebody came back with a code, which is being exchanged for a token. Each connection is answered once.
+    Answered,
+    /// The account is there.
+    Connected(AccountId),
+    /// There is no account, for a reason that its user may read.
+    Failed(String),
+}
+
+/// A connection of an account at its provider, begun by somebody who then goes to the provider's page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Its id.
+    pub id: ConnectionId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The app's slug.
+    pub app: String,
+    /// The external user for whom it was begun.
+    pub external_user_id: Option<String>,
+    /// How far it is.
+    pub state: ConnectionState,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// Until when an answer of the provider is taken.
+    pub expires_at: Timestamp,
 }
 
 /// A connected account ("auth provision").

@@ -57,7 +57,7 @@ pub struct ErrorEvent<'a> {
     pub steps: Option<&'a RawValue>,
 }
 
-/// Most characters of a note about a group of errors.
+/// Most characters of a note about a group of errors, a workflow or a step.
 pub const NOTE_CHARS_MAX: usize = 2_000;
 /// Changes of a group's state that are kept.
 pub const CHANGES_MAX: u32 = 100;

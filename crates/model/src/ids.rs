@@ -229,6 +229,8 @@ id_type! {
     RegistryId = "reg_";
     /// A connected account ("auth provision").
     AccountId = "apn_";
+    /// A connection of an account at its provider, as it was begun.
+    ConnectionId = "cn_";
     /// A data store.
     DataStoreId = "ds_";
     /// Something that code sent to the outside.

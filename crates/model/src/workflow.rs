@@ -33,6 +33,10 @@ pub struct Workflow {
     pub deployment_id: Option<DeploymentId>,
     /// The folder it was made from, where somebody keeps it in one.
     pub made_from: Option<MadeFrom>,
+    /// What people say of it.
+    pub note: Option<String>,
+    /// By which people find it, each once, as they were given.
+    pub tags: Vec<String>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -69,6 +73,10 @@ impl From<UserId> for Author {
 
 /// Most characters of a deployment's message.
 pub const MESSAGE_MAX: usize = 500;
+/// Most tags of a workflow.
+pub const TAGS_MAX: usize = 20;
+/// Most characters of a tag.
+pub const TAG_CHARS_MAX: usize = 50;
 
 /// An immutable version of a workflow.
 #[derive(Clone, Debug)]
@@ -199,6 +207,9 @@ pub struct Step {
     /// Skipped when true.
     #[serde(default)]
     pub disabled: bool,
+    /// What people say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Settings of a workflow (reference 4).

@@ -1,8 +1,8 @@
 //! Apps and connected accounts.
 
 use deadpool_postgres::Client;
-use millrace_model::account::{Account, App};
-use millrace_model::ids::{AccountId, OrgId};
+use millrace_model::account::{Account, App, Connection, ConnectionState};
+use millrace_model::ids::{AccountId, ConnectionId, OrgId};
 use millrace_store::{StoreError, StoreResult};
 
 use crate::db::{text, unwritable};
@@ -84,4 +84,26 @@ pub(crate) async fn release_refresh(c: &Client, id: &AccountId, version: i64) ->
 
 pub(crate) async fn delete(c: &Client, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
     Ok(execute(c, "DELETE FROM accounts WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? > 0)
+}
+
+pub(crate) async fn begin(c: &Client, a: &Connection) -> StoreResult<()> {
+    let sql = "INSERT INTO connections (id, org_id, app, external_user_id, state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let user = a.external_user_id.as_deref().map(text);
+    execute(c, sql, &[&a.id.as_str(), &a.org_id.as_str(), &text(&a.app), &user, &state(&a.state)?, &a.created_at.ms(), &a.expires_at.ms()]).await?;
+    Ok(())
+}
+
+pub(crate) async fn answer(c: &Client, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+    let sql = "UPDATE connections SET state = $4 WHERE id = $1 AND org_id = $2 AND state = $3 AND expires_at >= $5";
+    let (waits, answered) = (state(&ConnectionState::Waiting)?, state(&ConnectionState::Answered)?);
+    Ok(execute(c, sql, &[&id.as_str(), &org.as_str(), &waits, &answered, &now.ms()]).await? > 0)
+}
+
+pub(crate) async fn put_state(c: &Client, org: &OrgId, id: &ConnectionId, now: &ConnectionState) -> StoreResult<()> {
+    execute(c, "UPDATE connections SET state = $3 WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str(), &state(now)?]).await?;
+    Ok(())
+}
+
+fn state(of: &ConnectionState) -> StoreResult<String> {
+    serde_json::to_string(of).map_err(unwritable)
 }

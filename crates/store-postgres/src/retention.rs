@@ -5,7 +5,7 @@ use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{EventId, OrgId};
 use millrace_model::retention::Retention;
-use millrace_store::{Leftovers, Pruning, StoreResult};
+use millrace_store::{CONNECTION_SHOWN_MS, Leftovers, Pruning, StoreResult};
 
 use crate::db::{database, text};
 use crate::errors;
@@ -122,6 +122,7 @@ pub(crate) async fn prune_leftovers(t: &Transaction<'_>, l: &Leftovers) -> Store
     for table in ["sessions", "links"] {
         gone += execute(t, &oldest(table, "id", "expires_at", ""), &[&(l.now.ms() + 1), &limit]).await?;
     }
+    gone += execute(t, &oldest("connections", "id", "expires_at", ""), &[&(l.now.ms() - CONNECTION_SHOWN_MS + 1), &limit]).await?;
     gone += execute(t, &oldest("forms", "id", "expires_at", ""), &[&(l.now.ms() + 1), &limit]).await?;
     if let Some(before) = l.before.map(Timestamp::ms) {
         gone += execute(t, &oldest("webhook_deliveries", "id", "created_at", ""), &[&before, &limit]).await?;

@@ -11,14 +11,14 @@ use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::search::AskedWord;
 use millrace_store::{
-    Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter, RunQuery, RunTexts, SWEPT_MAX, StoreError, StoreResult,
-    run_text_columns,
+    Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter, RunQuery, RunTexts, SWEPT_MAX, StoreResult, run_text_columns,
 };
 use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::db::{database, text};
 use crate::history;
-use crate::rows::{execute, many, number, one};
+use crate::rows::{execute, many, one};
 
 /// The advisory lock of the index: one server at a time makes it.
 const LOCK: i64 = 0x6d69_6c6c_7365_6b31;
@@ -26,10 +26,13 @@ const LOCK: i64 = 0x6d69_6c6c_7365_6b31;
 const ORGS: i64 = 16;
 /// Runs that go on that a step looks at, whether they ended.
 const OPEN_LOOKED_AT: i64 = 500;
+/// Runs that are held against a filter at once.
+const READ_AT_ONCE: usize = 2_500;
 /// Runs that are counted exactly.
 const COUNTED: usize = 1_000;
-/// The newest runs, which are looked through in their order.
-const NEWEST: i64 = 2_000;
+/// How many of the newest runs are looked through in their order for words that many runs have, in one step after the other, before all that have them are
+/// taken from the index of words.
+const NEWEST: [usize; 2] = [2_000, 100_000];
 
 /// Whether a step has nothing to do. It is asked first: a transaction twice a second would be seen by all that count them.
 pub(crate) async fn is_idle(c: &Client, step: &IndexStep) -> StoreResult<bool> {
@@ -199,6 +202,8 @@ struct Walk<'a> {
     org: &'a OrgId,
     filter: &'a RunFilter,
     query: &'a IndexQuery,
+    /// Whether fewer runs have the words than are counted.
+    is_rare: bool,
 }
 
 impl Walk<'_> {
@@ -213,57 +218,51 @@ impl Walk<'_> {
         let query = self.query.tsquery();
         let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
         let id = text(id);
-        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [&self.org.as_str(), &within.0, &within.1, &at, &id, &query, &limit];
-        let newest = format!(
-            "SELECT run_id, created_at FROM (SELECT run_id, created_at, words FROM indexed_runs WHERE {place} {order} LIMIT {NEWEST}) AS newest
-             WHERE words @@ $6::text::tsquery {order} LIMIT $7"
-        );
+        let params: [Typed<'_>; 7] = [
+            (&self.org.as_str(), Type::TEXT),
+            (&within.0, Type::INT8),
+            (&within.1, Type::INT8),
+            (&at, Type::INT8),
+            (&id, Type::TEXT),
+            (&query, Type::TEXT),
+            (&limit, Type::INT8),
+        ];
         let read = |row: &Row| Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, i64>(1).map_err(database)?));
-        let mut found = many(self.c, &newest, &params, read).await?;
-        let mut is_whole = found.len() < wanted;
-        if let Some(ids) = self.fitting(&found, count).await? {
-            return Ok((ids, None));
+        for most in NEWEST.into_iter().take(if self.is_rare { 0 } else { NEWEST.len() }) {
+            let newest = format!(
+                "SELECT run_id, created_at FROM (SELECT run_id, created_at, words FROM indexed_runs WHERE {place} {order} LIMIT {most}) AS newest
+                 WHERE words @@ $6::text::tsquery {order} LIMIT $7"
+            );
+            let found = planned(self.c, &newest, &params, read).await?;
+            let ids = self.fits(&found, count).await?;
+            if ids.len() == count || found.len() == wanted {
+                let cut = self.cut(&found, ids.len() == count);
+                return Ok((ids, cut));
+            }
         }
         let all = format!(
             "WITH found AS MATERIALIZED (SELECT run_id, created_at FROM indexed_runs WHERE words @@ $6::text::tsquery AND {place})
              SELECT run_id, created_at FROM found {order} LIMIT $7"
         );
-        found = many(self.c, &all, &params, read).await?;
-        is_whole &= found.len() < wanted;
-        let ids = self.fitting(&found, count).await?;
-        let is_enough = ids.is_some();
-        let ids = match ids {
-            Some(ids) => ids,
-            None => self.fits(&found).await?,
-        };
-        let cut = found.last().filter(|_| self.query.needs_rows && !is_whole && !is_enough).map(|(_, at)| Timestamp(*at));
+        let found = planned(self.c, &all, &params, read).await?;
+        let ids = self.fits(&found, count).await?;
+        let cut = self.cut(&found, ids.len() == count);
         Ok((ids, cut))
     }
 
-    /// The first of the candidates that fit, where there are as many.
-    async fn fitting(&self, candidates: &[(String, i64)], count: usize) -> StoreResult<Option<Vec<String>>> {
-        if !self.query.needs_rows {
-            let ids: Vec<_> = candidates.iter().take(count).map(|(id, _)| id.clone()).collect();
-            return Ok((ids.len() == count).then_some(ids));
-        }
-        let mut fitting = Vec::new();
-        for chunk in candidates.chunks(500) {
-            fitting.extend(self.fits(chunk).await?);
-            if fitting.len() >= count {
-                fitting.truncate(count);
-                return Ok(Some(fitting));
-            }
-        }
-        Ok(None)
+    /// How far it was looked, where there may be more that fit.
+    fn cut(&self, candidates: &[(String, i64)], is_enough: bool) -> Option<Timestamp> {
+        let (_, at) = candidates.last()?;
+        (self.query.needs_rows && candidates.len() == LOOKED_AT_MAX && !is_enough).then_some(Timestamp(*at))
     }
 
-    /// Those of the candidates that fit, in their order.
-    async fn fits(&self, candidates: &[(String, i64)]) -> StoreResult<Vec<String>> {
+    /// The first `count` of the candidates that fit, in their order.
+    async fn fits(&self, candidates: &[(String, i64)], count: usize) -> StoreResult<Vec<String>> {
         if !self.query.needs_rows {
-            return Ok(candidates.iter().map(|(id, _)| id.clone()).collect());
+            return Ok(candidates.iter().take(count).map(|(id, _)| id.clone()).collect());
         }
         let mut fitting = Vec::new();
-        for chunk in candidates.chunks(500) {
+        for chunk in candidates.chunks(READ_AT_ONCE) {
             let asked = |id: &String| self.filter.ids.is_empty() || self.filter.ids.iter().any(|asked| asked.as_str() == id);
             let ids: Vec<_> = chunk.iter().map(|(id, _)| id).filter(|id| asked(id)).map(|id| RunId::from_row(id.clone())).collect();
             if ids.is_empty() {
@@ -275,14 +274,34 @@ impl Walk<'_> {
             let fit = many(self.c, &sql, &history::to_sql(&values), |row| row.try_get::<_, String>(0).map_err(database)).await?;
             let fit: HashSet<String> = fit.into_iter().collect();
             fitting.extend(chunk.iter().map(|(id, _)| id).filter(|id| fit.contains(*id)).cloned());
+            if fitting.len() >= count {
+                fitting.truncate(count);
+                break;
+            }
         }
         Ok(fitting)
     }
 }
 
+/// How many runs within these times (inclusive) have the words, counted up to [`COUNTED`].
+async fn with_words(c: &Client, org: &OrgId, (from, to): (i64, i64), query: &IndexQuery) -> StoreResult<usize> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM indexed_runs WHERE org_id = $1 AND created_at >= $2 AND created_at <= $3 AND words @@ $4::text::tsquery LIMIT $5) AS counted";
+    let (words, most) = (query.tsquery(), COUNTED as i64);
+    let params: [Typed<'_>; 5] = [(&org.as_str(), Type::TEXT), (&from, Type::INT8), (&to, Type::INT8), (&words, Type::TEXT), (&most, Type::INT8)];
+    let counts = planned(c, sql, &params, |row| row.try_get::<_, i64>(0).map_err(database)).await?;
+    Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or_default())
+}
+
+/// A parameter, with its type.
+type Typed<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// The rows of a statement that is planned for these parameters: how many runs have a word is what decides, and a plan for any words would not know.
+async fn planned<T>(c: &Client, sql: &str, params: &[Typed<'_>], read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Vec<T>> {
+    c.query_typed(sql, params).await.map_err(database)?.iter().map(read).collect()
+}
+
 pub(crate) async fn search(c: &Client, org: &OrgId, words: &[AskedWord], filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<FoundRuns> {
     let query = IndexQuery::new(org, words, filter);
-    let walk = Walk { c, org, filter, query: &query };
     let (after, before) = (history::time_of(c, org, "after", &page.after).await?, history::time_of(c, org, "before", &page.before).await?);
     let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, |to| to.ms().saturating_sub(1)));
     let within = (before.map_or(from, |before| before.ms().max(from)), after.map_or(to, |after| after.ms().min(to)));
@@ -290,14 +309,18 @@ pub(crate) async fn search(c: &Client, org: &OrgId, words: &[AskedWord], filter:
         (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => Some((time.ms(), id.as_str())),
         _ => None,
     };
-    let (found, looked_at_from) = walk.ids(within, beyond, page.from_end(), page.limit as usize).await?;
-    let total = if query.needs_rows {
-        walk.ids((from, to), None, false, COUNTED).await?.0.len()
-    } else {
-        let sql = "SELECT count(*) FROM (SELECT 1 FROM indexed_runs WHERE org_id = $1 AND created_at >= $2 AND created_at <= $3 AND words @@ $4::text::tsquery LIMIT $5) AS counted";
-        let total = number(c, sql, &[&org.as_str(), &from, &to, &query.tsquery(), &(COUNTED as i64)]).await?;
-        usize::try_from(total).map_err(|e| StoreError::Database(Box::new(e)))?
+    let limit = page.limit as usize;
+    let with_words = with_words(c, org, (from, to), &query).await?;
+    let walk = Walk { c, org, filter, query: &query, is_rare: with_words < COUNTED };
+    // A first page is the beginning of what is counted.
+    let counted = if query.needs_rows { Some(walk.ids((from, to), None, false, COUNTED).await?) } else { None };
+    let (found, looked_at_from) = match &counted {
+        Some((ids, looked_at_from)) if beyond.is_none() && !page.from_end() => {
+            (ids.iter().take(limit).cloned().collect(), looked_at_from.filter(|_| ids.len() < limit))
+        }
+        _ => walk.ids(within, beyond, page.from_end(), limit).await?,
     };
+    let total = counted.map_or(with_words, |(ids, _)| ids.len());
     let ids: Vec<_> = found.into_iter().map(RunId::from_row).collect();
     let listing = if ids.is_empty() {
         Listing::of(Vec::new(), total as u64)

@@ -12,8 +12,8 @@ use crate::{interfaces, limits, sources, subscriptions};
 pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by, note, tags)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
         &[
             &w.id.as_str(),
             &w.org_id.as_str(),
@@ -29,6 +29,8 @@ pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()>
             &w.drafted.revision,
             &w.drafted.at.ms(),
             &by(w.drafted.by.as_ref()),
+            &w.note.as_deref().map(text),
+            &serde_json::to_string(&w.tags).map_err(unwritable)?,
         ],
     )
     .await?;
@@ -49,7 +51,7 @@ pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, over: Option<i64>,
     // Columns on the right are those of before.
     execute(
         t,
-        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6, made_from = $7, revision = revision + (draft <> $5)::int,
+        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6, made_from = $7, note = $10, tags = $11, revision = revision + (draft <> $5)::int,
            draft_at = CASE WHEN draft <> $5 THEN $8 ELSE draft_at END, draft_by = CASE WHEN draft <> $5 THEN $9 ELSE draft_by END
          WHERE id = $1 AND org_id = $2",
         &[
@@ -62,6 +64,8 @@ pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, over: Option<i64>,
             &sources::made_from(w.made_from.as_ref())?,
             &w.drafted.at.ms(),
             &by(w.drafted.by.as_ref()),
+            &w.note.as_deref().map(text),
+            &serde_json::to_string(&w.tags).map_err(unwritable)?,
         ],
     )
     .await?;

@@ -47,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0038_error_states.sql"),
     include_str!("../migrations/0039_edited_replays.sql"),
     include_str!("../migrations/0040_source_deployments.sql"),
+    include_str!("../migrations/0041_connections_and_tags.sql"),
 ];
 
 /// The newest schema.

@@ -3,7 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{EventId, OrgId};
 use millrace_model::retention::Retention;
-use millrace_store::{Leftovers, Pruning, StoreResult};
+use millrace_store::{CONNECTION_SHOWN_MS, Leftovers, Pruning, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -142,6 +142,8 @@ pub(crate) fn prune_leftovers(c: &Connection, l: &Leftovers) -> StoreResult<u64>
         let ended = format!("DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE expires_at <= ?1 LIMIT ?2)");
         gone += execute(c, &ended, params![l.now.ms(), l.limit])?;
     }
+    let ended = "DELETE FROM connections WHERE id IN (SELECT id FROM connections WHERE expires_at <= ?1 LIMIT ?2)";
+    gone += execute(c, ended, params![l.now.ms() - CONNECTION_SHOWN_MS, l.limit])?;
     let ended = "DELETE FROM forms WHERE id IN (SELECT id FROM forms WHERE expires_at <= ?1 LIMIT ?2)";
     gone += execute(c, ended, params![l.now.ms(), l.limit])?;
     if let Some(before) = l.before.map(Timestamp::ms) {

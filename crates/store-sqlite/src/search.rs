@@ -315,9 +315,17 @@ pub(crate) fn search(c: &Connection, org: &OrgId, words: &[AskedWord], filter: &
         (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => Some((time.ms(), id.as_str())),
         _ => None,
     };
-    let (found, looked_at_from) = walk.ids(within, beyond, page.from_end(), page.limit as usize)?;
-    let total = if query.needs_rows {
-        walk.ids((from, to), None, false, COUNTED)?.0.len()
+    let limit = page.limit as usize;
+    // A first page is the beginning of what is counted.
+    let counted = if query.needs_rows { Some(walk.ids((from, to), None, false, COUNTED)?) } else { None };
+    let (found, looked_at_from) = match &counted {
+        Some((ids, looked_at_from)) if beyond.is_none() && !page.from_end() => {
+            (ids.iter().take(limit).cloned().collect(), looked_at_from.filter(|_| ids.len() < limit))
+        }
+        _ => walk.ids(within, beyond, page.from_end(), limit)?,
+    };
+    let total = if let Some((ids, _)) = counted {
+        ids.len()
     } else {
         let bound = |ms: i64| ms.clamp(0, i64::MAX >> (NUMBER_BITS + 1));
         let sql = "SELECT count(*) FROM (SELECT 1 FROM run_words WHERE run_words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 LIMIT ?4)";

@@ -1,11 +1,15 @@
 //! Apps and accounts.
 
 use async_trait::async_trait;
-use millrace_model::account::{Account, App};
-use millrace_model::ids::{AccountId, OrgId};
+use millrace_model::account::{Account, App, Connection, ConnectionState};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{AccountId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 
 use crate::StoreResult;
+
+/// For how long a connection that has ended is found, milliseconds.
+pub const CONNECTION_SHOWN_MS: i64 = 24 * 3600 * 1000;
 
 /// Apps and accounts.
 #[async_trait]
@@ -26,4 +30,12 @@ pub trait Accounts: Send + Sync + 'static {
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>>;
     /// The accounts, newest first; with `app`, those of that slug; with `external_user`, those that carry it. Cursor: id.
     async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
+    /// Stores a connection as it is begun.
+    async fn create_connection(&self, connection: Connection) -> StoreResult<()>;
+    /// A connection of the organization. One that has ended is found for a day.
+    async fn connection(&self, org: &OrgId, id: &ConnectionId) -> StoreResult<Option<Connection>>;
+    /// Takes the answer to a connection: says whether it waited for one, and its time is not over. From then on it waits for none.
+    async fn answer_connection(&self, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool>;
+    /// Writes how far a connection is; nothing where it is gone.
+    async fn put_connection_state(&self, org: &OrgId, id: &ConnectionId, state: ConnectionState) -> StoreResult<()>;
 }

@@ -32,7 +32,7 @@ use async_trait::async_trait;
 use millrace_model::event::{PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
 pub use millrace_model::webhook::DeliveryStatus;
 
-pub use accounts::Accounts;
+pub use accounts::{Accounts, CONNECTION_SHOWN_MS};
 pub use components::{Components, FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry};
 pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores};
 pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailResult, MailStatus};

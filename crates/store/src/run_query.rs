@@ -87,8 +87,13 @@ impl RunQuery {
             }
         }
         if !filter.ids.is_empty() {
-            let ids: Vec<_> = filter.ids.iter().map(|id| query.bind(SqlValue::Text(id.to_string()))).collect();
-            query.conditions.push_str(&format!(" AND id IN ({})", ids.join(", ")));
+            // One parameter however many they are: the statement is prepared once.
+            let ids: Vec<_> = filter.ids.iter().map(RunId::as_str).collect();
+            let ids = query.bind(SqlValue::Text(serde_json::json!(ids).to_string()));
+            query.conditions.push_str(&match dialect {
+                Dialect::Sqlite => format!(" AND id IN (SELECT value FROM json_each({ids}))"),
+                Dialect::Postgres => format!(" AND id = ANY (ARRAY(SELECT jsonb_array_elements_text({ids}::text::jsonb)))"),
+            });
         }
         if let Some(run) = &filter.replay_of {
             let value = query.bind(SqlValue::Text(run.to_string()));

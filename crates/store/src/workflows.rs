@@ -63,8 +63,8 @@ pub trait Workflows: Send + Sync + 'static {
     async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()>;
     /// A workflow of the organization.
     async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>>;
-    /// The workflows, newest first. Cursor: id.
-    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>>;
+    /// The workflows, newest first; with `tag`, those that carry it. Cursor: id.
+    async fn list_workflows(&self, org: &OrgId, tag: Option<&str>, page: &Page) -> StoreResult<Listing<Workflow>>;
     /// Slugs of workflows that are `base` or start with `base-`.
     async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>>;
     /// A deployment of the organization.

@@ -206,6 +206,9 @@ impl Things {
         let (key, _) = key(server, json!({ "name": "another" })).await;
         let replay = server.post("/replays", &json!({ "source_id": source, "runs": [id(&run)] })).await;
         assert_eq!(replay.status, 202, "{}", replay.text);
+        let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": "s" });
+        server.post("/apps", &json!({ "name_slug": "walled-oauth", "auth_type": "oauth", "oauth": oauth })).await.data();
+        let begun = server.post("/accounts/connect", &json!({ "app": "walled-oauth" })).await.data();
         let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
         let failing = server.source("export default { name: 'f', version: '1', run() { throw new Error('walled'); } };", json!({})).await;
         server.post(&format!("/sources/{}/run", id(&failing)), &json!({})).await.data();
@@ -236,6 +239,7 @@ impl Things {
             ("/triggers/{id}", "walls-a".into()),
             ("/components/{id}", id(&component)),
             ("/apps/{id}", "walled".into()),
+            ("/accounts/connect/{id}", id(&begun)),
             ("/accounts/{id}", id(&account)),
             ("/deployed-triggers/{id}", source.clone()),
             ("/sources/{id}", source),

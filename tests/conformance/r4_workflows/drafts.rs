@@ -186,3 +186,63 @@ async fn r4_2_a_test_runs_on_a_runs_event_and_behind_results_that_are_at_hand() 
     let refused = shell.run(&["workflows", "test", "w", "--pin", "charge"]);
     assert!(refused.stderr.contains("is no pin") && refused.stderr.contains("--pin"), "{}", refused.stderr);
 }
+
+#[tokio::test]
+async fn r4_1_notes_and_tags_are_said_of_a_workflow_and_find_it() {
+    let server = Server::shared().await;
+    let mut body = json!({ "name": "w", "triggers": [], "steps": steps("1"), "note": " for Ann\n", "tags": ["shop", "new orders", "shop", " a\"b "] });
+    body["steps"][0]["note"] = json!("why it is there");
+    let made = server.post("/workflows", &body).await.data();
+    let path = format!("/workflows/{}", id(&made));
+    assert_eq!(
+        (&made["note"], &made["tags"], &made["steps"][0]["note"]),
+        (&json!("for Ann"), &json!(["shop", "new orders", "a\"b"]), &json!("why it is there"))
+    );
+    server.post("/workflows", &json!({ "name": "other", "triggers": [], "steps": steps("1"), "tags": "orders, shopping" })).await.data();
+    let tagged = async |tag: &str| {
+        let found = server.get(&format!("/workflows?tag={tag}")).await.json;
+        (found["page_info"]["total_count"].clone(), found["data"].as_array().map(|all| all.iter().map(|w| w["name"].clone()).collect::<Vec<_>>()))
+    };
+    for (tag, names) in [
+        ("shop", vec!["w"]),
+        ("new%20orders", vec!["w"]),
+        ("a%22b", vec!["w"]),
+        ("orders", vec!["other"]),
+        ("hop", vec![]),
+        ("%22%2C%22", vec![]),
+        ("%25", vec![]),
+        ("", vec!["other", "w"]),
+    ] {
+        assert_eq!(tagged(tag).await, (json!(names.len()), Some(names.iter().map(|name| json!(name)).collect())), "{tag}");
+    }
+    // They are no part of a version; a step's note is one.
+    let live = server.get(&path).await.data();
+    assert_eq!(live["draft"]["changed"], false);
+    let changed = server.put(&path, &json!({ "note": null, "tags": [] })).await.data();
+    assert_eq!((&changed["note"], &changed["tags"], &changed["draft"], &changed["revision"]), (&Value::Null, &json!([]), &live["draft"], &live["revision"]));
+    // What was read can be written back.
+    let read = server.get(&path).await.data();
+    assert_eq!(server.put(&path, &read).await.data()["steps"][0]["note"], "why it is there");
+    body["steps"][0]["note"] = json!("another reason");
+    assert_eq!(server.put(&path, &json!({ "steps": body["steps"] })).await.data()["draft"]["changed"], true);
+    let version = server.get(&format!("{path}/deployments/{}", live["deployment_id"].as_str().expect("an id"))).await.data();
+    assert_eq!(version["steps"][0]["note"], "why it is there");
+
+    let long = "x".repeat(2001);
+    body["steps"][0]["note"] = json!(long);
+    for (wrong, field) in [
+        (json!({ "note": long }), "note"),
+        (json!({ "steps": body["steps"] }), "steps[0].note"),
+        (json!({ "tags": ["a,b"] }), "tags"),
+        (json!({ "tags": [""] }), "tags"),
+        (json!({ "tags": ["x".repeat(51)] }), "tags"),
+        (json!({ "tags": ["a\nb"] }), "tags"),
+        (json!({ "tags": (0..21).map(|n| n.to_string()).collect::<Vec<_>>() }), "tags"),
+        (json!({ "tags": [7] }), "tags"),
+        (json!({ "tags": { "a": 1 } }), "tags"),
+        (json!({ "note": 7 }), "note"),
+    ] {
+        let refused = server.put(&path, &wrong).await;
+        assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!(field)), "{wrong}");
+    }
+}

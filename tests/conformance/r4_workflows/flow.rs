@@ -1,5 +1,6 @@
 //! Pauses, progress, replay, retries and limits of workflows (reference 4).
 
+use millrace_tests::cli::Shell;
 use millrace_tests::{Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -390,4 +391,40 @@ async fn r4_5_what_is_sent_before_and_after_a_pause_is_delivered() {
     let path = format!("/runs/{}", id(&run));
     let delivered = |r: &Value| r["data"]["deliveries"].as_array().is_some_and(|d| d.len() == 2 && d.iter().all(|d| d["status"] == "delivered"));
     server.until("both delivered", &path, delivered).await;
+}
+
+#[tokio::test]
+async fn r4_4_a_paused_run_is_resumed_by_its_id_with_what_its_code_asks_for() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    let asks = deploy(
+        &server,
+        json!({ "name": "asks by id" }),
+        &[("ask", step("$.flow.suspend(60_000);")), ("then", step("return [steps.ask.$resume_data.method, steps.ask.$resume_data.body];"))],
+    )
+    .await;
+    let reruns = deploy(
+        &server,
+        json!({ "name": "reruns by id" }),
+        &[("one", "export default defineComponent({ run({ $ }) { const { run } = $.context; if (run.runs > 1) return run.callback_request.body; $.flow.rerun(60_000); } });".into())],
+    )
+    .await;
+    for (workflow, at) in [(&asks, "then"), (&reruns, "one")] {
+        trigger(&server, workflow, &json!({})).await;
+        let paused = run_in(&server, workflow, "paused").await;
+        let path = format!("/runs/{}/resume", id(&paused));
+        assert_ne!(server.post(&path, &json!({ "data": { "yes": [1] } })).await.data()["status"], "paused");
+        let run = run_in(&server, workflow, "succeeded").await;
+        let got = &exports(&run, at)["$return_value"];
+        assert!(*got == json!(["POST", { "yes": [1] }]) || *got == json!({ "yes": [1] }), "{got}");
+        assert_eq!(server.post(&path, &json!({})).await.refusal(), (409, "run_is_not_paused"));
+    }
+    // By hand, and with nothing to say.
+    trigger(&server, &asks, &json!({})).await;
+    let paused = run_in(&server, &asks, "paused").await;
+    assert!(shell.run(&["runs", "resume", id(&paused), "--data", "{"]).fails(2).contains("JSON"));
+    shell.run(&["runs", "resume", id(&paused)]).ok();
+    let run = server.until("the run goes on", &format!("/runs/{}", id(&paused)), |run| run["data"]["status"] == "succeeded").await;
+    assert_eq!(exports(&run["data"], "then")["$return_value"], json!(["POST", {}]));
+    assert_eq!(server.post("/runs/run_nothere/resume", &json!({})).await.refusal(), (404, "not_found"));
 }

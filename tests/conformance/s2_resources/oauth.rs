@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use millrace_tests::cli::Shell;
 use millrace_tests::{Answer, Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -220,4 +221,91 @@ async fn s2_7_5_an_answer_that_was_not_asked_for_connects_nothing() {
     let refused = server.post("/apps", &bad).await;
     assert_eq!(refused.refusal(), (422, "invalid_field"));
     assert!(!refused.text.contains("s3cret"));
+}
+
+#[tokio::test]
+async fn s2_7_5_who_waits_for_somebody_at_a_provider_is_told_how_it_ended() {
+    const NOON: i64 = 1_795_348_800_000;
+    let (mut server, provider) = (Server::start_at(NOON, &[]).await, Provider::start());
+    provider.register(&server, "all").await;
+    let begin = async |server: &Client| {
+        let begun = server.post("/accounts/connect", &json!({ "app": "acme", "name": "Mine" })).await.data();
+        assert_eq!((&begun["status"], &begun["account_id"], &begun["app"]), (&json!("waiting"), &Value::Null, &json!("acme")));
+        let url = reqwest::Url::parse(begun["connect_url"].as_str().expect("a page")).expect("an address");
+        let state = url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned()).expect("a state");
+        (format!("/accounts/connect/{}", begun["id"].as_str().expect("an id")), url.to_string(), state)
+    };
+    let (agreed, page, state) = begin(&server).await;
+    let (declined, _, of_declined) = begin(&server).await;
+    let (guessed, _, of_guessed) = begin(&server).await;
+    let (left, _, of_left) = begin(&server).await;
+    let waiting = server.get(&agreed).await.data();
+    assert_eq!((&waiting["status"], waiting.get("connect_url"), &waiting["expires_at"]), (&json!("waiting"), None, &json!((NOON + 900_000) / 1000)));
+
+    // A server that was killed meanwhile knows of them.
+    server.kill();
+    server.launch().await;
+    server.set_clock(NOON);
+    assert_eq!(answer(server.raw(Method::GET, &page)).await.status, 200);
+    let connected = server.get(&agreed).await.data();
+    let account = server.get("/accounts?app=acme").await.json["data"][0].clone();
+    assert_eq!((&connected["status"], &connected["account_id"], &connected["problem"]), (&json!("connected"), &account["id"], &Value::Null));
+    let back = async |query: String| answer(server.raw(Method::GET, &format!("/oauth/callback?{query}"))).await;
+    assert!(back(format!("state={of_declined}&error=access_denied")).await.text.contains("access_denied"));
+    assert_eq!(back(format!("state={of_guessed}&code=guessed")).await.status, 400);
+    for (path, says) in [(&declined, "access_denied"), (&guessed, "did not give a token")] {
+        let failed = server.get(path).await.data();
+        assert_eq!((&failed["status"], &failed["account_id"]), (&json!("failed"), &Value::Null));
+        assert!(failed["problem"].as_str().is_some_and(|problem| problem.contains(says)), "{failed}");
+    }
+    // What comes a second time, or late, changes nothing of it.
+    for state in [&state, &of_declined] {
+        assert!(back(format!("state={state}&code=code2")).await.text.contains("each is good once"));
+    }
+    assert_eq!(server.get(&agreed).await.data(), connected);
+    server.set_clock(NOON + 900_001);
+    assert_eq!(back(format!("state={of_left}&code=code2")).await.status, 400);
+    let late = server.get(&left).await.data();
+    assert_eq!(&late["status"], "failed");
+    assert!(late["problem"].as_str().is_some_and(|problem| problem.contains("in time")), "{late}");
+    assert_eq!(server.get("/accounts?app=acme").await.json["page_info"]["total_count"], 1);
+
+    assert_eq!(server.get("/accounts/connect/cn_nothere").await.refusal(), (404, "not_found"));
+    assert_eq!(server.get("/accounts/connect/apn_x").await.status, 404);
+    let other = server.another_organization("other").await;
+    assert_eq!(other.get(&agreed).await.refusal(), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn s2_7_5_the_command_line_waits_for_somebody_at_a_provider_and_says_how_it_ended() {
+    let (server, provider) = (Server::start().await, Provider::start());
+    provider.register(&server, "all").await;
+    let shell = Shell::new(&server);
+    for (agrees, status) in [(true, 0), (false, 1)] {
+        let mut child = shell.command(&["accounts", "add", "acme", "--wait", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        let page = line.split_whitespace().find(|word| word.starts_with("http")).expect("the provider's page").to_owned();
+        if agrees {
+            assert_eq!(answer(server.raw(Method::GET, &page)).await.status, 200);
+        } else {
+            let url = reqwest::Url::parse(&page).expect("an address");
+            let state = url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned()).expect("a state");
+            answer(server.raw(Method::GET, &format!("/oauth/callback?state={state}&error=access_denied"))).await;
+        }
+        let (done, rest) = tokio::task::spawn_blocking(move || {
+            let done = child.wait_with_output().expect("ends");
+            (done, said.lines().map_while(Result::ok).collect::<String>())
+        })
+        .await
+        .expect("waits");
+        assert_eq!(done.status.code(), Some(status), "{rest}");
+        if agrees {
+            let account: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+            assert_eq!(account["app"]["name_slug"], "acme");
+        } else {
+            assert!(rest.contains("is not connected") && rest.contains("access_denied"), "{rest}");
+        }
+    }
 }

@@ -79,6 +79,7 @@ pub(crate) const CODES: &[&str] = &[
     "registry_unreachable",
     "replay_has_ended",
     "run_has_ended",
+    "run_is_not_paused",
     "run_is_running",
     "scope_missing",
     "several_hosts",

@@ -34,7 +34,15 @@ pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, headers:
     let new = NewConnection { app: slug, name: params.text("name")?, account, fields: params.object("credentials")?.unwrap_or_default() };
     let key = credential(&Method::POST, &headers)?;
     let link = app.engine.connect_account(&caller.acting_for(params.external_user()?), key, new).await?;
-    Ok(Fields::of(&params).data(json!({ "connect_url": link.url, "expires_at": link.expires_at.secs() })))
+    let mut shown = wire::connection(&link.connection);
+    shown["connect_url"] = json!(link.url);
+    Ok(Fields::of(&params).data(shown))
+}
+
+/// How far a connection is that was begun: whoever waits for somebody at a provider asks.
+pub(crate) async fn connection(State(app): State<App>, Auth(caller): Auth, Path(text): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let connection = app.engine.connection(&caller, &id("connection", &text)?).await?;
+    Ok(Fields::of(&query.params).data(wire::connection(&connection)))
 }
 
 /// Where the provider sends the user back to. A page for people, not part of `/v1`.
@@ -43,13 +51,14 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
     let field = |name: &str| params.text(name).ok().flatten().unwrap_or_default();
     let refused = |words: String| message(StatusCode::BAD_REQUEST, "Not connected", &words);
     let (error, code) = (field("error"), field("code"));
-    if !error.is_empty() {
-        return refused(format!("The provider answered: {}", error.chars().take(200).collect::<String>()));
-    }
-    if code.is_empty() {
-        return refused("The provider gave no code. Begin again.".into());
-    }
-    match app.engine.finish_connecting(&field("state"), &code).await {
+    let answer = if !error.is_empty() {
+        Err(format!("the provider answered: {}", error.chars().take(200).collect::<String>()))
+    } else if code.is_empty() {
+        Err("the provider gave no code; begin again".to_owned())
+    } else {
+        Ok(code.as_str())
+    };
+    match app.engine.finish_connecting(&field("state"), answer).await {
         Ok(view) => {
             let words = format!("The account `{}` of {} is connected. You may close this page.", view.account.name, view.app.definition.name);
             message(StatusCode::OK, "Connected", &words)

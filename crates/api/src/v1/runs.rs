@@ -187,6 +187,13 @@ pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run)
     Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
 }
 
+/// Lets a paused run go on before its time.
+pub(crate) async fn resume(State(app): State<App>, Auth(caller): Auth, Path(run): Path, params: Params) -> Result<Response, ApiError> {
+    let data = params.0.get("data").cloned().filter(|data| !data.is_null());
+    let run = app.engine.resume_run(&caller, &id("run", &run)?, data).await?;
+    Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
+}
+
 /// The newest log lines of a source or workflow that fit, or those before the page that began with a cursor.
 pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
     let params = &query.params;

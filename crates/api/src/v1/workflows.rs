@@ -33,6 +33,14 @@ fn shown(app: &App, fields: &Fields, view: &WorkflowView) -> Response {
     response
 }
 
+/// A list of tags, or a text of them with commas between: a tag may have blanks.
+fn tags(params: &Params) -> Result<Option<Vec<String>>, ApiError> {
+    match params.0.get("tags") {
+        Some(Value::String(text)) => Ok(Some(text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect())),
+        _ => params.parsed("tags"),
+    }
+}
+
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let settings = settings(&params)?.unwrap_or_default();
@@ -45,6 +53,8 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         auto_deploy: settings.auto_deploy.unwrap_or(true),
         settings,
         message: params.text("message")?,
+        note: params.text("note")?,
+        tags: tags(&params)?.unwrap_or_default(),
     };
     let view = app.engine.create_workflow(&caller, new).await?;
     Ok(shown(&app, &Fields::of(&params), &view))
@@ -71,6 +81,8 @@ pub(crate) async fn update(
         steps: params.parsed("steps")?,
         settings: settings(&params)?,
         made_from: params.parsed("made_from")?,
+        note: if params.0.get("note").is_some_and(Value::is_null) { Some(String::new()) } else { params.text("note")? },
+        tags: tags(&params)?,
         over,
     };
     let auto_deploy = update.settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false);
@@ -98,6 +110,7 @@ const OF_STEPS: &[&str] = &[
     "dynamic_props_id",
     "keep_secrets_of",
     "disabled",
+    "note",
 ];
 
 /// Refuses what triggers and steps that are written back say otherwise than the record, where an update does not set it.
@@ -119,7 +132,7 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workfl
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_workflows(&caller, &query.page).await?;
+    let listing = app.engine.list_workflows(&caller, query.params.text("tag")?.filter(|tag| !tag.is_empty()).as_deref(), &query.page).await?;
     let stats = asked_stats(&app, &caller, &query.params).await?;
     Ok(Fields::of(&query.params).records(listing, |w| with_stats(wire::workflow(&w, &app.config), stats.as_ref())))
 }

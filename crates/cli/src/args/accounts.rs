@@ -20,6 +20,9 @@ pub enum AccountCommand {
         /// A name to tell it by
         #[arg(long)]
         name: Option<String>,
+        /// Of an app that is connected in a browser: wait until somebody came back from there, and show the account
+        #[arg(long)]
+        wait: bool,
     },
     /// Show an account, without its credentials
     #[command(after_help = "Example: millrace accounts show apn_Qa8Ium1")]

@@ -54,6 +54,15 @@ pub enum RunCommand {
         #[arg(long, value_name = "JSON")]
         event: Option<String>,
     },
+    /// Let a paused run go on before its time
+    #[command(after_help = "Example: millrace runs resume run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --data '{\"approved\": true}'")]
+    Resume {
+        /// The run's id
+        id: String,
+        /// What its code finds as `$resume_data.body`: JSON, `@FILE` for a file's, `-` for standard input
+        #[arg(long, value_name = "JSON")]
+        data: Option<String>,
+    },
     /// Cancel a run that is queued or paused
     #[command(after_help = "Example: millrace runs cancel run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]
     Cancel {

@@ -1,5 +1,7 @@
 //! Apps and connected accounts.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -9,6 +11,9 @@ use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
 
+/// How often it is looked whether somebody came back from a provider.
+const LOOK: Duration = Duration::from_secs(1);
+
 pub(super) async fn accounts(client: &Client, show: Show, command: AccountCommand) -> Result<(), CliError> {
     const COLUMNS: &[(&str, &str)] = &[("ID", "id"), ("APP", "app.name_slug"), ("NAME", "name"), ("HEALTHY", "healthy"), ("PROBLEM", "problem")];
     match command {
@@ -16,12 +21,17 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
             let filter = app.map_or_else(String::new, |app| format!("?app={}", segment(&app)));
             show.table(&client.whole(&format!("/accounts{filter}")).await?, COLUMNS)
         }
-        AccountCommand::Add { app, name } if uses_oauth(client, &app).await? => {
+        AccountCommand::Add { app, name, wait } if uses_oauth(client, &app).await? => {
             let link = client.call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name })).await?;
+            let page = link["data"]["connect_url"].as_str().unwrap_or_default();
+            if wait {
+                printer::note(&format!("open this address in a browser: {page}"));
+                return connected(client, show, &link["data"]).await;
+            }
             printer::note("open this address in a browser; `millrace accounts list` shows the account once you have logged in there");
-            if show.json { show.record(&link) } else { printer::data(link["data"]["connect_url"].as_str().unwrap_or_default()) }
+            if show.json { show.record(&link) } else { printer::data(page) }
         }
-        AccountCommand::Add { app, name } => {
+        AccountCommand::Add { app, name, .. } => {
             let account = connect(client, &app, name).await?;
             show.shaped(&json!({ "data": account }), without_warnings)
         }
@@ -54,6 +64,20 @@ pub(super) async fn apps(client: &Client, show: Show, query: &str) -> Result<(),
 async fn uses_oauth(client: &Client, app: &str) -> Result<bool, CliError> {
     let app = client.get(&format!("/apps/{}", segment(app))).await?;
     Ok(app["data"]["auth_type"] == "oauth" && !app["data"]["oauth"].is_null())
+}
+
+/// Shows the account of a connection once somebody came back from the provider.
+async fn connected(client: &Client, show: Show, begun: &Value) -> Result<(), CliError> {
+    let path = format!("/accounts/connect/{}", segment(begun["id"].as_str().unwrap_or_default()));
+    loop {
+        let connection = client.get(&path).await?;
+        let text = |field: &str| connection["data"][field].as_str().unwrap_or_default();
+        match text("status") {
+            "connected" => return show.record(&client.get(&format!("/accounts/{}", segment(text("account_id")))).await?),
+            "waiting" => printer::waiting("waiting for the provider", tokio::time::sleep(LOOK)).await,
+            _ => return Err(CliError::NotConnected { app: text("app").to_owned(), why: text("problem").to_owned() }),
+        }
+    }
 }
 
 /// Connects an account; its values are asked for, or read from standard input: a command line can be seen by others.

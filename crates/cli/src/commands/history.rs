@@ -104,6 +104,10 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             }
             show.shaped(&client.call(Method::POST, &format!("/runs/{}/replay", segment(&id)), &body).await?, short_run)
         }
+        RunCommand::Resume { id, data } => {
+            let data = data.map(|data| super::event::read(&data)).transpose()?;
+            show.shaped(&client.call(Method::POST, &format!("/runs/{}/resume", segment(&id)), &json!({ "data": data })).await?, short_run)
+        }
         RunCommand::Cancel { id } => show.shaped(&client.call(Method::POST, &format!("/runs/{}/cancel", segment(&id)), &json!({})).await?, short_run),
         RunCommand::CancelWaiting { name, status, from, to, dry_run } => {
             let owner = client.resolve(&name).await?.id;

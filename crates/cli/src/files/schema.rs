@@ -336,7 +336,7 @@ mod tests {
         for (text, expected) in [
             (
                 "nmae: w\nsteps: []\n",
-                "line 1: the file has no field `nmae`; allowed are name, triggers, steps, settings, subscriptions, error_handler, active, org_id, project_id",
+                "line 1: the file has no field `nmae`; allowed are name, note, tags, triggers, steps, settings, subscriptions, error_handler, active, org_id, project_id",
             ),
             ("name: w\n", "line 1: the file needs `steps`"),
             ("steps:\n  - namespace: 1a\n    code: x\n", "line 2: `1a` is no `steps[0].namespace`; it has the form ^[A-Za-z_][A-Za-z0-9_]*$"),

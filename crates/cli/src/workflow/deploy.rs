@@ -33,7 +33,7 @@ impl Mark {
 /// Makes what the file says, or changes the workflow that is there to it. Gives its record.
 pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<&Target>, mark: &Mark, message: Option<&str>) -> Result<Value, CliError> {
     let mut body = json!({ "name": file.name, "steps": file.steps()?, "settings": file.settings() });
-    for field in ["org_id", "project_id"] {
+    for field in ["org_id", "project_id", "note", "tags"] {
         if let Some(value) = file.value.get(field) {
             body[field] = value.clone();
         }

@@ -120,26 +120,36 @@ fn local_trigger(trigger: &Value) -> Value {
 }
 
 /// `workflow.yaml` as it is compared: in one order, without what goes without saying, code by its name only.
-fn document(name: &Value, triggers: Vec<Value>, steps: Vec<Value>, settings: Map<String, Value>, active: Option<bool>) -> Value {
+fn document(name: &Value, triggers: Vec<Value>, steps: Vec<Value>, settings: Map<String, Value>, beside: Map<String, Value>) -> Value {
     let mut document = json!({ "name": name, "triggers": triggers, "steps": steps });
     if !settings.is_empty() {
         document["settings"] = Value::Object(settings);
     }
-    if let Some(active) = active {
-        document["active"] = json!(active);
+    if let Some(document) = document.as_object_mut() {
+        document.extend(beside);
     }
     document
 }
 
-fn compared_step(namespace: &str, code: Value, props: Map<String, Value>, is_disabled: bool) -> Value {
+/// What is left alone on the server where the file does not name it, as the folder or the server has it.
+fn beside(file: &WorkflowFile, of: &Value) -> Map<String, Value> {
+    let named = ["note", "tags", "active"].into_iter().filter(|field| file.value.contains_key(*field));
+    named.map(|field| (field.to_owned(), if field == "note" { json!(of["note"].as_str().unwrap_or("").trim()) } else { of[field].clone() })).collect()
+}
+
+/// `of`: the step as the folder or the server has it.
+fn compared_step(of: &Value, namespace: &str, code: Value, props: Map<String, Value>) -> Value {
     let mut step = json!({ "namespace": namespace });
     step["code"] = code;
     if !props.is_empty() {
         let sorted: BTreeMap<String, Value> = props.into_iter().collect();
         step["props"] = json!(sorted);
     }
-    if is_disabled {
+    if of["disabled"] == true {
         step["disabled"] = json!(true);
+    }
+    if let Some(note) = of["note"].as_str().map(str::trim).filter(|note| !note.is_empty()) {
+        step["note"] = json!(note);
     }
     step
 }
@@ -162,11 +172,10 @@ fn local_document(file: &WorkflowFile, served: &Served) -> Value {
             Some(key) => json!(key.split('@').next()),
             None => json!("its own"),
         };
-        compared_step(namespace, code, props, step["disabled"] == true)
+        compared_step(step, namespace, code, props)
     });
     let triggers = file.list("triggers").iter().map(local_trigger).collect();
-    let active = file.value.contains_key("active").then(|| file.active());
-    document(&json!(file.name), triggers, steps.collect(), settings_of(&Value::Object(file.settings())), active)
+    document(&json!(file.name), triggers, steps.collect(), settings_of(&Value::Object(file.settings())), beside(file, &Value::Object(file.value.clone())))
 }
 
 fn served_document(file: &WorkflowFile, served: &Served) -> Value {
@@ -188,12 +197,11 @@ fn served_document(file: &WorkflowFile, served: &Served) -> Value {
             Some(_) => json!("its own"),
             None => component["key"].clone(),
         };
-        compared_step(namespace, code, props, step["disabled"] == true)
+        compared_step(step, namespace, code, props)
     });
     let locals = file.list("triggers");
     let triggers = served.triggers().enumerate().map(|(index, trigger)| served_trigger(trigger, locals.get(index))).collect();
-    let active = file.value.contains_key("active").then(|| served.workflow["active"] == true);
-    document(&served.workflow["name"], triggers, steps.collect(), settings_of(&served.deployment["settings"]), active)
+    document(&served.workflow["name"], triggers, steps.collect(), settings_of(&served.deployment["settings"]), beside(file, &served.workflow))
 }
 
 #[cfg(test)]

@@ -163,6 +163,8 @@ impl WorkflowFile {
             ("settings", fingerprint(&json!(self.settings()))),
             ("subscriptions", fingerprint(&json!([part("subscriptions"), part("error_handler")]))),
             ("active", fingerprint(&json!(self.active()))),
+            ("note", fingerprint(&part("note"))),
+            ("tags", fingerprint(&part("tags"))),
         ])
     }
 

@@ -75,10 +75,19 @@ impl Served {
             if step["disabled"] == true {
                 shown["disabled"] = json!(true);
             }
+            if step["note"].is_string() {
+                shown["note"] = step["note"].clone();
+            }
             steps.push(shown);
         }
         let triggers: Vec<Value> = self.triggers().map(|t| served_trigger(t, None)).collect();
         let mut document = json!({ "name": self.workflow["name"], "triggers": triggers, "steps": steps });
+        if self.workflow["note"].is_string() {
+            document["note"] = self.workflow["note"].clone();
+        }
+        if self.workflow["tags"].as_array().is_some_and(|tags| !tags.is_empty()) {
+            document["tags"] = self.workflow["tags"].clone();
+        }
         let settings = settings_of(&self.deployment["settings"]);
         if !settings.is_empty() {
             document["settings"] = Value::Object(settings);

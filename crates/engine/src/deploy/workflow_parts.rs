@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 use crate::deploy::configure::Subject;
 use crate::deploy::settings::{SettingsRequest, settings_of};
+use crate::deploy::workflows::checked_note;
 use crate::tenants::secrets::keep_sealed;
 use crate::{Engine, EngineError};
 
@@ -74,6 +75,8 @@ pub struct StepRequest {
     pub keep_secrets_of: Option<String>,
     /// Skipped when true.
     pub disabled: bool,
+    /// What people say of it.
+    pub note: Option<String>,
     /// What stands beside these where records show it, so that what was read can be written back.
     #[serde(flatten)]
     pub beside: Map<String, Value>,
@@ -146,6 +149,7 @@ const OF_STEPS: &[&str] = &[
     "dynamic_props_id",
     "keep_secrets_of",
     "disabled",
+    "note",
 ];
 
 impl StepRequest {
@@ -192,6 +196,10 @@ pub struct NewWorkflow {
     pub made_from: Option<MadeFrom>,
     /// What its first deployment says of itself.
     pub message: Option<String>,
+    /// What people say of it.
+    pub note: Option<String>,
+    /// By which people find it.
+    pub tags: Vec<String>,
 }
 
 /// What changes of a workflow; None stays.
@@ -209,6 +217,10 @@ pub struct UpdateWorkflow {
     pub settings: Option<SettingsRequest>,
     /// The folder it is made from; none: whoever asks knows of no folder, and what the record says of one is no longer all of it.
     pub made_from: Option<MadeFrom>,
+    /// What people say of it; empty: nothing.
+    pub note: Option<String>,
+    /// All tags by which people find it.
+    pub tags: Option<Vec<String>>,
     /// Revisions of the draft, one of which is the present one; none: whatever is there is changed.
     pub over: Option<Vec<i64>>,
 }
@@ -361,6 +373,7 @@ impl Engine {
                 dynamic_props,
                 props: values,
                 disabled: request.disabled,
+                note: checked_note(&format!("{field}.note"), request.note.clone())?,
             });
             if let Some(artifact) = artifact {
                 built.push((component, artifact));

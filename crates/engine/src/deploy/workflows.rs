@@ -1,6 +1,7 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_event::NOTE_CHARS_MAX;
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
@@ -11,7 +12,7 @@ use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Deployment, Drafted, MESSAGE_MAX, Trigger, Workflow, WorkflowVersion};
+use millrace_model::workflow::{Deployment, Drafted, MESSAGE_MAX, TAG_CHARS_MAX, TAGS_MAX, Trigger, Workflow, WorkflowVersion};
 use millrace_store::{Interfaces, NewDeployment, RunFilter, StoreError};
 use serde_json::Value;
 
@@ -101,6 +102,8 @@ impl Engine {
             drafted: self.drafted(caller),
             deployment_id: None,
             made_from: checked(new.made_from)?,
+            note: checked_note("note", new.note)?,
+            tags: checked_tags(new.tags)?,
             created_at: now,
             updated_at: now,
         };
@@ -125,6 +128,12 @@ impl Engine {
             workflow.name = check_name(name)?;
         }
         workflow.made_from = marked(update.made_from, workflow.made_from)?;
+        if let Some(note) = update.note {
+            workflow.note = checked_note("note", Some(note))?;
+        }
+        if let Some(tags) = update.tags {
+            workflow.tags = checked_tags(tags)?;
+        }
         workflow.updated_at = self.now();
         let mut interfaces = None;
         if let Some(active) = update.active {
@@ -274,8 +283,8 @@ impl Engine {
     }
 
     /// The workflows, newest first; without their steps' code.
-    pub async fn list_workflows(&self, caller: &Caller, page: &Page) -> Result<Listing<WorkflowView>, EngineError> {
-        let listing = self.0.store.list_workflows(&caller.org_id, page).await?;
+    pub async fn list_workflows(&self, caller: &Caller, tag: Option<&str>, page: &Page) -> Result<Listing<WorkflowView>, EngineError> {
+        let listing = self.0.store.list_workflows(&caller.org_id, tag, page).await?;
         let hide = |mut workflow: Workflow| {
             workflow.draft.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
             WorkflowView { workflow, steps: Vec::new(), sources: Vec::new() }
@@ -443,6 +452,34 @@ fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), Engin
         return Ok(());
     }
     Err(EngineError::DraftChanged { id: workflow.id.to_string(), drafted: Box::new(drafted.clone()) })
+}
+
+/// A note as it is kept: without blanks around it, none where nothing is left. `field`: its place in the request.
+pub(crate) fn checked_note(field: &str, note: Option<String>) -> Result<Option<String>, EngineError> {
+    let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
+    match note.as_ref().map(|note| note.chars().count()).filter(|length| *length > NOTE_CHARS_MAX) {
+        Some(length) => Err(EngineError::invalid(field, format!("`{field}` has {length} characters; at most {NOTE_CHARS_MAX} are allowed"))),
+        None => Ok(note),
+    }
+}
+
+/// Tags as they are kept: each once, without blanks around them. None has a comma, by which people part them.
+fn checked_tags(given: Vec<String>) -> Result<Vec<String>, EngineError> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given {
+        let tag = tag.trim();
+        if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX || tag.chars().any(|c| c.is_control() || c == ',') {
+            let shown: String = tag.chars().take(80).collect();
+            return Err(EngineError::invalid("tags", format!("`{shown}` is not a tag; one has 1 to {TAG_CHARS_MAX} characters on one line, without commas")));
+        }
+        if !tags.iter().any(|kept| kept == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    if tags.len() > TAGS_MAX {
+        return Err(EngineError::invalid("tags", format!("a workflow has at most {TAGS_MAX} tags; {} were given", tags.len())));
+    }
+    Ok(tags)
 }
 
 pub(crate) fn checked_message(message: Option<String>) -> Result<Option<String>, EngineError> {

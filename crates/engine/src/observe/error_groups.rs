@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, NOTE_CHARS_MAX};
+use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
 use millrace_model::ids::ErrorGroupId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 use millrace_store::{ErrorGroupFilter, FailedTime};
 
+use crate::deploy::workflows::checked_note;
 use crate::{Engine, EngineError};
 
 /// Failed runs of the owner that are looked at for the versions of a group.
@@ -104,10 +105,7 @@ impl Engine {
             let message = "`regressed` is set by the server, when a resolved error comes again; allowed are `open`, `resolved` and `ignored`";
             return Err(EngineError::invalid("state", message));
         }
-        let note = note.unwrap_or_else(|| group.note.clone()).filter(|note| !note.trim().is_empty());
-        if let Some(length) = note.as_ref().map(|note| note.chars().count()).filter(|length| *length > NOTE_CHARS_MAX) {
-            return Err(EngineError::invalid("note", format!("`note` has {length} characters; at most {NOTE_CHARS_MAX} are allowed")));
-        }
+        let note = note.map_or_else(|| Ok(group.note.clone()), |note| checked_note("note", note))?;
         if (state, &note) != (group.state, &group.note) {
             let change = ErrorGroupChange { at: self.now(), state, by: Some(caller.user_id.clone().into()), note, run_id: None };
             if !self.0.store.change_error_group(&caller.org_id, id, change).await? {

@@ -307,7 +307,7 @@ impl Engine {
         page.after = None;
         let of_sources = users.len();
         while users.len() < SHOWN {
-            let workflows = match self.0.store.list_workflows(&store.org_id, &page).await {
+            let workflows = match self.0.store.list_workflows(&store.org_id, None, &page).await {
                 Err(StoreError::UnknownCursor(_)) => {
                     page.after = None;
                     users.truncate(of_sources);

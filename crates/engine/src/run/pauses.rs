@@ -11,7 +11,8 @@ use millrace_model::ids::RunId;
 use millrace_model::json;
 use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
-use millrace_model::run::{Context, LogLine, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult};
+use millrace_model::run::{Context, LogLine, Run, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult};
+use millrace_model::tenant::Caller;
 use millrace_runner::{CallFailure, CallPaused, FailureKind};
 use millrace_store::{Callback, CalledBack, Pause, PauseEnd};
 use serde_json::value::RawValue;
@@ -196,7 +197,45 @@ impl Engine {
     pub async fn call_back(&self, token: &str, end: PauseEnd, request: EndpointRequest) -> Result<CalledBack, EngineError> {
         let unknown = || EngineError::not_found("pause of a run", token);
         let (run_id, attempt) = self.read_token(token, end).ok_or_else(unknown)?;
-        let request = http_event(&request, Receiver::Workflow);
+        self.end_pause(run_id, attempt, end, &request, unknown).await
+    }
+
+    /// Lets a paused run go on before its time, as a request to its address would: code finds `data` as the body of a POST.
+    pub async fn resume_run(&self, caller: &Caller, id: &RunId, data: Option<Value>) -> Result<Run, EngineError> {
+        let unknown = || EngineError::not_found("run", id);
+        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(unknown)?;
+        if run.status != RunStatus::Paused {
+            return Err(EngineError::Conflict {
+                code: "run_is_not_paused",
+                message: format!("the run `{id}` is {}; only a run that is paused can be resumed", run.status.as_str()),
+            });
+        }
+        let path = format!("/v1/runs/{id}/resume");
+        let body = data.unwrap_or_else(|| json!({}));
+        let request = EndpointRequest {
+            method: "POST".into(),
+            url: format!("{}{path}", self.0.config.base_url),
+            path,
+            query: String::new(),
+            headers: vec![("content-type".into(), "application/json".into())],
+            client_ip: String::new(),
+            body: body.to_string().into_bytes(),
+            encoded: None,
+            parsed: Some(body),
+        };
+        self.end_pause(id.clone(), run.attempt, PauseEnd::Resume, &request, unknown).await?;
+        self.0.store.run(&caller.org_id, id).await?.ok_or_else(unknown)
+    }
+
+    async fn end_pause(
+        &self,
+        run_id: RunId,
+        attempt: i64,
+        end: PauseEnd,
+        request: &EndpointRequest,
+        unknown: impl Fn() -> EngineError,
+    ) -> Result<CalledBack, EngineError> {
+        let request = http_event(request, Receiver::Workflow);
         let done = self.0.store.call_back(Callback { run_id, attempt, end, request, now: self.now() }).await?;
         match done {
             CalledBack::Done | CalledBack::Kept => {

@@ -194,6 +194,8 @@ impl Engine {
             drafted: Drafted { revision: 0, is_changed: true, at: now, by: None },
             deployment_id: None,
             made_from: None,
+            note: None,
+            tags: Vec::new(),
             created_at: now,
             updated_at: now,
         })

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
-use millrace_model::account::{Account, App, AuthType, OauthClient};
-use millrace_model::ids::{AccountId, ApiKeyId, OauthClientId, OrgId, SessionId, UserId};
+use millrace_model::account::{Account, App, AuthType, Connection, ConnectionState, OauthClient};
+use millrace_model::ids::{AccountId, ApiKeyId, ConnectionId, OauthClientId, OrgId, SessionId, UserId};
 use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_store::StoreError;
 use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
@@ -65,18 +65,19 @@ pub(crate) type Provider = Client<
     EndpointSet,
 >;
 
-/// Where a user goes to connect an account.
+/// A connection that was begun.
 #[derive(Clone, Debug)]
 pub struct ConnectLink {
+    /// What was begun; waits until `expires_at`.
+    pub connection: Connection,
     /// The provider's page.
     pub url: String,
-    /// Until when it works.
-    pub expires_at: Timestamp,
 }
 
 /// What comes back with the user, sealed: nobody else can make one.
 #[derive(Serialize, Deserialize)]
 struct State {
+    connection: ConnectionId,
     org: OrgId,
     user: UserId,
     /// Of the key, or the OAuth client, that began it.
@@ -96,8 +97,8 @@ struct State {
     until: i64,
 }
 
-/// States that were shown with a code, by their hashes, until they would end anyway. Each server has its own: that a code is good once as well is
-/// its provider's to see to.
+/// States of people who sign in that were shown with a code, by their hashes, until they would end anyway. Each server has its own: that a code is good
+/// once as well is its provider's to see to.
 #[derive(Default)]
 pub(crate) struct UsedStates(Mutex<HashMap<String, i64>>);
 
@@ -136,7 +137,17 @@ impl Engine {
         let verifier = self.0.ids.base62(64);
         let longest = self.now().plus_ms(STATE_MS);
         let until = caller.ends_at.map_or(longest, |end| end.min(longest));
+        let connection = Connection {
+            id: ConnectionId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            app: app.name_slug.clone(),
+            external_user_id: caller.external_user_id.clone(),
+            state: ConnectionState::Waiting,
+            created_at: self.now(),
+            expires_at: until,
+        };
         let state = State {
+            connection: connection.id.clone(),
             org: caller.org_id.clone(),
             user: caller.user_id.clone(),
             key: caller.key_id.clone(),
@@ -160,15 +171,23 @@ impl Engine {
         for (name, value) in &client.authorize_params {
             request = request.add_extra_param(name, value);
         }
-        Ok(ConnectLink { url: request.url().0.to_string(), expires_at: until })
+        self.0.store.create_connection(connection.clone()).await?;
+        Ok(ConnectLink { connection, url: request.url().0.to_string() })
     }
 
-    /// Ends connecting an account: the user came back from the provider with a code.
-    pub async fn finish_connecting(&self, state: &str, code: &str) -> Result<AccountView, EngineError> {
-        let invalid = |message: &str| EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) };
-        let refused = || invalid("this answer does not belong to a connection that was begun here; begin again");
-        let ended = || invalid("the key with which this connection was begun is not taken any more; begin again with another");
-        let used = sha256_hex(state.as_bytes());
+    /// A connection that was begun for the caller's organization, as far as it is.
+    pub async fn connection(&self, caller: &Caller, id: &ConnectionId) -> Result<Connection, EngineError> {
+        let found = self.0.store.connection(&caller.org_id, id).await?.filter(|connection| caller.may_use(connection.external_user_id.as_deref()));
+        let mut connection = found.ok_or_else(|| EngineError::not_found("connection", id))?;
+        if connection.expires_at < self.now() && matches!(connection.state, ConnectionState::Waiting | ConnectionState::Answered) {
+            connection.state = ConnectionState::Failed("nobody came back from the provider in time; begin again".into());
+        }
+        Ok(connection)
+    }
+
+    /// Ends connecting an account: the user came back from the provider, with a code or with the provider's reason for giving none.
+    pub async fn finish_connecting(&self, state: &str, answer: Result<&str, String>) -> Result<AccountView, EngineError> {
+        let refused = || invalid_state("this answer does not belong to a connection that was begun here; begin again");
         let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
         let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
         let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
@@ -179,6 +198,26 @@ impl Engine {
                 details: serde_json::json!({ "field": "state" }),
             });
         }
+        let (org, connection) = (state.org.clone(), state.connection.clone());
+        if !self.0.store.answer_connection(&org, &connection, self.now()).await? {
+            return Err(invalid_state("this answer came before, and each is good once; begin again"));
+        }
+        let ended = match answer {
+            Ok(code) => self.exchange(state, code).await,
+            Err(reason) => Err(EngineError::Invalid { code: "provider_refused", message: reason, details: serde_json::json!({}) }),
+        };
+        let state = match &ended {
+            Ok(view) => ConnectionState::Connected(view.account.id.clone()),
+            Err(EngineError::Invalid { message, .. }) => ConnectionState::Failed(message.clone()),
+            Err(_) => ConnectionState::Failed("the server could not end it; begin again".into()),
+        };
+        self.0.store.put_connection_state(&org, &connection, state).await?;
+        ended
+    }
+
+    /// Makes the account of a code.
+    async fn exchange(&self, state: State, code: &str) -> Result<AccountView, EngineError> {
+        let ended = || invalid_state("the key with which this connection was begun is not taken any more; begin again with another");
         // Whoever began could do everything, as connecting needs; the key may have been revoked since, and its holder be gone.
         if !self.may_still_connect(&state).await? {
             return Err(ended());
@@ -195,9 +234,6 @@ impl Engine {
             message: format!("{} cannot be asked for a token: {why}", app.definition.name),
             details: serde_json::json!({}),
         })?;
-        if !self.0.used_states.insert(used, state.until, self.now().ms()) {
-            return Err(invalid("this answer came before, and each is good once; begin again"));
-        }
         let tokens = request.request_async(&BoundedClient(provider)).await.map_err(|e| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
@@ -440,6 +476,10 @@ impl<'c> AsyncHttpClient<'c> for BoundedClient {
             answer.body(answers::whole(response, ANSWER_BYTES_MAX).await?).map_err(AskFailed::NoAnswer)
         })
     }
+}
+
+pub(crate) fn invalid_state(message: &str) -> EngineError {
+    EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) }
 }
 
 fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {

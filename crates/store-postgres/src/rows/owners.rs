@@ -16,7 +16,7 @@ pub(crate) const SOURCE: &str = "id, org_id, user_id, component_id, name, name_s
 pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
 pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
 pub(crate) const WORKFLOW: &str =
-    "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by,
+    "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by, note, tags,
     draft IS DISTINCT FROM (SELECT content FROM deployments d WHERE d.id = workflows.deployment_id) AS is_changed,
     (SELECT username FROM users u WHERE u.id = workflows.draft_by) AS author";
 pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at, made_by, message,
@@ -101,6 +101,8 @@ pub(crate) fn workflow(row: &Row) -> StoreResult<Workflow> {
         },
         deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
         made_from: optional_json(row, "made_from")?,
+        note: get(row, "note")?,
+        tags: json(row, "tags")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })

@@ -1,8 +1,8 @@
 //! Organizations, users, keys, apps, accounts.
 
-use millrace_model::account::{Account, App};
+use millrace_model::account::{Account, App, Connection};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ApiKeyId, AppId, DataKeyId, OrgId, ProjectId, UserId};
+use millrace_model::ids::{AccountId, ApiKeyId, AppId, ConnectionId, DataKeyId, OrgId, ProjectId, UserId};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_store::{DataKey, StoreResult};
 use tokio_postgres::Row;
@@ -13,6 +13,7 @@ pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, error_recipient
 pub(crate) const USER: &str = "id, org_id, username, email, created_at";
 pub(crate) const API_KEY: &str = "id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at";
 pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
+pub(crate) const CONNECTION: &str = "id, org_id, app, external_user_id, state, created_at, expires_at";
 pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at, external_user_id";
 pub(crate) const DATA_KEY: &str = "id, master_id, wrapped, created_at";
 
@@ -79,6 +80,18 @@ pub(crate) fn account(row: &Row) -> StoreResult<Account> {
         external_user_id: get(row, "external_user_id")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn connection(row: &Row) -> StoreResult<Connection> {
+    Ok(Connection {
+        id: ConnectionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        app: get(row, "app")?,
+        external_user_id: get(row, "external_user_id")?,
+        state: json(row, "state")?,
+        created_at: time(row, "created_at")?,
+        expires_at: time(row, "expires_at")?,
     })
 }
 

@@ -1,8 +1,9 @@
 //! Apps and accounts.
 
 use async_trait::async_trait;
-use millrace_model::account::{Account, App};
-use millrace_model::ids::{AccountId, OrgId};
+use millrace_model::account::{Account, App, Connection, ConnectionState};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{AccountId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_store::{Accounts, StoreResult};
 
@@ -39,5 +40,17 @@ impl Accounts for PostgresStore {
         let filter = "org_id = $1 AND ($2::text IS NULL OR app = $2) AND ($3::text IS NULL OR external_user_id = $3)";
         let table = Table { name: "accounts", columns: rows::ACCOUNT, filter };
         list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text), &external_user.map(text)], page, rows::account).await
+    }
+    async fn create_connection(&self, connection: Connection) -> StoreResult<()> {
+        accounts::begin(&self.db.client().await?, &connection).await
+    }
+    async fn connection(&self, org: &OrgId, id: &ConnectionId) -> StoreResult<Option<Connection>> {
+        by_id!(self, "connections", rows::CONNECTION, org, id, rows::connection)
+    }
+    async fn answer_connection(&self, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+        accounts::answer(&self.db.client().await?, org, id, now).await
+    }
+    async fn put_connection_state(&self, org: &OrgId, id: &ConnectionId, state: ConnectionState) -> StoreResult<()> {
+        accounts::put_state(&self.db.client().await?, org, id, &state).await
     }
 }

@@ -7,7 +7,7 @@ use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{Interfaces, ListenerChange, NewDeployment, StoreResult, SubscriptionKey, Workflows};
 
-use crate::db::{database, text, transaction};
+use crate::db::{database, text, transaction, unwritable};
 use crate::rows::{Table, list, many, one};
 use crate::{PostgresStore, rows, subscriptions, workflows};
 
@@ -28,9 +28,11 @@ impl Workflows for PostgresStore {
     async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
         by_id!(self, "workflows", rows::WORKFLOW, org, id, rows::workflow)
     }
-    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
-        let table = Table { name: "workflows", columns: rows::WORKFLOW, filter: "org_id = $1" };
-        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::workflow).await
+    async fn list_workflows(&self, org: &OrgId, tag: Option<&str>, page: &Page) -> StoreResult<Listing<Workflow>> {
+        // No tag has a comma, so that the text of one stands in the text of all only where it is one of them.
+        let table = Table { name: "workflows", columns: rows::WORKFLOW, filter: "org_id = $1 AND ($2::text IS NULL OR strpos(tags, $2) > 0)" };
+        let tag = tag.map(|tag| serde_json::to_string(&text(tag))).transpose().map_err(unwritable)?;
+        list(&self.db.client().await?, &table, &[&org.as_str(), &tag], page, rows::workflow).await
     }
     async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
         slugs!(self, "workflows", org, base)

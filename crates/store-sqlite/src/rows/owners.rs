@@ -91,6 +91,8 @@ pub(crate) fn workflow(row: &Row<'_>) -> StoreResult<Workflow> {
         },
         deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
         made_from: optional_json(row, "made_from")?,
+        note: get(row, "note")?,
+        tags: json(row, "tags")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })

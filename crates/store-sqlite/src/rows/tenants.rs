@@ -1,8 +1,8 @@
 //! Organizations, users, keys, apps, accounts.
 
-use millrace_model::account::{Account, App};
+use millrace_model::account::{Account, App, Connection};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ApiKeyId, AppId, DataKeyId, OrgId, ProjectId, UserId};
+use millrace_model::ids::{AccountId, ApiKeyId, AppId, ConnectionId, DataKeyId, OrgId, ProjectId, UserId};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_store::{DataKey, StoreResult};
 use rusqlite::Row;
@@ -72,6 +72,18 @@ pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
         external_user_id: get(row, "external_user_id")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn connection(row: &Row<'_>) -> StoreResult<Connection> {
+    Ok(Connection {
+        id: ConnectionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        app: get(row, "app")?,
+        external_user_id: get(row, "external_user_id")?,
+        state: json(row, "state")?,
+        created_at: time(row, "created_at")?,
+        expires_at: time(row, "expires_at")?,
     })
 }
 

@@ -1,8 +1,9 @@
 //! Apps and accounts.
 
 use async_trait::async_trait;
-use millrace_model::account::{Account, App};
-use millrace_model::ids::{AccountId, OrgId};
+use millrace_model::account::{Account, App, Connection, ConnectionState};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{AccountId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_store::{Accounts, StoreResult};
 
@@ -43,5 +44,19 @@ impl Accounts for SqliteStore {
                 None => list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account),
             })
             .await
+    }
+    async fn create_connection(&self, connection: Connection) -> StoreResult<()> {
+        self.db.write(move |c| accounts::begin(c, &connection)).await
+    }
+    async fn connection(&self, org: &OrgId, id: &ConnectionId) -> StoreResult<Option<Connection>> {
+        by_id!(self, "connections", org, id, rows::connection)
+    }
+    async fn answer_connection(&self, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| accounts::answer(c, &org, &id, now)).await
+    }
+    async fn put_connection_state(&self, org: &OrgId, id: &ConnectionId, state: ConnectionState) -> StoreResult<()> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| accounts::put_state(c, &org, &id, &state)).await
     }
 }

@@ -8,6 +8,7 @@ use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{Interfaces, ListenerChange, NewDeployment, StoreResult, SubscriptionKey, Workflows, fail_point};
 
 use crate::rows::{list, many, one};
+use crate::store::json;
 use crate::{SqliteStore, rows, subscriptions, workflows};
 
 #[async_trait]
@@ -30,9 +31,10 @@ impl Workflows for SqliteStore {
         let (sql, of) = (format!("SELECT {} FROM workflows WHERE id = ?1 AND org_id = ?2", rows::WORKFLOW), [id.to_string(), org.to_string()]);
         self.db.read(move |c| one(c, &sql, of, rows::workflow)).await
     }
-    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
-        let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "workflows", "org_id = ?1", &[&org], &page, rows::workflow)).await
+    async fn list_workflows(&self, org: &OrgId, tag: Option<&str>, page: &Page) -> StoreResult<Listing<Workflow>> {
+        let (org, tag, page) = (org.to_string(), tag.map(|tag| json(&tag)).transpose()?.unwrap_or_default(), page.clone());
+        // No tag has a comma, so that the text of one stands in the text of all only where it is one of them.
+        self.db.read(move |c| list(c, "workflows", "org_id = ?1 AND (?2 = '' OR instr(tags, ?2) > 0)", &[&org, &tag], &page, rows::workflow)).await
     }
     async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
         let (org, base) = (org.clone(), base.to_owned());

@@ -1,13 +1,13 @@
 //! Apps and connected accounts.
 
-use millrace_model::account::{Account, App, AppDefinition, AuthType, CustomField, OauthClient};
+use millrace_model::account::{Account, App, AppDefinition, AuthType, Connection, ConnectionState, CustomField, OauthClient};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, AppId};
+use millrace_model::ids::{AccountId, AppId, ConnectionId};
 use millrace_model::page::Page;
 
 use super::Database;
 use super::sample::{IDS, Org, same};
-use crate::StoreError;
+use crate::{CONNECTION_SHOWN_MS, Leftovers, StoreError};
 
 fn app(org: &Org, slug: &str) -> App {
     App {
@@ -109,4 +109,41 @@ pub async fn accounts_are_listed_by_app(database: &dyn Database) {
     assert_eq!(of("", None).await, (0, vec![]));
     org.store.update_account(Account { external_user_id: None, version: 2, ..carried[2].clone() }).await.expect("changes");
     assert_eq!(of("ann", None).await, (1, vec![carried[0].id.clone()]));
+}
+
+pub async fn a_connection_is_answered_once_in_its_time(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "second").await;
+    let begun = |ends: i64| Connection {
+        id: ConnectionId::generate(&IDS),
+        org_id: org.id.clone(),
+        app: "acme".into(),
+        external_user_id: Some("u-1".into()),
+        state: ConnectionState::Waiting,
+        created_at: Timestamp(1),
+        expires_at: Timestamp(ends),
+    };
+    let (first, late) = (begun(100), begun(10));
+    for connection in [&first, &late] {
+        org.store.create_connection(connection.clone()).await.expect("stores");
+    }
+    let read = async |id: &ConnectionId| org.store.connection(&org.id, id).await.expect("reads");
+    assert_eq!(read(&first.id).await, Some(first.clone()));
+    assert_eq!(org.store.connection(&other.id, &first.id).await.expect("reads"), None);
+    let answer = async |id: &ConnectionId| org.store.answer_connection(&org.id, id, Timestamp(11)).await.expect("answers");
+    assert!(!org.store.answer_connection(&other.id, &first.id, Timestamp(11)).await.expect("answers"));
+    assert_eq!((answer(&first.id).await, answer(&first.id).await, answer(&late.id).await), (true, false, false));
+    assert_eq!(read(&first.id).await.map(|c| c.state), Some(ConnectionState::Answered));
+    for state in [ConnectionState::Failed("why \"not\"".into()), ConnectionState::Connected(AccountId::generate(&IDS))] {
+        org.store.put_connection_state(&other.id, &first.id, ConnectionState::Waiting).await.expect("changes nothing");
+        org.store.put_connection_state(&org.id, &first.id, state.clone()).await.expect("writes");
+        assert_eq!(read(&first.id).await.map(|c| c.state), Some(state));
+    }
+    // Found for a day after its end.
+    let day = CONNECTION_SHOWN_MS;
+    for (now, is_left) in [(10 + day - 1, true), (10 + day, false)] {
+        org.store.prune_leftovers(Leftovers { now: Timestamp(now), before: None, audit_before: None, limit: 10 }).await.expect("prunes");
+        assert_eq!(read(&late.id).await.is_some(), is_left, "{now}");
+    }
+    assert!(read(&first.id).await.is_some());
 }

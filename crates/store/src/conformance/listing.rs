@@ -95,7 +95,7 @@ pub async fn workflows_are_paged(database: &dyn Database) {
         ids.push(workflow.id.to_string());
         org.store.create_workflow(workflow).await.expect("stores");
     }
-    walk(ids, SAME_TIME, |w: &Workflow| w.id.to_string(), async |page| org.store.list_workflows(&org.id, &page).await).await;
+    walk(ids, SAME_TIME, |w: &Workflow| w.id.to_string(), async |page| org.store.list_workflows(&org.id, None, &page).await).await;
 }
 
 pub async fn components_are_paged(database: &dyn Database) {

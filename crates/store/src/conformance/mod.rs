@@ -77,6 +77,7 @@ macro_rules! suite {
                 an_app_is_registered_once_and_replaced,
                 an_account_changes_one_version_at_a_time,
                 accounts_are_listed_by_app,
+                a_connection_is_answered_once_in_its_time,
             }
             data_stores {
                 a_store_is_made_renamed_and_removed,

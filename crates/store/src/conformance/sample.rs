@@ -191,6 +191,8 @@ impl Org {
             drafted: Drafted { revision: 1, is_changed: true, at: at(ms), by: None },
             deployment_id: None,
             made_from: None,
+            note: Some("ü".into()),
+            tags: vec!["a".into()],
             created_at: at(ms),
             updated_at: at(ms),
         }

@@ -21,7 +21,7 @@ pub async fn a_workflow_comes_back_as_it_was_given(database: &dyn Database) {
     let workflow = org.add_workflow("a").await;
     same(&org.store.workflow(&org.id, &workflow.id).await.expect("reads"), &Some(workflow.clone()));
     assert!(org.store.workflow(&other.id, &workflow.id).await.expect("reads").is_none());
-    assert_eq!(org.store.list_workflows(&other.id, &page(10)).await.expect("lists").total_count, 0);
+    assert_eq!(org.store.list_workflows(&other.id, None, &page(10)).await.expect("lists").total_count, 0);
 }
 
 pub async fn a_taken_slug_is_refused(database: &dyn Database) {

@@ -5,7 +5,7 @@ import { fieldsOf } from "~/api/apps";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { accountsOf } from "~/api/queries";
-import type { Account, App } from "~/api/schema";
+import type { App } from "~/api/schema";
 import type { Connected } from "~/shell/connect";
 import { Button } from "~/ui/button";
 import { Field, Input } from "~/ui/field";
@@ -13,12 +13,6 @@ import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
 
 const ASK_MS = 2_000;
-
-/** Whether the account came, or came back, since the provider's page was opened. */
-function isNew(account: Account, before: readonly Account[]): boolean {
-  const old = before.find(({ id }) => id === account.id);
-  return old === undefined || (account.healthy && account.updated_at > old.updated_at);
-}
 
 /** An account by the provider's page, in a window of its own. */
 export function ByProvider({
@@ -35,13 +29,11 @@ export function ByProvider({
   const queries = useQueryClient();
   const [name, setName] = useState("");
   const [values, setValues] = useState<Record<string, string>>({});
-  const [before, setBefore] = useState<readonly Account[] | null>(null);
   const [blocked, setBlocked] = useState<string | null>(null);
   const fields = fieldsOf(app.custom_fields_json);
   const begin = useMutation({
     mutationFn: async (popup: Window | null) => {
-      const known = await queries.fetchQuery({ ...accountsOf(app.name_slug), staleTime: 0 });
-      const link = await data(
+      const begun = await data(
         client.POST("/v1/accounts/connect", {
           body: {
             app: app.name_slug,
@@ -54,24 +46,37 @@ export function ByProvider({
         popup?.close();
         throw error;
       });
-      setBefore(known);
-      if (popup === null) setBlocked(link.connect_url);
-      else popup.location.href = link.connect_url;
+      const page = begun.connect_url ?? "";
+      if (popup === null) setBlocked(page);
+      else popup.location.href = page;
+      return begun;
     },
   });
-  const waits = begin.isSuccess && before !== null;
-  const { data: accounts } = useQuery({
-    ...accountsOf(app.name_slug),
-    enabled: waits,
-    refetchInterval: ASK_MS,
+  const id = begin.data?.id;
+  const { data: connection } = useQuery({
+    queryKey: ["connection", id],
+    queryFn: () =>
+      data(client.GET("/v1/accounts/connect/{id}", { params: { path: { id: id ?? "" } } })),
+    enabled: id !== undefined,
+    refetchInterval: ({ state }) =>
+      state.data === undefined || state.data.status === "waiting" ? ASK_MS : false,
     refetchOnWindowFocus: "always",
   });
-  const came = waits ? accounts?.find((account) => isNew(account, before)) : undefined;
+  const accountOf = connection?.account_id ?? undefined;
+  const { data: came } = useQuery({
+    queryKey: ["account", accountOf, "connected"],
+    queryFn: () =>
+      data(client.GET("/v1/accounts/{id}", { params: { path: { id: accountOf ?? "" } } })),
+    enabled: accountOf !== undefined,
+  });
+  const problem = connection?.status === "failed" ? connection.problem : null;
+  const waits = id !== undefined && connection?.status !== "failed";
   useEffect(() => {
     if (came === undefined) return;
     say({ title: `${came.name} is connected`, shape: "succeeded" });
+    void queries.invalidateQueries({ queryKey: accountsOf(app.name_slug).queryKey });
     onConnected(came);
-  }, [came, onConnected]);
+  }, [came, onConnected, queries, app.name_slug]);
 
   return (
     <form
@@ -116,6 +121,11 @@ export function ByProvider({
           <p className="connect-wait" role="status">
             <Glyph status="running" />
             Waits for {app.name}
+          </p>
+        )}
+        {problem !== null && (
+          <p role="alert" className="failed-text">
+            Not connected: {problem}
           </p>
         )}
         {begin.error !== null && (

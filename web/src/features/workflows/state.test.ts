@@ -9,6 +9,8 @@ const record = (steps: Record<string, string>): Workflow => ({
   name: "w",
   name_slug: "w",
   active: false,
+  note: null,
+  tags: [],
   deployment_id: null,
   triggers: [],
   steps: Object.entries(steps).map(([namespace, code]) => ({

@@ -85,6 +85,8 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("steps", "[#Step]"),
             ("settings", "#WorkflowSettings"),
             ("made_from", "#MadeFrom|null"),
+            ("note", "string|null"),
+            ("tags", "[string]"),
             ("revision", "integer"),
             ("draft", "#Draft"),
             ("stats?", "#RunStats"),

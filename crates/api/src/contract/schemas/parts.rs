@@ -61,6 +61,7 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
             ("type?", "=CodeCell"),
             ("lang?", "string"),
             ("disabled?", "boolean"),
+            ("note?", "string|null"),
             ("component?", "boolean"),
             ("component_id?", "string"),
             ("component_key?", "string|null"),

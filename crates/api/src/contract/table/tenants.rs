@@ -197,7 +197,14 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
                 text("external_user_id", "The external user of `/v1/connect` whose it is; not given: the organization's own"),
                 ORG,
             ])
-            .one("ConnectLink"),
+            .one("Connection"),
+        get(
+            "/accounts/connect/{id}",
+            READ,
+            "A connection that was begun: whether somebody came back from the provider, and with what account",
+            accounts::connection,
+        )
+        .one("Connection"),
         get("/accounts/{id}", READ, "A connected account", accounts::show).takes(&[credentials]).one("Account"),
         get("/accounts/{id}/uses", READ, "The workflows and sources that name it", accounts::uses).gives(Gives::List("Named")),
         post(

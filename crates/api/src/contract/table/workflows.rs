@@ -25,6 +25,10 @@ pub(super) fn of_workflows() -> Vec<Route> {
         ),
         text("name", "Its name"),
     ];
+    let found_by = [
+        text("note", "What is to be known of it, at most 2,000 characters; null or empty: nothing; absent: as it is"),
+        Param::new("tags", Kind::Words, "All its tags, at most 20 of 1 to 50 characters without commas; absent: as they are"),
+    ];
     let event = Param::new("event", Kind::Any, "The event");
     let tested = [
         event,
@@ -49,8 +53,11 @@ pub(super) fn of_workflows() -> Vec<Route> {
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
+            .takes(&found_by)
             .one("Workflow"),
-        get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[STATS, ORG]).page("Workflow"),
+        get("/workflows", READ, "Workflows, newest first", workflows::list)
+            .takes(&[text("tag", "Only those that carry this tag"), STATS, ORG])
+            .page("Workflow"),
         get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
         put(
             "/workflows/{id}",
@@ -60,6 +67,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         )
         .takes(&parts)
         .takes(&[flag("active", "Whether it runs"), MESSAGE, MADE_FROM, ORG])
+        .takes(&found_by)
         .if_match()
         .updates()
         .one("Workflow"),
@@ -164,6 +172,9 @@ pub(super) fn of_runs() -> Vec<Route> {
             ])
             .gives(Gives::One("CancelledRuns")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
+        post("/runs/{id}/resume", INVOKE, "Let a paused run go on before its time, as a request to its `resume_url` does", runs::resume)
+            .takes(&[Param::new("data", Kind::Any, "What its code finds as `$resume_data.body`, or in `context.run.callback_request`; `{}` where it is not given")])
+            .gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
         get("/mail/{id}", READ, "A mail of the outbox", mail::show).one("Mail"),
         post("/mail/{id}/send", DEPLOY, "Send a mail again, or one that waits for its next try at once", mail::send).gives(Gives::One("Mail")),

@@ -17,6 +17,7 @@ pub(crate) use self::provider::Provider;
 use self::provider::ProviderError;
 use crate::tenants::keys::key_name;
 use crate::tenants::members::MEMBERS_MAX;
+use crate::tenants::oauth::invalid_state;
 use crate::tenants::people::{Client, SignedIn, check_email};
 use crate::tenants::secrets::{same, sha256_hex};
 use crate::{Engine, EngineError, error_chain};
@@ -237,10 +238,6 @@ impl Engine {
     fn oidc_redirect(&self) -> String {
         format!("{}{REDIRECT}", self.0.config.base_url)
     }
-}
-
-fn invalid_state(message: &str) -> EngineError {
-    EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) }
 }
 
 /// The operator finds the cause in the log as well: who signs in can do nothing about it.
