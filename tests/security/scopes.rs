@@ -56,6 +56,21 @@ async fn key(server: &Server, scope: &str) -> String {
     made["key"].as_str().expect("the key").to_owned()
 }
 
+/// A connection of an account that nobody has ended, of an app that is registered for it.
+async fn begun_connection(server: &Server) -> Value {
+    let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": CREDENTIAL });
+    server.post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth })).await.data();
+    server.post("/accounts/connect", &json!({ "app": "signed-in" })).await.data()
+}
+
+/// A run that waits to be resumed.
+async fn paused_run(server: &Server, workflow: &Value, mut event: Value) -> Value {
+    event["wait"] = json!(false);
+    let run = server.post(&format!("/workflows/{}/run", id(workflow)), &event).await.data();
+    server.until("the run is paused", &format!("/runs/{}", id(&run)), |run| run["data"]["status"] == "paused").await;
+    run
+}
+
 /// An organization with a secret in every place.
 struct Laid {
     ids: Vec<(&'static str, String)>,
@@ -111,14 +126,7 @@ impl Laid {
 
         let event = |field: &str| json!({ "event": { "says": HISTORY, field: true } });
         let run = server.post(&format!("/workflows/{}/run", id(&workflow)), &event("fails")).await.data();
-        let waits = async || {
-            let mut waiting = event("waits");
-            waiting["wait"] = json!(false);
-            let waiting = server.post(&format!("/workflows/{}/run", id(&workflow)), &waiting).await.data();
-            server.until("the run is paused", &format!("/runs/{}", id(&waiting)), |run| run["data"]["status"] == "paused").await;
-            waiting
-        };
-        let (waiting, resumable) = (waits().await, waits().await);
+        let (waiting, resumable) = (paused_run(server, &workflow, event("waits")).await, paused_run(server, &workflow, event("waits")).await);
         server.run_now(&source, json!({ "says": HISTORY })).await;
         server.run_now(&source, json!({ "says": HISTORY, "fails": true })).await;
         let delivery = server.until("a delivery", &format!("/webhooks/{}/deliveries", id(&webhook)), |l| l["page_info"]["count"] != 0).await;
@@ -134,9 +142,7 @@ impl Laid {
         let emitted = server.post(&format!("/sources/{}/events", id(&source)), &json!({ "event": { "says": HISTORY } })).await.data();
         let version = server.get(&format!("/sources/{}/deployments", id(&source))).await.json["data"][0].clone();
         let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
-        let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": CREDENTIAL });
-        server.post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth })).await.data();
-        let begun = server.post("/accounts/connect", &json!({ "app": "signed-in" })).await.data();
+        let begun = begun_connection(server).await;
         let ids = vec![
             ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),
             ("/runs/{id}/resume", format!("/runs/{}/resume", id(&resumable))),

@@ -9,6 +9,12 @@ use super::{
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows};
 
+/// What people say of a workflow.
+const FOUND_BY: [Param; 2] = [
+    text("note", "What is to be known of it, at most 2,000 characters; null or empty: nothing; absent: as it is"),
+    Param::new("tags", Kind::Words, "All its tags, at most 20 of 1 to 50 characters without commas; absent: as they are"),
+];
+
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
         objects(
@@ -24,10 +30,6 @@ pub(super) fn of_workflows() -> Vec<Route> {
             "`{name, auto_deploy, timeout_ms, memory_mb, error_notification, error_recipients, keep_data, auto_retry, concurrency, calls_per_isolate, throttle, queue_max}`; any other is refused",
         ),
         text("name", "Its name"),
-    ];
-    let found_by = [
-        text("note", "What is to be known of it, at most 2,000 characters; null or empty: nothing; absent: as it is"),
-        Param::new("tags", Kind::Words, "All its tags, at most 20 of 1 to 50 characters without commas; absent: as they are"),
     ];
     let event = Param::new("event", Kind::Any, "The event");
     let tested = [
@@ -53,7 +55,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
-            .takes(&found_by)
+            .takes(&FOUND_BY)
             .one("Workflow"),
         get("/workflows", READ, "Workflows, newest first", workflows::list)
             .takes(&[text("tag", "Only those that carry this tag"), STATS, ORG])
@@ -67,7 +69,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         )
         .takes(&parts)
         .takes(&[flag("active", "Whether it runs"), MESSAGE, MADE_FROM, ORG])
-        .takes(&found_by)
+        .takes(&FOUND_BY)
         .if_match()
         .updates()
         .one("Workflow"),
