@@ -8,7 +8,7 @@ import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
 const LATE_LINES_MAX = 100;
-/** Characters of exports that are told ahead of a step's end, of one step. */
+/** Most characters of a step's exports that the host sends before the step ends. */
 const EXPORTED_MAX = 1 << 20;
 
 /** What code runs in: a call, and in a workflow a step of it. */
@@ -30,7 +30,7 @@ export class CallContext implements Scope {
   namespace: string | undefined;
   /** JSON text of what the step under way has exported so far. */
   exported: (() => string) | undefined;
-  /** Whether it exported something since that was told. */
+  /** Whether the step exported something since the host last sent its exports. */
   hasExported = false;
   #exportedLeft = EXPORTED_MAX;
   /** A frame that waits for the next. */
@@ -100,7 +100,7 @@ export class CallContext implements Scope {
     if (this.#exportedLeft >= 0) this.sendText(`"t":"step","namespace":${JSON.stringify(this.namespace)},"state":"exported","exports":${text}}`);
   }
 
-  /** Whether anything of the step under way was told. */
+  /** Whether the host sent exports of the step under way. */
   get toldExported(): boolean {
     return this.#exportedLeft < EXPORTED_MAX;
   }

@@ -33,7 +33,7 @@ export function dollar(context: () => Bag, shared: FlowCall, namespace: string, 
       const text = jsonText(value, `the export \`${key}\` of the step \`${namespace}\``);
       if (text === undefined) exports.delete(key);
       else exports.set(key, text);
-      // Of a step that another came after, nothing is told any more.
+      // Exports of a step are sent while it is the one under way, not after another began.
       if (call.namespace === namespace) call.hasExported = true;
     },
     respond: (response: unknown) => respond(response, call),

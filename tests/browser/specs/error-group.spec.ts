@@ -1,11 +1,11 @@
-// The page of a group of errors: how often and in which versions, its runs between deployments, who is told, a note, replay of all.
+// The page of a group of errors: counts by day and version, runs between deployments, recipients, note, replay of all runs.
 import { startServer } from "../fixtures/server.ts";
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { send, step, workflow } from "../fixtures/workflows.ts";
 
 type Group = { id: string };
 
-test("a group shows its versions, days and runs, says who is told, keeps a note, and is handled and replayed", async ({ browser, messages }) => {
+test("the page of a group shows versions, days, runs and recipients, keeps a note, and handles and replays its runs", async ({ browser, messages }) => {
   expect(messages).toEqual([]);
   const server = await startServer();
   const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce", baseURL: server.url, viewport: { width: 1440, height: 900 } });

@@ -39,7 +39,7 @@ pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, headers:
     Ok(Fields::of(&params).data(shown))
 }
 
-/// How far a connection is that was begun: whoever waits for somebody at a provider asks.
+/// State of a connection, for a client that waits until its user has answered at the provider.
 pub(crate) async fn connection(State(app): State<App>, Auth(caller): Auth, Path(text): Path, query: ListQuery) -> Result<Response, ApiError> {
     let connection = app.engine.connection(&caller, &id("connection", &text)?).await?;
     Ok(Fields::of(&query.params).data(wire::connection(&connection)))

@@ -179,8 +179,13 @@ impl Engine {
     pub async fn connection(&self, caller: &Caller, id: &ConnectionId) -> Result<Connection, EngineError> {
         let found = self.0.store.connection(&caller.org_id, id).await?.filter(|connection| caller.may_use(connection.external_user_id.as_deref()));
         let mut connection = found.ok_or_else(|| EngineError::not_found("connection", id))?;
-        if connection.expires_at < self.now() && matches!(connection.state, ConnectionState::Waiting | ConnectionState::Answered) {
-            connection.state = ConnectionState::Failed("nobody came back from the provider in time; begin again".into());
+        if connection.expires_at < self.now() {
+            let problem = match connection.state {
+                ConnectionState::Waiting => "nobody came back from the provider in time; begin again",
+                ConnectionState::Answered => "the server ended while it asked for the token; look whether the account is there, or begin again",
+                ConnectionState::Connected(_) | ConnectionState::Failed(_) => return Ok(connection),
+            };
+            connection.state = ConnectionState::Failed(problem.into());
         }
         Ok(connection)
     }
@@ -211,7 +216,10 @@ impl Engine {
             Err(EngineError::Invalid { message, .. }) => ConnectionState::Failed(message.clone()),
             Err(_) => ConnectionState::Failed("the server could not end it; begin again".into()),
         };
-        self.0.store.put_connection_state(&org, &connection, state).await?;
+        // The account is there or not, whatever is known of it: who came back is told that.
+        if let Err(error) = self.0.store.put_connection_state(&org, &connection, state).await {
+            tracing::error!(connection.id = %connection, error = %error, "how a connection ended could not be stored");
+        }
         ended
     }
 
