@@ -1,12 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ExternalLink } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { fieldsOf } from "~/api/apps";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { accountsOf } from "~/api/queries";
+import { accountQuery } from "~/api/queries";
 import type { App } from "~/api/schema";
 import type { Connected } from "~/shell/connect";
+import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Field, Input } from "~/ui/field";
 import { Glyph } from "~/ui/status";
@@ -33,7 +34,7 @@ export function ByProvider({
   const fields = fieldsOf(app.custom_fields_json);
   const begin = useMutation({
     mutationFn: async (popup: Window | null) => {
-      const begun = await data(
+      const link = await data(
         client.POST("/v1/accounts/connect", {
           body: {
             app: app.name_slug,
@@ -46,37 +47,42 @@ export function ByProvider({
         popup?.close();
         throw error;
       });
-      const page = begun.connect_url ?? "";
-      if (popup === null) setBlocked(page);
-      else popup.location.href = page;
-      return begun;
+      const url = link.connect_url ?? "";
+      if (popup === null) setBlocked(url);
+      else popup.location.href = url;
+      return link.id;
     },
   });
-  const id = begin.data?.id;
-  const { data: connection } = useQuery({
-    queryKey: ["connection", id],
-    queryFn: () =>
-      data(client.GET("/v1/accounts/connect/{id}", { params: { path: { id: id ?? "" } } })),
-    enabled: id !== undefined,
+  const { data: connection, error: unread } = useQuery({
+    queryKey: ["connection", begin.data],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/accounts/connect/{id}", {
+          params: { path: { id: begin.data ?? "" } },
+          signal,
+        }),
+      ),
+    enabled: begin.data !== undefined,
     refetchInterval: ({ state }) =>
       state.data === undefined || state.data.status === "waiting" ? ASK_MS : false,
     refetchOnWindowFocus: "always",
   });
-  const accountOf = connection?.account_id ?? undefined;
-  const { data: came } = useQuery({
-    queryKey: ["account", accountOf, "connected"],
-    queryFn: () =>
-      data(client.GET("/v1/accounts/{id}", { params: { path: { id: accountOf ?? "" } } })),
-    enabled: accountOf !== undefined,
-  });
-  const problem = connection?.status === "failed" ? connection.problem : null;
-  const waits = id !== undefined && connection?.status !== "failed";
+  const waits = begin.isSuccess && (connection?.status ?? "waiting") === "waiting";
+  const came = connection?.status === "connected" ? connection.account_id : null;
+  const take = useRef(onConnected);
+  take.current = onConnected;
   useEffect(() => {
-    if (came === undefined) return;
-    say({ title: `${came.name} is connected`, shape: "succeeded" });
-    void queries.invalidateQueries({ queryKey: accountsOf(app.name_slug).queryKey });
-    onConnected(came);
-  }, [came, onConnected, queries, app.name_slug]);
+    if (came === null) return;
+    void queries.invalidateQueries({ queryKey: ["accounts"] });
+    queries.fetchQuery(accountQuery(came)).then(
+      (account) => {
+        say({ title: `${account.name} is connected`, shape: "succeeded" });
+        take.current(account);
+      },
+      // It is connected all the same, and its name is read with the list.
+      () => take.current({ id: came, name: app.name }),
+    );
+  }, [came, queries, app.name]);
 
   return (
     <form
@@ -117,15 +123,20 @@ export function ByProvider({
             ; this page goes on by itself.
           </p>
         )}
+        {connection?.status === "failed" && (
+          <Banner kind="failed" role="alert" title={`${app.name} was not connected`}>
+            {connection.problem ?? "The provider gave no reason."}
+          </Banner>
+        )}
+        {unread !== null && waits && (
+          <p role="alert" className="failed-text">
+            {sentence(unread)}
+          </p>
+        )}
         {waits && (
           <p className="connect-wait" role="status">
             <Glyph status="running" />
             Waits for {app.name}
-          </p>
-        )}
-        {problem !== null && (
-          <p role="alert" className="failed-text">
-            Not connected: {problem}
           </p>
         )}
         {begin.error !== null && (

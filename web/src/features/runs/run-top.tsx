@@ -1,15 +1,20 @@
 /** Head of a run: status, whose it is, version, times, and what to do where it is paused. */
 
 import { Link } from "@tanstack/react-router";
+import { Play } from "lucide-react";
+import { useState } from "react";
 import { numberOf, textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
+import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
 import { clock, duration, shortId } from "~/ui/format";
 import { Fact } from "~/ui/pane";
 import { StatusPill } from "~/ui/status";
 import { Tag } from "~/ui/tag";
 import { Until, When } from "~/ui/time";
 import { Kin } from "./kin";
+import { ResumeDialog } from "./resume-dialog";
 
 export function RunTop({
   run,
@@ -112,12 +117,22 @@ const kinds: Record<string, string> = {
 };
 
 function Paused({ run }: { run: RunDetail }) {
+  const refused = useRefusal("invoke");
+  const [asks, setAsks] = useState(false);
   const kind = textOf(run.paused?.kind) ?? "";
   const until = numberOf(run.paused?.until_ms);
   const step = textOf(run.paused?.namespace);
   return (
     <div className="run-paused">
-      <Banner kind="waits" title={<>Paused{step !== undefined && <> in {step}</>}</>}>
+      <Banner
+        kind="waits"
+        act={
+          <Button size="sm" icon={Play} refused={refused} onClick={() => setAsks(true)}>
+            Resume…
+          </Button>
+        }
+        title={<>Paused{step !== undefined && <> in {step}</>}</>}
+      >
         {kinds[kind] ?? "It waits"}
         {until !== undefined && (
           <>
@@ -127,6 +142,7 @@ function Paused({ run }: { run: RunDetail }) {
         )}
         .
       </Banner>
+      {asks && <ResumeDialog run={run} onClose={() => setAsks(false)} />}
     </div>
   );
 }

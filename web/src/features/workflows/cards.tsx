@@ -150,7 +150,7 @@ function StepCard({
         )
       }
       name={step.namespace}
-      says={step.runs.kind === "action" ? step.runs.component : "code"}
+      says={step.note ?? (step.runs.kind === "action" ? step.runs.component : "code")}
       state={
         step.disabled ? (
           <span className="small dim">off</span>

@@ -37,6 +37,7 @@ export function differences(
       ...(stable(was.props) === stable(step.props) && stable(one?.sealed) === stable(other?.sealed)
         ? []
         : ["props"]),
+      ...(was.note === step.note ? [] : ["note"]),
       ...(was.disabled === step.disabled ? [] : [step.disabled ? "turned off" : "turned on"]),
     ];
     if (parts.length > 0) found.push(`${step.namespace}: ${parts.join(", ")}`);

@@ -1,7 +1,7 @@
 /** A workflow as the files of a project: what `millrace workflows pull` writes, of a draft. Pure, but for the parser of YAML. */
 
 import { isObject, type JsonObject, listOf, objectOf, textOf } from "~/api/json";
-import { draftOf, savedStepsOf, type TriggerDraft } from "./model";
+import { draftOf, noteOf, savedStepsOf, type TriggerDraft } from "./model";
 
 export type Version = {
   name: string;
@@ -9,6 +9,9 @@ export type Version = {
   triggers: readonly unknown[];
   steps: readonly unknown[];
   settings: JsonObject;
+  /** Of the whole; no part of a version. */
+  note?: string | null;
+  tags?: readonly string[];
 };
 
 export type FileChange = { path: string; before: string; after: string };
@@ -33,6 +36,7 @@ export async function filesOf(version: Version): Promise<Record<string, string>>
     const rest = {
       ...(Object.keys(step.props).length === 0 ? {} : { props: step.props }),
       ...(step.disabled ? { disabled: true } : {}),
+      ...noteOf(step.note),
     };
     if (step.runs.kind === "action") {
       return { namespace: step.namespace, component_key: step.runs.component, ...rest };
@@ -54,6 +58,8 @@ export async function filesOf(version: Version): Promise<Record<string, string>>
       name: version.name,
       triggers: triggers.map((trigger) => triggerOf(trigger, names)),
       steps: shown,
+      ...noteOf(version.note),
+      ...(version.tags === undefined || version.tags.length === 0 ? {} : { tags: version.tags }),
       ...(Object.keys(settings).length === 0 ? {} : { settings }),
       ...(version.active ? {} : { active: false }),
     },

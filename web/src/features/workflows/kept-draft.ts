@@ -1,7 +1,7 @@
 /** A draft as this browser keeps it until the server has it; secrets are not kept. Pure. */
 
 import { isObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
-import type { Draft, StepDraft, TriggerDraft } from "./model";
+import { type Draft, noteOf, type StepDraft, type TriggerDraft } from "./model";
 
 export function withoutSecrets(draft: Draft): Draft {
   return {
@@ -75,6 +75,7 @@ function stepOf(given: unknown): StepDraft[] {
       form: textOf(given.form),
       secrets: listOf(given.secrets).map(String),
       disabled: given.disabled === true,
+      ...noteOf(given.note),
     },
   ];
 }

@@ -4,7 +4,7 @@ import "~/ui/table.css";
 import "./list.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
+import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import { isObject, textOf } from "~/api/json";
 import { statusOf } from "~/api/runs";
@@ -24,13 +24,14 @@ import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
 import { PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
-import { Tile } from "~/ui/tag";
+import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { triggersInWords } from "./model";
 import { groupsQuery, lastRunQuery, newestRunsQuery, workflowsQuery } from "./queries";
 
 const ROW_HEIGHT = 33;
+const TAGS_SHOWN = 2;
 
 const COLUMNS: readonly Column[] = [
   { name: "state", label: "State" },
@@ -43,7 +44,7 @@ const COLUMNS: readonly Column[] = [
 
 export type WorkflowState = "active" | "inactive";
 
-type Filter = { q: string; state: WorkflowState | undefined };
+type Filter = { q: string; state: WorkflowState | undefined; tag: string | undefined };
 
 /** The newest run of a workflow, as lists of runs have it. */
 type Last = { id: string; status: string; error: unknown; created_at_ms: number };
@@ -51,12 +52,13 @@ type Last = { id: string; status: string; error: unknown; created_at_ms: number 
 export function WorkflowList({
   q,
   state,
+  tag,
   onFilter,
 }: Filter & { onFilter: (filter: Filter) => void }) {
   useTitle("Workflows");
   useLiveRuns();
   const navigate = useNavigate();
-  const workflows = useInfiniteQuery(workflowsQuery);
+  const workflows = useInfiniteQuery(workflowsQuery(tag));
   const { data: newest } = useQuery(newestRunsQuery);
   const { data: groups = [] } = useQuery(groupsQuery);
   const field = useRef<HTMLInputElement>(null);
@@ -66,9 +68,10 @@ export function WorkflowList({
   const words = q.toLowerCase();
   const all = workflows.data?.pages.flatMap((page) => page.data) ?? [];
   const shown = all.filter(
-    ({ name, id, active }) =>
+    ({ name, id, active, note, tags }) =>
       (state === undefined || active === (state === "active")) &&
-      (name.toLowerCase().includes(words) || id.toLowerCase() === words),
+      (`${name} ${tags.join(" ")} ${note ?? ""}`.toLowerCase().includes(words) ||
+        id.toLowerCase() === words),
   );
   const { current, index } = useListKeys({
     ids: shown.map(({ id }) => id),
@@ -86,18 +89,32 @@ export function WorkflowList({
           label="Search names"
           keys="/"
           value={q}
-          onChange={(event) => onFilter({ q: event.target.value, state })}
+          onChange={(event) => onFilter({ q: event.target.value, state, tag })}
         />
         <Segments
           label="State"
           value={state ?? "all"}
-          onChange={(next) => onFilter({ q, state: next === "all" ? undefined : next })}
+          onChange={(next) => onFilter({ q, state: next === "all" ? undefined : next, tag })}
           choices={[
             ["all", "All"],
             ["active", "Active"],
             ["inactive", "Off"],
           ]}
         />
+        {tag !== undefined && (
+          <span className="chip">
+            <span className="k">Tag</span>
+            <span className="v">{tag}</span>
+            <button
+              type="button"
+              className="x"
+              aria-label="Remove the filter Tag"
+              onClick={() => onFilter({ q, state, tag: undefined })}
+            >
+              <X className="icon is-xs" aria-hidden="true" />
+            </button>
+          </span>
+        )}
         {workflows.isSuccess && (
           <span className="dim end" role="status">
             {shown.length === all.length
@@ -112,7 +129,7 @@ export function WorkflowList({
           {() =>
             shown.length === 0 ? (
               <Empty title={`None of ${plural(all.length, "workflow")} matches.`}>
-                <Button onClick={() => onFilter({ q: "", state: undefined })}>
+                <Button onClick={() => onFilter({ q: "", state: undefined, tag: undefined })}>
                   Remove the filter
                 </Button>
               </Empty>
@@ -190,6 +207,15 @@ function Cells({
         <Link to="/workflows/$id/edit" params={{ id: workflow.id }} className="row-link name cut">
           {workflow.name}
         </Link>
+        {workflow.tags.length > 0 && (
+          <span className="row above wf-tags only-wide">
+            {workflow.tags.slice(0, TAGS_SHOWN).map((tag) => (
+              <Link key={tag} to="/workflows" search={{ tag }} className="tag-link">
+                <Tag>{tag}</Tag>
+              </Link>
+            ))}
+          </span>
+        )}
       </td>
       <td className="cut c-state">
         <StateWord workflow={workflow} />

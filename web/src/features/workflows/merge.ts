@@ -131,6 +131,11 @@ function stepOf(
       (step) => step.disabled,
       (off) => (off ? "off" : "on"),
     ),
+    note: part(
+      "note",
+      (step) => step.note,
+      (note) => note ?? "",
+    ),
     props,
   };
 }
@@ -174,10 +179,11 @@ function uniqueNames(steps: readonly StepDraft[]): StepDraft[] {
   });
 }
 
-function whole({ namespace, runs, props, disabled }: StepDraft): string {
+function whole({ namespace, runs, props, disabled, note }: StepDraft): string {
   const code = runs.kind === "code" ? runs.code : `component ${runs.component}`;
   const rest = Object.keys(props).length === 0 ? "" : `\n${stable(props, 2)}`;
-  return `${namespace}${disabled ? " (off)" : ""}\n${code}${rest}`;
+  const said = note === undefined ? "" : `${note}\n`;
+  return `${namespace}${disabled ? " (off)" : ""}\n${said}${code}${rest}`;
 }
 
 function stable(value: unknown, indent: number): string {

@@ -1,14 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SECRET } from "~/ui/changes";
 import { differences, valuesThatDiffer } from "./differences";
-import {
-  contentOf,
-  draftOf,
-  moved,
-  refusedPlace,
-  requestOf,
-  triggersInWords,
-} from "./model";
+import { contentOf, draftOf, moved, refusedPlace, requestOf, triggersInWords } from "./model";
 import { freeName, nameProblem } from "./step-names";
 
 const step = (namespace: string, code: string, more: object = {}) => ({

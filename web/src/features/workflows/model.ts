@@ -36,6 +36,8 @@ export type StepDraft = {
   /** Form that the values were filled in with. */
   form?: string | undefined;
   disabled: boolean;
+  /** What people say of it. */
+  note?: string | undefined;
 };
 
 export type Draft = { triggers: TriggerDraft[]; steps: StepDraft[] };
@@ -103,10 +105,17 @@ export function draftOf(workflow: Content): Draft {
             : { kind: "code", code: known.code },
           props: parsed(textOf(step.configured_props_json)),
           disabled: step.disabled === true,
+          ...noteOf(step.note),
         },
       ];
     }),
   };
+}
+
+/** An empty note is none. */
+export function noteOf(given: unknown): { note?: string } {
+  const note = textOf(given) ?? "";
+  return note === "" ? {} : { note };
 }
 
 function parsed(text: string | undefined): JsonObject {
@@ -178,6 +187,7 @@ export function requestOf(
         props: step.props,
         ...(step.form === undefined ? {} : { dynamic_props_id: step.form }),
         ...(step.disabled ? { disabled: true } : {}),
+        ...noteOf(step.note),
         ...(known === undefined ? {} : { keep_secrets_of: known.namespace }),
       };
     }),
@@ -239,6 +249,7 @@ export function contentOf(version: { triggers?: unknown; steps: readonly unknown
       props: step.props,
       sealed: saved[at]?.sealed,
       disabled: step.disabled,
+      ...noteOf(step.note),
     })),
   });
 }
@@ -252,11 +263,11 @@ export function isSavedAs(draft: Draft, record: Content): boolean {
       triggers: triggers.map((trigger) =>
         trigger.kind === "http" ? { kind: trigger.kind, auth: authOf(trigger.auth) } : trigger,
       ),
-      steps: steps.map(({ namespace, runs, props, secrets = [], disabled }, at) => {
+      steps: steps.map(({ namespace, runs, props, secrets = [], disabled, note }, at) => {
         const open = Object.entries(props).filter(
           ([name]) => !(secrets.includes(name) || saved[at]?.sealed.includes(name)),
         );
-        return { namespace, runs, props: Object.fromEntries(open), disabled };
+        return { namespace, runs, props: Object.fromEntries(open), disabled, ...noteOf(note) };
       }),
     });
   const sealed = draft.steps.every(({ secrets = [] }, at) =>

@@ -5,7 +5,7 @@ import "./expression.css";
 import "./workflow.css";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useBlocker, useLocation, useMatchRoute } from "@tanstack/react-router";
-import { FileDiff, Redo2, Rocket, Undo2 } from "lucide-react";
+import { FileDiff, Redo2, Rocket, StickyNote, Undo2 } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
@@ -23,6 +23,7 @@ import { minute, plural } from "~/ui/format";
 import { takesText } from "~/ui/keyboard";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
+import { Tip } from "~/ui/tip";
 import { say } from "~/ui/toast";
 import { ChangeFiles } from "./change-files";
 import { ChangedElsewhereNotice } from "./changed-elsewhere";
@@ -37,6 +38,9 @@ import {
   useBuilderState,
 } from "./use-builder";
 import { useFailing } from "./use-failing";
+
+/** As many tags as the head has room for. */
+const TAGS_SHOWN = 3;
 
 export function WorkflowPage({ workflow, children }: { workflow: Workflow; children: ReactNode }) {
   const builder = useBuilderState(workflow);
@@ -105,6 +109,22 @@ function Head() {
         </span>
       </Crumbs>
       <Active />
+      {base.note !== null && (
+        <Tip text={base.note}>
+          <button type="button" className="wf-note only-wide" aria-label={`Note: ${base.note}`}>
+            <StickyNote className="icon is-sm" aria-hidden="true" />
+          </button>
+        </Tip>
+      )}
+      {base.tags.length > 0 && (
+        <span className="row only-wide wf-tags">
+          {base.tags.slice(0, TAGS_SHOWN).map((tag) => (
+            <Link key={tag} to="/workflows" search={{ tag }} className="tag-link">
+              <Tag>{tag}</Tag>
+            </Link>
+          ))}
+        </span>
+      )}
       <nav className="tabs" aria-label="Parts of the workflow">
         <Link to="/workflows/$id/edit" params={params} className="tab">
           Edit

@@ -1,9 +1,9 @@
 /** What is pasted into the builder: a `curl` line, steps as workflow files have them. Pure, but for the parser of YAML. */
 
 import { isObject, type JsonObject, objectOf, textOf } from "~/api/json";
-import type { StepDraft } from "./model";
+import { noteOf, type StepDraft } from "./model";
 
-export type PastedStep = Pick<StepDraft, "runs" | "props" | "disabled"> & {
+export type PastedStep = Pick<StepDraft, "runs" | "props" | "disabled" | "note"> & {
   wish: string;
   secrets: string[];
 };
@@ -49,6 +49,7 @@ function stepOf(given: unknown): PastedStep[] {
       ),
       secrets: [],
       disabled: given.disabled === true,
+      ...noteOf(given.note),
     },
   ];
 }
@@ -71,6 +72,7 @@ export function stepYaml(step: StepDraft): string {
       lines.push(`  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
   }
   if (step.disabled) lines.push("disabled: true");
+  if (step.note !== undefined) lines.push(`note: ${JSON.stringify(step.note)}`);
   return `${lines.join("\n")}\n`;
 }
 

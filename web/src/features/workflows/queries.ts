@@ -7,9 +7,16 @@ const FOUND_MOST = 30;
 /** Runs among which lists look for the newest of each workflow. */
 const NEWEST = 100;
 
-export const workflowsQuery = pagesOf(["workflows"], (query, signal) =>
-  body(client.GET("/v1/workflows", { params: { query: { ...query, stats: "24h" } }, signal })),
-);
+/** Those that carry a tag, or all. */
+export const workflowsQuery = (tag?: string) =>
+  pagesOf(["workflows", tag ?? ""], (query, signal) =>
+    body(
+      client.GET("/v1/workflows", {
+        params: { query: { ...query, stats: "24h", ...(tag === undefined ? {} : { tag }) } },
+        signal,
+      }),
+    ),
+  );
 
 export const workflowQuery = (id: string) =>
   queryOptions({

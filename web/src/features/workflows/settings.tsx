@@ -14,7 +14,7 @@ import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
-import { Field, Input, SwitchRow } from "~/ui/field";
+import { Field, Input, SwitchRow, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
 import { useBuilder } from "./use-builder";
 
@@ -38,6 +38,13 @@ const LIMITS: readonly Limit[] = [
   },
 ];
 
+const NOTE_MAX = 2_000;
+
+/** Each once, as it was written first. */
+export function tagsIn(text: string): string[] {
+  return [...new Set(text.split(",").map((tag) => tag.trim()))].filter((tag) => tag !== "");
+}
+
 export function WorkflowSettings() {
   const builder = useBuilder();
   const { base } = builder.state;
@@ -53,6 +60,8 @@ export function WorkflowSettings() {
     ),
   );
   const [mails, setMails] = useState(base.settings.error_notification !== false);
+  const [note, setNote] = useState(base.note ?? "");
+  const [tags, setTags] = useState(base.tags.join(", "));
   const [keeps, setKeeps] = useState(base.settings.keep_data !== false);
   const [retries, setRetries] = useState(base.settings.auto_retry !== undefined);
   const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(limits[name]?.trim() ?? ""));
@@ -70,12 +79,19 @@ export function WorkflowSettings() {
       return data(
         client.PUT("/v1/workflows/{id}", {
           params: { path: { id: base.id } },
-          body: { ...(name.trim() === base.name ? {} : { name: name.trim() }), settings },
+          body: {
+            ...(name.trim() === base.name ? {} : { name: name.trim() }),
+            ...(note.trim() === (base.note ?? "") ? {} : { note: note.trim() }),
+            ...(tagsIn(tags).join() === base.tags.join() ? {} : { tags: tagsIn(tags) }),
+            settings,
+          },
         }),
       );
     },
     onSuccess: (record) => {
       builder.note(record);
+      setNote(record.note ?? "");
+      setTags(record.tags.join(", "));
       say({
         title: "Saved",
         about: "Limits come into force with the next deploy.",
@@ -96,6 +112,30 @@ export function WorkflowSettings() {
         <Field label="Name" error={field === "name" ? save.error?.message : undefined}>
           {(control) => (
             <Input {...control} value={name} onChange={({ target }) => setName(target.value)} />
+          )}
+        </Field>
+        <Field
+          label="Tags"
+          hint="With commas between them. Lists find the workflow by each."
+          error={field === "tags" ? save.error?.message : undefined}
+        >
+          {(control) => (
+            <Input {...control} value={tags} onChange={({ target }) => setTags(target.value)} />
+          )}
+        </Field>
+        <Field
+          label="Note"
+          hint="What is to be known of it."
+          error={field === "note" ? save.error?.message : undefined}
+        >
+          {(control) => (
+            <TextArea
+              {...control}
+              rows={3}
+              maxLength={NOTE_MAX}
+              value={note}
+              onChange={({ target }) => setNote(target.value)}
+            />
           )}
         </Field>
         {LIMITS.map(({ name, label, hint }) => (

@@ -9,9 +9,9 @@ const record = (steps: Record<string, string>): Workflow => ({
   name: "w",
   name_slug: "w",
   active: false,
+  deployment_id: null,
   note: null,
   tags: [],
-  deployment_id: null,
   triggers: [],
   steps: Object.entries(steps).map(([namespace, code]) => ({
     id: `c_${namespace}`,

@@ -3,7 +3,7 @@
 import { Link } from "@tanstack/react-router";
 import { numberOf } from "~/api/json";
 import { useRefusal } from "~/shell/session";
-import { SwitchRow } from "~/ui/field";
+import { Field, SwitchRow, TextArea } from "~/ui/field";
 import { duration } from "~/ui/format";
 import { Fact } from "~/ui/pane";
 import type { StepDraft } from "./model";
@@ -12,6 +12,7 @@ import { useBuilder } from "./use-builder";
 /** As the server has them where a workflow says nothing. */
 const TIMEOUT_MS = 30_000;
 const MEMORY_MB = 256;
+const NOTE_MAX = 2_000;
 
 export function StepSettings({ step }: { step: StepDraft }) {
   const { draft, edit, state } = useBuilder();
@@ -28,10 +29,32 @@ export function StepSettings({ step }: { step: StepDraft }) {
       },
       `${on ? "turn on" : "turn off"} ${namespace}`,
     );
+  const say = (note: string) =>
+    edit(
+      {
+        ...draft,
+        steps: draft.steps.map((each) =>
+          each.key === step.key ? { ...each, note: note === "" ? undefined : note } : each,
+        ),
+      },
+      `note of ${namespace}`,
+      `note ${step.key}`,
+    );
   return (
     <div className="bld-none">
       <fieldset disabled={refused !== undefined}>
         <SwitchRow label="Runs" checked={!disabled} onChange={set} />
+        <Field label="Note" hint="For whoever reads the step: part of the version, and never run.">
+          {(control) => (
+            <TextArea
+              {...control}
+              rows={3}
+              maxLength={NOTE_MAX}
+              value={step.note ?? ""}
+              onChange={({ target }) => say(target.value)}
+            />
+          )}
+        </Field>
       </fieldset>
       <p className="small mid">
         A step that is off is passed over: <code className="mono">steps.{namespace}</code> is not

@@ -1,0 +1,71 @@
+/** Lets a paused run go on before its time, with what its code finds as the data of whoever resumed it. */
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import type { RunDetail } from "~/api/runs";
+import { FormDialog } from "~/shell/form-dialog";
+import { Editor } from "~/ui/code/editor";
+import { Message } from "~/ui/field";
+import { shortId } from "~/ui/format";
+import { say } from "~/ui/toast";
+import { runQuery } from "./queries";
+
+function read(text: string): { value: unknown } | { problem: string } {
+  if (text.trim() === "") return { value: undefined };
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { problem: `This is no JSON: ${error instanceof Error ? error.message : ""}` };
+  }
+}
+
+export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
+  const queries = useQueryClient();
+  const [text, setText] = useState("");
+  const given = read(text);
+  const resume = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/runs/{id}/resume", {
+          params: { path: { id: run.id } },
+          body: "value" in given && given.value !== undefined ? { data: given.value } : {},
+        }),
+      ),
+    onSuccess: () => {
+      onClose();
+      say({ title: "The run goes on", about: shortId(run.id), shape: "running" });
+      void queries.invalidateQueries({ queryKey: runQuery(run.id).queryKey });
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+    },
+  });
+  return (
+    <FormDialog
+      title="Resume the run?"
+      about={run.ownerName ?? ""}
+      act="Resume"
+      busy="Resuming…"
+      mutation={resume}
+      refused={"problem" in given ? given.problem : undefined}
+      onClose={onClose}
+    >
+      <p>
+        It goes on where it paused, as a request to its <code className="mono">resume_url</code>{" "}
+        would let it.
+      </p>
+      <Editor
+        language="json"
+        label="Data for the step"
+        value={text}
+        onChange={setText}
+        invalid={"problem" in given}
+        minHeight={80}
+        maxHeight="30dvh"
+      />
+      <Message
+        {...("problem" in given ? { error: given.problem } : {})}
+        hint="What the code finds as the body of that request. Empty: {}."
+      />
+    </FormDialog>
+  );
+}
