@@ -63,7 +63,7 @@ impl RunQuery {
             Some(owner) => {
                 let owner = query.bind(SqlValue::Text(owner.clone()));
                 query.conditions = format!("{no_index}owner_id = {owner}");
-                query.of_org = format!(" AND org_id = {org}");
+                query.of_org = format!(" AND {no_index}org_id = {org}");
                 query.owner_of_org = format!(" AND (SELECT org_id FROM runs WHERE owner_id = {owner} LIMIT 1) = {org}");
             }
             None => query.conditions = format!("{no_index}org_id = {org}"),
