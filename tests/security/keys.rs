@@ -170,18 +170,20 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
     let server = &field.server;
     let app = json!({ "name_slug": "acme", "name": "Acme", "auth_type": "oauth", "oauth": { "client_id": "c", "client_secret": "s", "authorize_url": "https://a.test/auth", "token_url": "http://127.0.0.1:9/token" } });
     server.post("/apps", &app).await.data();
-    let begin = async |key: &str| {
+    let begin_one = async |key: &str| {
         let link = server.call_as(key, Method::POST, "/accounts/connect", Some(&json!({ "app": "acme" }))).await.data();
         let url = reqwest::Url::parse(link["connect_url"].as_str().expect("an address")).expect("an address");
         url.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned()
     };
+    // Each is answered once: one while the key is there, one afterwards.
+    let begin = async |key: &str| (begin_one(key).await, begin_one(key).await);
     let come_back = async |state: &str| answer(server.raw(Method::GET, "/oauth/callback").query(&[("state", state), ("code", "x")])).await;
     let text = |record: &Value, field: &str| record[field].as_str().expect("text").to_owned();
     let mut begun = Vec::new();
     for (end, path) in [(Method::DELETE, ""), (Method::POST, "/rotate")] {
         let made = server.post("/api_keys", &json!({ "name": "k", "scopes": ["full"] })).await.data();
-        let state = begin(&text(&made, "key")).await;
-        begun.push((state, end, format!("/api_keys/{}{path}", text(&made, "id"))));
+        let states = begin(&text(&made, "key")).await;
+        begun.push((states, end, format!("/api_keys/{}{path}", text(&made, "id"))));
     }
     let client = server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["full"] })).await.data();
     let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
@@ -191,15 +193,15 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
     let lasting = server.post("/oauth/clients", &json!({ "name": "d", "scopes": ["full"] })).await.data();
     let mut form = json!({ "grant_type": "client_credentials", "client_id": lasting["id"], "client_secret": lasting["client_secret"] });
     let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
-    let state = begin(&token).await;
-    assert!(come_back(&state).await.text.contains("loopback"));
+    let (before, state) = begin(&token).await;
+    assert!(come_back(&before).await.text.contains("loopback"));
     form["token"] = token.into();
     assert_eq!(answer(server.raw(Method::POST, "/v1/oauth/revoke").json(&form)).await.status, 200);
     let refused = come_back(&state).await;
     assert!(refused.status == 400 && refused.text.contains("is not taken any more"), "a token: {}", refused.text);
-    for (state, end, path) in begun {
+    for ((before, state), end, path) in begun {
         // That its provider is not to be reached is another matter.
-        assert!(come_back(&state).await.text.contains("loopback"), "{path}");
+        assert!(come_back(&before).await.text.contains("loopback"), "{path}");
         let ended = server.call_as(&server.api_key, end, &path, Some(&json!({}))).await;
         assert_eq!(ended.status, 200, "{path}: {}", ended.text);
         let refused = come_back(&state).await;
