@@ -108,8 +108,8 @@ async fn forged_frames_end_the_run_that_sent_them() {
         ("send('{');", "not of the protocol"),
         ("fs.writeSync(3, Buffer.from([0xff, 0xff, 0xff, 0x7f]));", "allowed are"),
         // Nobody waits for the rest until the run's time is over.
-        ("fs.writeSync(3, Buffer.from([100]));", "the beginning of a frame and then nothing"),
-        ("fs.writeSync(3, Buffer.from([100, 0, 0, 0, 123]));", "the beginning of a frame and then nothing"),
+        ("fs.writeSync(3, Buffer.from([100]));", "the beginning of a frame, and its rest not within"),
+        ("fs.writeSync(3, Buffer.from([100, 0, 0, 0, 123]));", "the beginning of a frame, and its rest not within"),
         ("send(JSON.stringify({ t: 'hello', protocol: 1 }));", "`hello` comes first"),
         ("send(JSON.stringify({ t: 'cancelled', id: 1 }));", "a call it was not given"),
         ("send('{\"t\":\"log\",\"id\":' + '['.repeat(100000));", "not of the protocol"),

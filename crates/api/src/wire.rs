@@ -1,12 +1,13 @@
 //! The shapes of records as they are sent (reference 2).
 
+mod tenants;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{
-    AccountView, Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceDeploymentView, SourceView,
-    StepView, WorkflowView,
+    Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceDeploymentView, SourceView, StepView,
+    WorkflowView,
 };
-use millrace_model::account::{App, Connection, ConnectionState};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::event::{Event, ListedEvent, PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
@@ -17,12 +18,13 @@ use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus, StepResult};
 use millrace_model::source::{Owner, SourceDeployment};
 use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
-use millrace_model::tenant::{ApiKey, Caller, Organization, Scope};
+use millrace_model::tenant::{Caller, Scope};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Author, Deployment, Trigger};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::tenants::{account, api_key, app, connection, organization};
 use crate::ApiConfig;
 use crate::audit::Shown;
 use crate::error::ApiError;
@@ -118,59 +120,6 @@ impl Fields {
         let items = listing.items.into_iter().map(show).map(|item| (encode_cursor(item["id"].as_str().unwrap_or("")), item)).collect();
         self.list_with(listing.total_count, items, &listing.damaged, searched)
     }
-}
-
-pub(crate) fn app(a: &App) -> Value {
-    let d = &a.definition;
-    json!({
-        "id": a.id, "name_slug": a.name_slug, "name": d.name, "auth_type": d.auth_type, "description": d.description, "img_src": d.img_src,
-        "oauth": d.oauth.as_ref().map(|c| json!({ "authorize_url": c.authorize_url, "token_url": c.token_url, "revoke_url": c.revoke_url, "scopes": c.scopes, "authorize_params": c.authorize_params, "client_id": c.client_id, "secret_in_body": c.secret_in_body, "uid_field": c.uid_field })),
-        // A JSON text, as clients of such platforms expect (facts 1.4).
-        "custom_fields_json": json!(d.custom_fields).to_string(), "categories": d.categories, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
-    })
-}
-
-pub(crate) fn account(view: &AccountView) -> Value {
-    let a = &view.account;
-    let mut shown = json!({
-        "id": a.id, "name": a.name, "app": { "id": view.app.id, "name_slug": view.app.name_slug, "name": view.app.definition.name },
-        "healthy": a.healthy, "problem": a.problem, "external_user_id": a.external_user_id, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
-    });
-    if let Some(at) = a.expires_at {
-        shown["expires_at"] = json!(at.secs());
-    }
-    if let Some(credentials) = &view.credentials {
-        shown["credentials"] = json!(credentials);
-    }
-    if !view.warnings.is_empty() {
-        shown["warnings"] = json!(view.warnings);
-    }
-    shown
-}
-
-/// A connection: `waiting`, `connected` with the account's id, or `failed` with the reason.
-pub(crate) fn connection(c: &Connection) -> Value {
-    let (status, account, problem) = match &c.state {
-        ConnectionState::Waiting | ConnectionState::Answered => ("waiting", None, None),
-        ConnectionState::Connected(account) => ("connected", Some(account), None),
-        ConnectionState::Failed(problem) => ("failed", None, Some(problem)),
-    };
-    json!({
-        "id": c.id, "app": c.app, "external_user_id": c.external_user_id, "status": status, "account_id": account, "problem": problem,
-        "created_at": c.created_at.secs(), "expires_at": c.expires_at.secs(),
-    })
-}
-
-pub(crate) fn organization(o: &Organization) -> Value {
-    json!({ "id": o.id, "name": o.name, "orgname": o.orgname, "email": o.email, "error_recipients": o.error_recipients })
-}
-
-/// A key's record; never the key.
-pub(crate) fn api_key(k: &ApiKey) -> Value {
-    json!({
-        "id": k.id, "name": k.name, "user_id": k.user_id, "scopes": k.scopes.iter().collect::<Vec<_>>(), "rate_per_minute": k.rate_per_minute,
-        "expires_at": k.expires_at.map(|t| t.secs()), "old_key_until": k.old.as_ref().map(|(_, until)| until.secs()), "created_at": k.created_at.secs(),
-    })
 }
 
 pub(crate) fn component(c: &SavedComponent) -> Value {

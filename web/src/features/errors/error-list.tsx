@@ -4,14 +4,11 @@ import "~/ui/table.css";
 import "./errors.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { RotateCcw } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ReadFailed } from "~/shell/read-failed";
-import { useReplay } from "~/shell/replay";
-import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty, SkeletonRows } from "~/ui/banner";
@@ -30,6 +27,7 @@ import { StateActs, StateHistory, StateOf } from "./group-state";
 import { DayBars, Lately } from "./lately";
 import { ownerOf } from "./owner";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
+import { ReplayAll } from "./replay-all";
 
 const ROW_HEIGHT = 61;
 const ASK_MS = 5_000;
@@ -236,8 +234,6 @@ function Peek({
   owner: Owner;
   children: ReactNode;
 }) {
-  const replay = useReplay();
-  const refused = useRefusal("invoke");
   return (
     <section className="peek" aria-label="Error">
       <PaneHead title={owner.name} hint={group.step}>
@@ -273,22 +269,7 @@ function Peek({
           </div>
         </dl>
         <div className="peek-acts">
-          <Button
-            look="primary"
-            icon={RotateCcw}
-            refused={refused}
-            onClick={() =>
-              replay({
-                kind: "many",
-                stepwise: owner.isWorkflow,
-                owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
-                name: `${group.code} in ${owner.name}`,
-                group: group.id,
-              })
-            }
-          >
-            {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
-          </Button>
+          <ReplayAll group={group} />
           <StateActs group={group} />
         </div>
         <Lately group={group} owner={owner.id} />

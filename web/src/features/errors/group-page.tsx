@@ -4,16 +4,12 @@ import "./errors.css";
 import "./group.css";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";
 import { ownersQuery } from "~/api/queries";
 import type { ErrorGroupRecord } from "~/api/schema";
 import { ReadFailed } from "~/shell/read-failed";
-import { useReplay } from "~/shell/replay";
-import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
-import { Button } from "~/ui/button";
 import { count } from "~/ui/format";
 import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { Tag } from "~/ui/tag";
@@ -23,6 +19,7 @@ import { GroupNote } from "./group-note";
 import { StateActs, StateHistory, StateOf } from "./group-state";
 import { ownerOf } from "./owner";
 import { groupQuery } from "./queries";
+import { ReplayAll } from "./replay-all";
 import { WhoIsTold } from "./who-is-told";
 
 type Parts = {
@@ -57,32 +54,6 @@ function Acts({ group }: { group: ErrorGroupRecord }) {
       <StateActs group={group} />
       <ReplayAll group={group} />
     </>
-  );
-}
-
-/** The dialog counts what can be replayed before anything is. */
-function ReplayAll({ group }: { group: ErrorGroupRecord }) {
-  const { data: owners } = useQuery(ownersQuery);
-  const owner = ownerOf(group, owners);
-  const replay = useReplay();
-  const refused = useRefusal("invoke");
-  return (
-    <Button
-      look="primary"
-      icon={RotateCcw}
-      refused={refused}
-      onClick={() =>
-        replay({
-          kind: "many",
-          stepwise: owner.isWorkflow,
-          owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
-          name: `${group.code} in ${owner.name}`,
-          group: group.id,
-        })
-      }
-    >
-      {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
-    </Button>
   );
 }
 

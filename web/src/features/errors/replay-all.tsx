@@ -1,0 +1,36 @@
+/** Button that replays all runs of a group of errors. The dialog counts them before it replays any. */
+
+import { useQuery } from "@tanstack/react-query";
+import { RotateCcw } from "lucide-react";
+import { ownersQuery } from "~/api/queries";
+import type { ErrorGroup } from "~/api/schema";
+import { useReplay } from "~/shell/replay";
+import { useRefusal } from "~/shell/session";
+import { Button } from "~/ui/button";
+import { count } from "~/ui/format";
+import { ownerOf } from "./owner";
+
+export function ReplayAll({ group }: { group: ErrorGroup }) {
+  const { data: owners } = useQuery(ownersQuery);
+  const owner = ownerOf(group, owners);
+  const replay = useReplay();
+  const refused = useRefusal("invoke");
+  return (
+    <Button
+      look="primary"
+      icon={RotateCcw}
+      refused={refused}
+      onClick={() =>
+        replay({
+          kind: "many",
+          stepwise: owner.isWorkflow,
+          owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
+          name: `${group.code} in ${owner.name}`,
+          group: group.id,
+        })
+      }
+    >
+      {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
+    </Button>
+  );
+}
