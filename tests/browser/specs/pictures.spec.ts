@@ -25,6 +25,7 @@ const press = (name: string | RegExp): Act => async (page) => {
   const button = page.getByRole("button", { name }).first();
   if (await button.isVisible()) await button.click();
 };
+const tab = (name: string): Act => async (page) => page.getByRole("tab", { name }).click();
 const keys = (...all: string[]): Act => async (page) => {
   for (const key of all) await page.keyboard.press(key);
 };
@@ -55,6 +56,47 @@ const dialogs = (made: Shop): View[] => [
   ["handle-errors", `/errors/${made.group}`, press("Handle these with a workflow…")],
   ["as-json", `/sources/${made.source}/configure`, press("Show as JSON")],
   ["map-wheel", `/map?at=${made.failing}`],
+  ["runs-selected", "/runs", keys("j", "x", "j", "x")],
+  ["runs-columns", "/runs", press("Columns")],
+  ["runs-none", "/runs?status=cancelled"],
+  ["runs-found", "/runs?q=nothing-has-this"],
+  ["filter", "/runs", press("Filter")],
+  ["views", "/runs", press("Views")],
+  ["resume", `/runs/${made.paused}`, press("Resume…")],
+  ["run-input", `/runs/${made.failed}?step=create_label&tab=code`],
+  ["run-trigger", `/runs/${made.failed}?step=%24trigger`],
+  ["source-run-now", `/sources/${made.timer}`, press("Run now")],
+  ["source-delete", `/sources/${made.timer}/configure`, press("Delete…")],
+  ["source-changed", `/sources/${made.timer}/configure`, async (page) => page.getByLabel("Shelf").fill("C3")],
+  ["source-find", "/sources/new", async (page) => {
+    await page.getByRole("textbox", { name: "Words, a key, an address or code" }).fill("rss");
+    await page.keyboard.press("Enter");
+  }],
+  ["form-wrong", `/sources?action=create&component=${made.form}`, press("Deploy source")],
+  ["form-account", `/sources?action=create&component=${made.form}`, async (page) => page.getByRole("combobox").first().click()],
+  ["builder-configure", `/workflows/${made.failing}/edit?step=check_stock`, tab("Configure")],
+  ["builder-settings", `/workflows/${made.failing}/edit?step=check_stock`, tab("Settings")],
+  ["builder-tested", `/workflows/${made.failing}/edit?step=check_stock&run=${made.failed}`, async (page) => {
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await page.getByRole("tree", { name: "Exports of check_stock" }).waitFor();
+  }],
+  ["builder-event", `/workflows/${made.failing}/edit`, press("Edit a copy")],
+  ["builder-events", `/workflows/${made.failing}/edit`, async (page) => page.locator(".event-pick").click()],
+  ["builder-menu", `/workflows/${made.failing}/edit`, press("More")],
+  ["trigger-add", `/workflows/${made.failing}/edit?step=trigger`, press("Add a trigger")],
+  ["trigger-timer", `/workflows/${made.ledger}/edit?step=trigger`],
+  ["key-once", "/settings/keys", async (page) => {
+    await press(/New key/)(page);
+    await page.getByLabel("Name").fill("ci");
+    await page.keyboard.press("ControlOrMeta+Enter");
+  }],
+  ["replay-done", `/replays/${made.replay}`],
+  ["account-unhealthy", `/accounts/${made.account}`, press("Test")],
+  ["lost", "/runs", async (page) => {
+    await page.route("**/v1/**", (route) => route.abort());
+    await page.reload();
+    await page.unroute("**/v1/**");
+  }],
 ];
 
 /** Signs the page in as the person that the server waits for. */
@@ -67,7 +109,10 @@ async function settle(page: Page, server: Server): Promise<void> {
   await page.getByRole("heading", { name: "Home" }).waitFor();
 }
 
-async function take(page: Page, set: string, views: View[], sizes: ("light" | "dark" | "narrow")[]): Promise<void> {
+type Size = "light" | "dark" | "narrow";
+
+/** `settled`: what a page waits for has come; else it is taken as it waits. */
+async function take(page: Page, set: string, views: View[], sizes: Size[], settled = true): Promise<void> {
   await mkdir(folder ?? "", { recursive: true });
   for (const [name, path, act] of views) {
     if (only !== undefined && !only.includes(name)) continue;
@@ -77,7 +122,7 @@ async function take(page: Page, set: string, views: View[], sizes: ("light" | "d
       await page.goto(new URL(path, page.url()).href);
       // The one stream never ends: quiet is when nothing is shown to load.
       await page.waitForLoadState("load");
-      await page.locator("[aria-busy=true], .skeleton").first().waitFor({ state: "detached", timeout: 3000 }).catch(() => undefined);
+      if (settled) await page.locator("[aria-busy=true], .skeleton").first().waitFor({ state: "detached", timeout: 3000 }).catch(() => undefined);
       await page.waitForTimeout(500);
       await act?.(page).catch((error: unknown) => console.warn(`${set}-${name}-${size}`, String(error).split("\n")[0]));
       if (act !== undefined) await page.waitForTimeout(400);
@@ -130,4 +175,12 @@ test("pages whose data the server fails to give, and pages of a viewer", async (
     route.fulfill({ status: 500, json: { error: "the database did not answer", code: "internal" }, headers: { "x-request-id": "req_4Tz81" } }),
   );
   await take(page, "error", [...plain, ...ofShop(made)], ["light"]);
+});
+
+test("pages that wait for their data", async ({ page, server }) => {
+  page.setDefaultTimeout(5000);
+  await settle(page, server);
+  const made = await shop(server);
+  await page.route(/\/v1\/(?!session$|stream)/, () => undefined);
+  await take(page, "loading", [...plain, ...ofShop(made)], ["light"], false);
 });

@@ -6,6 +6,7 @@ import { usePropForm } from "~/features/prop-form/use-prop-form";
 import { StepResult } from "~/features/runs/step-result";
 import { WorkflowBuilder } from "~/features/workflows/builder";
 import type { FormGiven, Parts } from "~/features/workflows/parts";
+import { eventOfRunQuery } from "~/features/workflows/use-test";
 
 export const Route = createFileRoute("/_app/workflows/$id/edit")({
   validateSearch: (
@@ -16,6 +17,11 @@ export const Route = createFileRoute("/_app/workflows/$id/edit")({
     ...(typeof given.event === "string" ? { event: given.event } : {}),
     ...(typeof given.line === "number" && given.line > 0 ? { line: given.line } : {}),
   }),
+  loaderDeps: ({ search: { run } }) => ({ run }),
+  // What the run did to a step stands above its code.
+  loader: async ({ context: { queryClient }, deps: { run } }) => {
+    if (run !== undefined) await queryClient.prefetchQuery(eventOfRunQuery(run));
+  },
   component: Edit,
 });
 

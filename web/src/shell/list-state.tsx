@@ -12,6 +12,7 @@ export function ListState<T>({
   query,
   what,
   rowHeight = 33,
+  waits = false,
   empty,
   children,
 }: {
@@ -19,10 +20,16 @@ export function ListState<T>({
   /** "The webhooks": subject of the sentence that says that they could not be read. */
   what: string;
   rowHeight?: number;
+  /** What else stands between the rows is not known yet. */
+  waits?: boolean;
   empty: ReactNode;
   children: (items: readonly T[], total: number) => ReactNode;
 }) {
-  if (query.isPending) return <SkeletonRows height={rowHeight} rows={6} />;
+  const isShown = useRef(false);
+  if (query.isPending || (waits && !isShown.current)) {
+    return <SkeletonRows height={rowHeight} rows={6} />;
+  }
+  isShown.current = true;
   const items = query.data?.pages.flatMap((page) => page.data) ?? [];
   return (
     <>

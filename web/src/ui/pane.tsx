@@ -71,6 +71,15 @@ export function Fact({
   );
 }
 
+/** What a list shows and of how many, at the end of its bar; its place is kept while that is not known. */
+export function BarStatus({ children }: { children: ReactNode }) {
+  return (
+    <span className="bar-status dim end num" role="status">
+      {children}
+    </span>
+  );
+}
+
 /** One of a few ways to look at the same thing. */
 export function Segments<V extends string>({
   label,

@@ -21,7 +21,7 @@ import { Dialog } from "~/ui/dialog";
 import { Search } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { Markdown } from "~/ui/markdown";
-import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
+import { BarStatus, Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { Health } from "./accounts-page";
 import { OauthClient } from "./oauth-client";
@@ -70,11 +70,9 @@ export function AppsPage({ q, onSearch }: { q: string; onSearch: (q: string) => 
           value={q}
           onChange={(event) => onSearch(event.target.value)}
         />
-        {apps.isSuccess && (
-          <span className="dim end" role="status">
-            {plural(apps.data.pages[0]?.page_info.total_count ?? 0, "app")}
-          </span>
-        )}
+        <BarStatus>
+          {apps.isSuccess && plural(apps.data.pages[0]?.page_info.total_count ?? 0, "app")}
+        </BarStatus>
       </div>
       <div className="scroll">
         <ListState
@@ -166,7 +164,7 @@ export function AppPage({ slug }: { slug: string }) {
       )}
       {app === undefined && error === null && <SkeletonRows rows={4} />}
       {app !== undefined && (
-        <div className="scroll">
+        <div className="scroll in-order">
           <dl className="facts account-facts">
             <Fact name="Slug">
               <span className="mono">{app.name_slug}</span>

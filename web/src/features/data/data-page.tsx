@@ -43,7 +43,7 @@ export function DataPage() {
       >
         <h1>Data</h1>
       </PageHead>
-      <div className="scroll">
+      <div className="scroll in-order">
         <PaneHead title="Data stores" hint="values that workflows and sources share" />
         <ListState
           query={stores}

@@ -74,7 +74,7 @@ export function StorePage({
           {plural(store.keys, "key")}, {bytes(store.bytes)}
         </span>
       </PageHead>
-      <div className="data-cols scroll">
+      <div className="data-cols scroll in-order">
         <section aria-label="Keys">
           <PaneHead title="Keys">
             <Search

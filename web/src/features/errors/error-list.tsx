@@ -17,7 +17,7 @@ import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
-import { PageHead, PaneHead, Segments } from "~/ui/pane";
+import { BarStatus, PageHead, PaneHead, Segments } from "~/ui/pane";
 import { State, Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
@@ -62,8 +62,9 @@ export function ErrorList({
   const scroll = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const groups = useInfiniteQuery({ ...groupsQuery(state), refetchInterval: ASK_MS });
-  const { data: owners } = useQuery(ownersQuery);
+  const { data: owners, isPending: areOwnersPending } = useQuery(ownersQuery);
   const columns = useColumns("errors", COLUMNS);
+  const comes = groups.isPending || areOwnersPending;
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
   const shown = all.filter((group) =>
@@ -99,19 +100,18 @@ export function ErrorList({
           onChange={(next) => onShow({ q, state: next })}
           choices={STATES}
         />
-        {groups.isSuccess && (
-          <span className="dim end num" role="status">
-            {shown.length === all.length
+        <BarStatus>
+          {groups.isSuccess &&
+            (shown.length === all.length
               ? `${plural(total, "group")}, ${plural(times, "error")}`
-              : `${count(shown.length)} of ${plural(total, "group")}`}
-          </span>
-        )}
+              : `${count(shown.length)} of ${plural(total, "group")}`)}
+        </BarStatus>
         <ColumnsMenu list="errors" columns={COLUMNS} />
       </div>
       {groups.error !== null && (
         <ReadFailed what="The errors" error={groups.error} again={groups.refetch} />
       )}
-      {groups.isPending && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
+      {comes && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
       {groups.isSuccess && all.length === 0 && state !== "open" && (
         <Empty title={`No error is ${state}.`} />
       )}
@@ -129,7 +129,7 @@ export function ErrorList({
           <Button onClick={() => onShow({ q: "", group: undefined })}>Remove the filter</Button>
         </Empty>
       )}
-      {shown.length > 0 && (
+      {!comes && shown.length > 0 && (
         <div className="error-cols scroll">
           <div className="error-list">
             <div className="scroll" ref={scroll}>
@@ -235,7 +235,7 @@ function Peek({
   children: ReactNode;
 }) {
   return (
-    <section className="peek" aria-label="Error">
+    <section className="peek in-order" aria-label="Error">
       <PaneHead title={owner.name} hint={group.step}>
         <Link to="/runs/$id" params={{ id: group.last_run_id }} className="link small nowrap">
           Open the newest run
@@ -249,7 +249,7 @@ function Peek({
         </Link>
       </PaneHead>
       {children}
-      <div className="peek-body">
+      <div className="peek-body in-order">
         <dl className="facts">
           <div>
             <dt>Times</dt>

@@ -58,11 +58,12 @@ function Acts({ group }: { group: ErrorGroupRecord }) {
 }
 
 function Body({ group, renderRun, renderRuns }: { group: ErrorGroupRecord } & Parts) {
-  const { data: owners } = useQuery(ownersQuery);
+  const { data: owners, isPending } = useQuery(ownersQuery);
   const owner = ownerOf(group, owners);
+  if (isPending) return <SkeletonRows />;
   return (
-    <div className="group-cols scroll">
-      <div className="group-left">
+    <div className="group-cols scroll in-order">
+      <div className="group-left in-order">
         <dl className="facts group-facts">
           <Fact name={owner.isWorkflow ? "Workflow" : "Source"} wide>
             <Link
@@ -103,14 +104,14 @@ function Body({ group, renderRun, renderRuns }: { group: ErrorGroupRecord } & Pa
           {renderRuns(group.id)}
         </section>
       </div>
-      <div className="group-right">
+      <div className="group-right in-order">
         <PaneHead title="Newest error">
           <Link to="/runs/$id" params={{ id: group.last_run_id }} className="link small">
             Open the newest run
           </Link>
         </PaneHead>
         {renderRun(group.last_run_id)}
-        <div className="peek-body group-more">
+        <div className="peek-body group-more in-order">
           <WhoIsTold group={group} owner={owner} />
           <GroupNote key={group.id} group={group} />
           <StateHistory id={group.id} />

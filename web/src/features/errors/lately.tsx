@@ -34,7 +34,8 @@ export function DayBars({
 }
 
 export function Lately({ group, owner }: { group: ErrorGroup; owner: string }) {
-  const { data: page } = useQuery(groupRunsQuery(group.id));
+  const { data: page, isPending } = useQuery(groupRunsQuery(group.id));
+  if (isPending) return <div aria-busy="true" />;
   if (page === undefined || page.data.length === 0) return null;
   const most = Math.max(0, ...(group.days ?? []).map((day) => day ?? 0));
   return (

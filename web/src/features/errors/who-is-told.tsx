@@ -26,10 +26,10 @@ export function WhoIsTold({ group, owner }: { group: ErrorGroup; owner: Owner })
   const { org } = useSession();
   const refused = useRefusal("deploy");
   const [makes, setMakes] = useState(false);
-  const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
+  const { data: subscriptions, isPending } = useQuery(subscriptionsQuery(org.id));
   const listeners = listenersOf(subscriptions ?? [], owner, org.id);
   return (
-    <section className="group-told" aria-labelledby="who-is-told">
+    <section className="group-told in-order" aria-labelledby="who-is-told">
       <h3 id="who-is-told">Who is told</h3>
       <ul>
         <li>
@@ -42,6 +42,7 @@ export function WhoIsTold({ group, owner }: { group: ErrorGroup; owner: Owner })
             <span className="mid">No workflow and no webhook listens to its errors.</span>
           </li>
         )}
+        {isPending && <li aria-busy="true" />}
         {listeners.map((each) => (
           <Listener key={each.id} subscription={each} owner={owner} />
         ))}

@@ -131,7 +131,7 @@ function Figure({
         {name}
       </span>
       <span className="figure-value num">{value}</span>
-      <span className="small dim cut">{sub}</span>
+      <span className="figure-sub small dim cut">{sub}</span>
     </Link>
   );
 }

@@ -37,7 +37,7 @@ const flowQuery = queryOptions({
 
 export function Gauge() {
   const { data: flow } = useQuery(flowQuery);
-  if (flow === undefined) return null;
+  if (flow === undefined) return <div className="gauge" aria-busy="true" />;
   // The minute that goes on says less than the last whole one.
   const last = flow.perMinute.at(-2) ?? 0;
   return (

@@ -58,7 +58,8 @@ export function HomePage({
   const parts = useQuery(partsQuery);
   const changes = useQuery({ ...changesQuery, enabled: isOwner });
   const actors = useQuery({ ...actorsQuery, enabled: isOwner });
-  const { data: owners } = useQuery(ownersQuery);
+  const owned = useQuery(ownersQuery);
+  const { data: owners } = owned;
   const [received, setReceived] = useState<Received>();
 
   const problem = lately.error ?? stats.error ?? parts.error ?? groups.error;
@@ -90,6 +91,9 @@ export function HomePage({
       name: names.get(target ?? "")?.name ?? "Deployed",
     }));
   const isRead = problem === null && parts.isSuccess && groups.isSuccess && paused.isSuccess;
+  // Lists stand below each other: none is shown before all are known.
+  const asked = [running, paused, lately, groups, parts, owned, changes, actors];
+  const comes = asked.some(({ isLoading }) => isLoading);
   return (
     <>
       <PageHead
@@ -124,13 +128,15 @@ export function HomePage({
       </PageHead>
       <div className="scroll home">
         {problem !== null && <ReadFailed what="Home" error={problem} again={again} />}
-        {isRead && (
+        {isRead ? (
           <Verdict
             failing={failing.length}
             faults={still.filter(({ isFault }) => isFault).length}
             waiting={waiting.length}
             says={range.says}
           />
+        ) : (
+          problem === null && <div className="verdict" aria-busy="true" />
         )}
         <Figures
           range={range}
@@ -146,96 +152,101 @@ export function HomePage({
         ) : (
           <Chart stats={stats.data.now} range={range} flags={flags} />
         )}
-        <div className="home-cols">
-          <div>
-            {running.data !== undefined && running.data.rows.length > 0 && (
-              <>
-                <PaneHead title="Running now" count={running.data.total} />
-                <Lines runs={running.data.rows} now={now} label="Running now" />
-              </>
-            )}
-            {still.length > 0 && (
-              <>
-                <PaneHead
-                  id="home-still"
-                  title="Standing still"
-                  count={count(still.length)}
-                  hint="What could turn and does not"
-                />
-                <StillList still={still} />
-              </>
-            )}
-            {timers.length + dueRuns.length > 0 && (
-              <>
-                <PaneHead id="home-next" title="Next" hint="Timers and pauses that come due" />
-                <NextList timers={timers} paused={dueRuns} now={now} />
-              </>
-            )}
-            <PaneHead id="home-lately" title="Ran lately">
-              <Link to="/runs" className="link small">
-                All runs
-              </Link>
-            </PaneHead>
-            {lately.isPending ? (
-              <SkeletonRows rows={6} />
-            ) : lately.data?.rows.length === 0 ? (
-              <p className="home-none dim">
-                Nothing ran yet. Send an event to a source or a workflow, or run one by hand.
-              </p>
-            ) : (
-              <Lines runs={lately.data?.rows ?? []} now={now} label="Ran lately" />
-            )}
+        {comes && (
+          <div className="home-cols">
+            <SkeletonRows rows={8} height={33} />
+            <SkeletonRows rows={5} height={53} />
           </div>
-          <aside aria-label="What needs attention">
-            {waiting.length > 0 && (
-              <>
-                <PaneHead title="Waits for a person" count={count(waiting.length)} />
-                <ul className="home-list">
-                  {waiting.slice(0, 5).map((run) => (
-                    <Waiting key={run.id} run={run} />
-                  ))}
-                </ul>
-              </>
-            )}
-            <PaneHead title="Failing" hint={groups.isSuccess ? range.says : undefined}>
-              <Link to="/errors" className="link small">
-                All errors
-              </Link>
-            </PaneHead>
-            {groups.isPending && <SkeletonRows rows={3} height={52} />}
-            <ul className="home-list">
-              {failing.map((group) => (
-                <Group key={group.id} group={group} owners={owners} />
-              ))}
-            </ul>
-            {groups.isSuccess && failing.length === 0 && (
-              <p className="home-none dim">
-                No run has failed {range.says}.
-                {older.length > 0 && (
-                  <>
-                    {" "}
-                    The last one failed <When at={older[0]?.last_seen_ms ?? 0} />.
-                  </>
-                )}
-              </p>
-            )}
-            {changed.length > 0 && (
-              <>
-                <PaneHead id="home-changed" title="What changed">
-                  <Link to="/settings/audit" className="link small">
-                    Audit
-                  </Link>
-                </PaneHead>
-                <Changed
-                  records={changed}
-                  most={CHANGED_SHOWN}
-                  actors={actors.data}
-                  names={names}
-                />
-              </>
-            )}
-          </aside>
-        </div>
+        )}
+        {!comes && (
+          <div className="home-cols">
+            <div className="in-order">
+              {running.data !== undefined && running.data.rows.length > 0 && (
+                <>
+                  <PaneHead title="Running now" count={running.data.total} />
+                  <Lines runs={running.data.rows} now={now} label="Running now" />
+                </>
+              )}
+              {still.length > 0 && (
+                <>
+                  <PaneHead
+                    id="home-still"
+                    title="Standing still"
+                    count={count(still.length)}
+                    hint="What could turn and does not"
+                  />
+                  <StillList still={still} />
+                </>
+              )}
+              {timers.length + dueRuns.length > 0 && (
+                <>
+                  <PaneHead id="home-next" title="Next" hint="Timers and pauses that come due" />
+                  <NextList timers={timers} paused={dueRuns} now={now} />
+                </>
+              )}
+              <PaneHead id="home-lately" title="Ran lately">
+                <Link to="/runs" className="link small">
+                  All runs
+                </Link>
+              </PaneHead>
+              {lately.data?.rows.length === 0 ? (
+                <p className="home-none dim">
+                  Nothing ran yet. Send an event to a source or a workflow, or run one by hand.
+                </p>
+              ) : (
+                <Lines runs={lately.data?.rows ?? []} now={now} label="Ran lately" />
+              )}
+            </div>
+            <aside aria-label="What needs attention">
+              {waiting.length > 0 && (
+                <>
+                  <PaneHead title="Waits for a person" count={count(waiting.length)} />
+                  <ul className="home-list">
+                    {waiting.slice(0, 5).map((run) => (
+                      <Waiting key={run.id} run={run} />
+                    ))}
+                  </ul>
+                </>
+              )}
+              <PaneHead title="Failing" hint={groups.isSuccess ? range.says : undefined}>
+                <Link to="/errors" className="link small">
+                  All errors
+                </Link>
+              </PaneHead>
+              <ul className="home-list">
+                {failing.map((group) => (
+                  <Group key={group.id} group={group} owners={owners} />
+                ))}
+              </ul>
+              {groups.isSuccess && failing.length === 0 && (
+                <p className="home-none dim">
+                  No run has failed {range.says}.
+                  {older.length > 0 && (
+                    <>
+                      {" "}
+                      The last one failed <When at={older[0]?.last_seen_ms ?? 0} />.
+                    </>
+                  )}
+                </p>
+              )}
+              {changed.length > 0 && (
+                <>
+                  <PaneHead id="home-changed" title="What changed">
+                    <Link to="/settings/audit" className="link small">
+                      Audit
+                    </Link>
+                  </PaneHead>
+                  <Changed
+                    records={changed}
+                    most={CHANGED_SHOWN}
+                    actors={actors.data}
+                    names={names}
+                  />
+                </>
+              )}
+            </aside>
+          </div>
+        )}
       </div>
     </>
   );

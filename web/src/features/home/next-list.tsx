@@ -6,6 +6,7 @@ import { isObject, numberOf, textOf } from "~/api/json";
 import type { RunRow } from "~/api/run-list";
 import type { Source, Workflow } from "~/api/schema";
 import { useCronWords } from "~/shell/cron-words";
+import { SkeletonRows } from "~/ui/banner";
 import { coarse, every } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -95,6 +96,10 @@ export function NextList({
       : [{ key: run.id, sort: until, row: <PauseRow run={run} until={until} /> }];
   });
   const all = [...due, ...pauses].sort((one, other) => one.sort - other.sort);
+  // The times put the rows in their order.
+  if (ticks.some(({ isPending }) => isPending)) {
+    return <SkeletonRows rows={Math.min(all.length, SHOWN_MAX)} height={33} />;
+  }
   return (
     <ul className="home-list" aria-labelledby="home-next">
       {all.slice(0, SHOWN_MAX).map(({ key, row }) => (

@@ -81,7 +81,7 @@ export function ListenersPage() {
       >
         <h1>Listeners</h1>
       </PageHead>
-      <div className="scroll">
+      <div className="scroll in-order">
         {subscriptions.isPending && <SkeletonRows rows={5} />}
         {subscriptions.error !== null && (
           <div className="crash">

@@ -18,13 +18,15 @@ import type { Mail } from "~/api/schema";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner, Empty } from "~/ui/banner";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Fact, PageHead, PaneHead } from "~/ui/pane";
 import { Glyph, type Shape } from "~/ui/status";
 import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
+
+const ROW_HEIGHT = 53;
 
 const mailQuery = pagesOf(
   ["mail"],
@@ -79,72 +81,76 @@ export function MailPage({
           </Banner>
         </div>
       )}
-      <div className="mail-cols scroll">
-        <section aria-label="Outbox">
-          <div className="scroll" ref={scroll}>
-            <ListState
-              query={mail}
-              what="The outbox"
-              empty={
-                <Empty title="Nothing was mailed.">
-                  <p>Mails about errors, and what steps send, are kept here.</p>
-                </Empty>
-              }
-            >
-              {(items) => (
-                <table className="tbl t-mail" aria-label="Outbox">
-                  <thead>
-                    <tr className="tr is-head">
-                      <th>State</th>
-                      <th>Subject</th>
-                      <th className="is-right">When</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    <VirtualRows
-                      count={items.length}
-                      height={53}
-                      scroll={scroll}
-                      keyOf={(at) => items[at]?.id ?? String(at)}
-                    >
-                      {(at, row) => {
-                        const item = items[at];
-                        if (item === undefined) return null;
-                        return (
-                          <tr
-                            {...row}
-                            className="tr is-two"
-                            aria-current={item.id === open?.id ? "true" : undefined}
-                          >
-                            <td>
-                              <State of={item.status} />
-                            </td>
-                            <td className="cut">
-                              <button
-                                type="button"
-                                className="row-link name cut"
-                                onClick={() => onChoose(item.id)}
-                              >
-                                {item.subject}
-                              </button>
-                              <br />
-                              <span className="small dim">{item.recipient}</span>
-                            </td>
-                            <td className="dim is-right above">
-                              <When at={item.created_at * 1_000} />
-                            </td>
-                          </tr>
-                        );
-                      }}
-                    </VirtualRows>
-                  </tbody>
-                </table>
-              )}
-            </ListState>
-          </div>
-        </section>
-        {open !== undefined && <OneMail key={open.id} mail={open} />}
-      </div>
+      {mail.isPending ? (
+        <SkeletonRows height={ROW_HEIGHT} rows={6} />
+      ) : (
+        <div className="mail-cols scroll">
+          <section aria-label="Outbox">
+            <div className="scroll" ref={scroll}>
+              <ListState
+                query={mail}
+                what="The outbox"
+                empty={
+                  <Empty title="Nothing was mailed.">
+                    <p>Mails about errors, and what steps send, are kept here.</p>
+                  </Empty>
+                }
+              >
+                {(items) => (
+                  <table className="tbl t-mail" aria-label="Outbox">
+                    <thead>
+                      <tr className="tr is-head">
+                        <th>State</th>
+                        <th>Subject</th>
+                        <th className="is-right">When</th>
+                      </tr>
+                    </thead>
+                    <tbody>
+                      <VirtualRows
+                        count={items.length}
+                        height={ROW_HEIGHT}
+                        scroll={scroll}
+                        keyOf={(at) => items[at]?.id ?? String(at)}
+                      >
+                        {(at, row) => {
+                          const item = items[at];
+                          if (item === undefined) return null;
+                          return (
+                            <tr
+                              {...row}
+                              className="tr is-two"
+                              aria-current={item.id === open?.id ? "true" : undefined}
+                            >
+                              <td>
+                                <State of={item.status} />
+                              </td>
+                              <td className="cut">
+                                <button
+                                  type="button"
+                                  className="row-link name cut"
+                                  onClick={() => onChoose(item.id)}
+                                >
+                                  {item.subject}
+                                </button>
+                                <br />
+                                <span className="small dim">{item.recipient}</span>
+                              </td>
+                              <td className="dim is-right above">
+                                <When at={item.created_at * 1_000} />
+                              </td>
+                            </tr>
+                          );
+                        }}
+                      </VirtualRows>
+                    </tbody>
+                  </table>
+                )}
+              </ListState>
+            </div>
+          </section>
+          {open !== undefined && <OneMail key={open.id} mail={open} />}
+        </div>
+      )}
     </>
   );
 }

@@ -16,7 +16,7 @@ import { Button, buttonClass } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
-import { PageHead, Segments } from "~/ui/pane";
+import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { When } from "~/ui/time";
 import { useMarksBetween } from "./deployment-marks";
 import { FilterBar, filterInWords } from "./filter-bar";
@@ -80,7 +80,7 @@ export function AllRuns({
   useTitle(fresh.length === 0 ? "Runs" : `${count(fresh.length)} new, Runs`);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
-  const marks = useMarksBetween(rows);
+  const { marks, isLoading } = useMarksBetween(rows);
   const first = newest?.page_info;
   const total = first?.total_count;
   const filtered = Object.keys(filter).length > 0;
@@ -123,13 +123,12 @@ export function AllRuns({
           onChange={onView}
           choices={VIEW_NAMES.map((each) => [each, VIEWS[each].name] as const)}
         />
-        {total !== undefined && (
-          <span className="dim end num" role="status">
-            {total >= COUNTED_MAX
+        <BarStatus>
+          {total !== undefined &&
+            (total >= COUNTED_MAX
               ? `Showing ${ids.length} of ${count(COUNTED_MAX)} runs or more ${says}`
-              : `Showing ${ids.length} of ${plural(total, "run")} ${says}`}
-          </span>
-        )}
+              : `Showing ${ids.length} of ${plural(total, "run")} ${says}`)}
+        </BarStatus>
       </div>
       <div className="bar is-filters">
         <SearchRuns key={q} q={q} onSearch={onSearch} />
@@ -148,6 +147,7 @@ export function AllRuns({
         <NewBar fresh={fresh} onShow={show} />
         <ListState
           query={runs}
+          waits={isLoading}
           what="The runs"
           empty={
             filtered && q === "" ? (

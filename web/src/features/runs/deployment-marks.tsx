@@ -21,8 +21,10 @@ const DEV = "Saved in millrace dev";
 /** Owners whose deployments a list of all runs shows: those of its newest rows. */
 const OWNERS_MAX = 12;
 
-export function useDeploymentMarks(owner: string, isWorkflow: boolean): Mark[] {
-  const { data: all = [] } = useQuery({
+type Marks = { marks: Mark[]; isLoading: boolean };
+
+export function useDeploymentMarks(owner: string, isWorkflow: boolean): Marks {
+  const { data: all = [], isLoading } = useQuery({
     ...deployedQuery(owner, isWorkflow),
     refetchInterval: ASK_MS,
   });
@@ -40,7 +42,7 @@ export function useDeploymentMarks(owner: string, isWorkflow: boolean): Mark[] {
     enabled: isDev,
     refetchInterval: ASK_MS,
   });
-  return all.map((deployed, at) =>
+  const marks = all.map((deployed, at) =>
     markOf(
       deployed,
       <Content
@@ -49,17 +51,18 @@ export function useDeploymentMarks(owner: string, isWorkflow: boolean): Mark[] {
       />,
     ),
   );
+  return { marks, isLoading };
 }
 
 /** Deployments of all whose runs a list has, each with the name of what was deployed. */
-export function useMarksBetween(rows: readonly RunRow[]): Mark[] {
+export function useMarksBetween(rows: readonly RunRow[]): Marks {
   const owners = new Map(rows.map((row) => [row.ownerId, row]));
   const found = useQueries({
     queries: [...owners.values()]
       .slice(0, OWNERS_MAX)
       .map(({ ownerId, isWorkflow }) => deployedQuery(ownerId, isWorkflow)),
   });
-  return found
+  const marks = found
     .flatMap(({ data: all = [] }) => all)
     .sort((one, other) => other.at - one.at)
     .map((deployed) =>
@@ -68,6 +71,7 @@ export function useMarksBetween(rows: readonly RunRow[]): Mark[] {
         <Content deployed={deployed} name={owners.get(deployed.owner)?.ownerName} />,
       ),
     );
+  return { marks, isLoading: found.some(({ isLoading }) => isLoading) };
 }
 
 const markOf = ({ id, at, version, owner }: Deployed, content: Mark["content"]): Mark => ({

@@ -35,7 +35,7 @@ export function ErrorPanel({
   const shown = frames.filter(({ foreign }) => !foreign);
   const folded = frames.filter(({ foreign }) => foreign);
   return (
-    <>
+    <div className="in-order">
       <div className="error-head">
         <p className="error-class">{error.code}</p>
         <p className="error-message">
@@ -114,7 +114,7 @@ export function ErrorPanel({
       ) : (
         error.stack !== "" && <pre className="step-note code wrap">{error.stack}</pre>
       )}
-    </>
+    </div>
   );
 }
 
@@ -181,7 +181,7 @@ function Caret({ indent }: { indent: number }) {
 
 /** The event beside that of the last run of the same owner that succeeded. */
 function Differs({ run }: { run: RunDetail }) {
-  const { data: passed } = useQuery({
+  const { data: passed, isPending } = useQuery({
     queryKey: ["last-passed", run.ownerId, run.id],
     queryFn: async ({ signal }) => {
       const query = { status: "succeeded", to: run.acceptedAt, limit: 1 } as const;
@@ -193,6 +193,7 @@ function Differs({ run }: { run: RunDetail }) {
     },
     staleTime: 60_000,
   });
+  if (isPending) return <div aria-busy="true" />;
   if (passed === undefined || passed === null) return null;
   const found = differencesOf(passed.event, run.event);
   if (found.length === 0) return null;

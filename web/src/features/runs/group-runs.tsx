@@ -28,7 +28,7 @@ export function GroupRuns({ group }: { group: string }) {
   const rows = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
-  const marks = useMarksBetween(rows);
+  const { marks, isLoading } = useMarksBetween(rows);
   const { current, index } = useListKeys({
     ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
@@ -37,6 +37,7 @@ export function GroupRuns({ group }: { group: string }) {
     <div className="scroll" ref={scroll}>
       <ListState
         query={runs}
+        waits={isLoading}
         what="The runs"
         empty={<Empty title="Its runs are not kept any more." />}
       >

@@ -34,13 +34,19 @@ const traceQuery = (trace: string) => ({
   },
 });
 
-export function Kin({ run }: { run: RunDetail }) {
-  const trace = textOf(run.context.trace_id) ?? "";
-  const { data: all } = useQuery({
+/** The runs of the same event as `run`; none is looked for where it has no trace. */
+export function useKin(run: RunDetail | undefined) {
+  const trace = textOf(run?.context.trace_id) ?? "";
+  return useQuery({
     ...traceQuery(trace),
     enabled: trace !== "",
-    refetchInterval: isFinal(run.status) ? false : ASK_MS,
+    refetchInterval: run === undefined || isFinal(run.status) ? false : ASK_MS,
   });
+}
+
+export function Kin({ run }: { run: RunDetail }) {
+  const { data: all } = useKin(run);
+  const trace = textOf(run.context.trace_id) ?? "";
   if (all === undefined) return null;
   const { cause, caused } = kinOf(run.id, all);
   const rest = caused.length - SHOWN_MAX;

@@ -6,9 +6,8 @@ import { body, client } from "~/api/client";
 import { ROW_FIELDS, rowOf } from "~/api/run-list";
 import type { Status } from "~/api/status";
 import { ColumnsMenu } from "~/shell/columns";
-import { ShowMore } from "~/shell/list-state";
-import { ReadFailed } from "~/shell/read-failed";
-import { Empty, SkeletonRows } from "~/ui/banner";
+import { ListState } from "~/shell/list-state";
+import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { useListKeys } from "~/ui/list-keys";
 import { Segments } from "~/ui/pane";
@@ -51,7 +50,7 @@ export function OwnerRuns({
   const { shown: rows, fresh, show } = useFresh(all, scroll, false);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
-  const marks = useDeploymentMarks(owner, isWorkflow);
+  const { marks, isLoading } = useDeploymentMarks(owner, isWorkflow);
   const { current, index } = useListKeys({
     ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
@@ -76,28 +75,29 @@ export function OwnerRuns({
       </div>
       <div className="scroll" ref={scroll}>
         <NewBar fresh={fresh} onShow={show} />
-        {runs.isPending && <SkeletonRows />}
-        {runs.error !== null && (
-          <ReadFailed what="The runs" error={runs.error} again={runs.refetch} />
-        )}
-        {runs.isSuccess && rows.length === 0 && (
-          <Empty title={status === "all" ? "No run yet." : `No run is ${status}.`}>
-            {status !== "all" && <Button onClick={() => onStatus("all")}>Show all</Button>}
-          </Empty>
-        )}
-        {rows.length > 0 && (
-          <RunTable
-            rows={rows}
-            scroll={scroll}
-            current={current}
-            index={index}
-            bare
-            marks={marks}
-            whole={!runs.hasNextPage}
-            label="Runs"
-          />
-        )}
-        <ShowMore query={runs} />
+        <ListState
+          query={runs}
+          waits={isLoading}
+          what="The runs"
+          empty={
+            <Empty title={status === "all" ? "No run yet." : `No run is ${status}.`}>
+              {status !== "all" && <Button onClick={() => onStatus("all")}>Show all</Button>}
+            </Empty>
+          }
+        >
+          {() => (
+            <RunTable
+              rows={rows}
+              scroll={scroll}
+              current={current}
+              index={index}
+              bare
+              marks={marks}
+              whole={!runs.hasNextPage}
+              label="Runs"
+            />
+          )}
+        </ListState>
       </div>
     </>
   );

@@ -18,7 +18,7 @@ export function RefusedDoors({ run }: { run: RunDetail }) {
 
 function Door({ door: { address, rule }, owner }: { door: Refused; owner: string }) {
   const flag = `--egress-allow ${address}`;
-  const { data: others = [] } = useQuery({
+  const { data: others = [], isPending } = useQuery({
     queryKey: ["refused-door", address],
     queryFn: async ({ signal }) => {
       const query = {
@@ -41,7 +41,7 @@ function Door({ door: { address, rule }, owner }: { door: Refused; owner: string
     }),
   );
   return (
-    <div className="refused-door">
+    <div className="refused-door" aria-busy={isPending}>
       <Banner
         kind="waits"
         title={

@@ -33,7 +33,8 @@ import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
 import { useNow } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { issueText } from "./issue";
-import { planQuery, runQuery, sourcePlanQuery } from "./queries";
+import { useKin } from "./kin";
+import { type Plan, type PlannedStep, planQuery, runQuery, sourcePlanQuery } from "./queries";
 import { neighboursOf } from "./run-order";
 import { RunTop } from "./run-top";
 import { StepPanel } from "./step-panel";
@@ -52,6 +53,17 @@ export function RunPage({
   onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
 }) {
   const { data: run, error, refetch } = useQuery(runQuery(id));
+  const planned = useQuery({
+    ...planQuery(run?.ownerId ?? "", run?.deploymentId ?? ""),
+    enabled: run?.isWorkflow === true && run.deploymentId !== undefined,
+  });
+  const sourced = useQuery({
+    ...sourcePlanQuery(run?.ownerId ?? ""),
+    enabled: run?.isWorkflow === false,
+  });
+  const kin = useKin(run);
+  // The facts at the top stand in one line: none is shown before all are known.
+  const comes = planned.isLoading || sourced.isLoading || kin.isLoading;
   useTitle(run?.ownerName === undefined ? `Run ${shortId(id)}` : `${run.ownerName}, ${run.status}`);
   return (
     <>
@@ -75,10 +87,17 @@ export function RunPage({
       {error !== null && run === undefined && (
         <ReadFailed what="The run" error={error} again={refetch} />
       )}
-      {run === undefined ? (
+      {run === undefined || comes ? (
         error === null && <SkeletonRows />
       ) : (
-        <Body run={run} step={step} tab={tab} onShow={onShow} />
+        <Body
+          run={run}
+          plan={planned.data}
+          source={sourced.data}
+          step={step}
+          tab={tab}
+          onShow={onShow}
+        />
       )}
     </>
   );
@@ -189,11 +208,15 @@ function Acts({ run }: { run: RunDetail }) {
 
 function Body({
   run,
+  plan,
+  source,
   step,
   tab,
   onShow,
 }: {
   run: RunDetail;
+  plan: Plan | undefined;
+  source: PlannedStep | undefined;
   step: string | undefined;
   tab: Tab | undefined;
   onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
@@ -202,11 +225,6 @@ function Body({
   const now = isFinal(run.status)
     ? (run.finishedAt ?? run.acceptedAt)
     : Math.max(ticking, Date.now());
-  const { data: plan } = useQuery({
-    ...planQuery(run.ownerId, run.deploymentId ?? ""),
-    enabled: run.isWorkflow && run.deploymentId !== undefined,
-  });
-  const { data: source } = useQuery({ ...sourcePlanQuery(run.ownerId), enabled: !run.isWorkflow });
   const steps = plan?.steps ?? (source === undefined ? [] : [source]);
   const current = step ?? firstShown(run);
   const keys: Record<string, () => void> = {};

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import type { RunDetail, RunError } from "~/api/runs";
+import { Skeleton } from "~/ui/banner";
 import { count } from "~/ui/format";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
@@ -32,11 +33,18 @@ const groupOfRun = (run: RunDetail, error: RunError) => ({
 });
 
 export function SeenBefore({ run, error }: { run: RunDetail; error: RunError }) {
-  const { data: group } = useQuery({
+  const { data: group, isLoading } = useQuery({
     ...groupOfRun(run, error),
     // Tests are in no group.
     enabled: run.kind === "live",
   });
+  if (isLoading) {
+    return (
+      <p className="error-meta small" aria-busy="true">
+        <Skeleton width={240} />
+      </p>
+    );
+  }
   if (group === undefined || group === null) return null;
   const versions = group.versions.flatMap(({ version }) => version ?? []);
   return (

@@ -51,7 +51,7 @@ export function Members() {
           Invite
         </Button>
       </PaneHead>
-      <div className="scroll">
+      <div className="scroll in-order">
         <ListState query={members} what="The members" empty={<Empty title="There is no member." />}>
           {(items) => (
             <table className="tbl t-members" aria-label="Members">

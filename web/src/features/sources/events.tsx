@@ -96,7 +96,7 @@ export function SourceEvents({
     setAsked("");
   };
   return (
-    <div className="source-cols scroll">
+    <div className="source-cols scroll in-order">
       <section className="source-left" aria-label="Events">
         <div className="bar tail-bar">
           <Button
@@ -300,6 +300,7 @@ function OneEvent({
           </Banner>
         </div>
       )}
+      {event === undefined && error === null && <SkeletonRows height={20} />}
       {event !== undefined && (base === undefined || base === id) && (
         <JsonInspector value={event.event} base="steps.trigger.event" label="Event" />
       )}

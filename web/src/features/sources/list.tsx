@@ -20,7 +20,7 @@ import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
-import { PageHead, Segments } from "~/ui/pane";
+import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
@@ -91,13 +91,12 @@ export function SourceList({
             ["inactive", "Off"],
           ]}
         />
-        {sources.isSuccess && (
-          <span className="dim end" role="status">
-            {shown.length === all.length
+        <BarStatus>
+          {sources.isSuccess &&
+            (shown.length === all.length
               ? plural(total, "source")
-              : `${count(shown.length)} of ${plural(total, "source")}`}
-          </span>
-        )}
+              : `${count(shown.length)} of ${plural(total, "source")}`)}
+        </BarStatus>
         <ColumnsMenu list="sources" columns={COLUMNS} />
       </div>
       <div className="scroll">

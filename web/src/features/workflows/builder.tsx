@@ -1,7 +1,7 @@
 /** The builder: cards on the left, the chosen trigger or step in the middle, its data on the right. */
 
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { sentence } from "~/api/errors";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
@@ -56,7 +56,8 @@ function useEventOfRun(run: string | undefined, onFailed: (step: string) => void
     const failed = event.run && failedStep(event.run);
     if (failed !== undefined) onFailed(failed);
   };
-  useEffect(() => {
+  // Before the step is drawn with another event.
+  useLayoutEffect(() => {
     if (data !== undefined) take.current(data);
   }, [data]);
   useEffect(() => {

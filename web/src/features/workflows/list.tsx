@@ -22,7 +22,7 @@ import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
-import { PageHead, Segments } from "~/ui/pane";
+import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
@@ -115,13 +115,12 @@ export function WorkflowList({
             </button>
           </span>
         )}
-        {workflows.isSuccess && (
-          <span className="dim end" role="status">
-            {shown.length === all.length
+        <BarStatus>
+          {workflows.isSuccess &&
+            (shown.length === all.length
               ? plural(workflows.data.pages[0]?.page_info.total_count ?? all.length, "workflow")
-              : `${count(shown.length)} of ${plural(all.length, "workflow")}`}
-          </span>
-        )}
+              : `${count(shown.length)} of ${plural(all.length, "workflow")}`)}
+        </BarStatus>
         <ColumnsMenu list="workflows" columns={COLUMNS} />
       </div>
       <div className="scroll" ref={scroll}>

@@ -40,7 +40,7 @@ export function Editor(props: EditorProps) {
   };
   return (
     <div className={cn("editor", props.invalid && "is-bad")} style={heights}>
-      <Suspense fallback={<div style={{ minHeight: minHeight + 2 }} />}>
+      <Suspense fallback={<div aria-busy="true" style={{ minHeight: minHeight + 2 }} />}>
         <CodeMirror {...props} nonce={nonce} />
       </Suspense>
     </div>
