@@ -87,7 +87,7 @@ test("from the first visit on, a workflow is built, broken, mended, finished and
   await press(page, "Escape");
   // Read after both failed: the newest run is the second one.
   await expect(page.getByRole("button", { name: "Replay all 2…" })).toBeVisible();
-  await enter(page, page.getByRole("link", { name: "Open the newest run" }));
+  await enter(page, page.getByRole("link", { name: "Newest run" }));
   await expect(page.getByRole("tabpanel", { name: "Error" })).toContainText("Cannot read properties of undefined");
   await press(page, "e");
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("id: 3");

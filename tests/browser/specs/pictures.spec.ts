@@ -15,7 +15,7 @@ const test = base.extend<{ server: Server }>({
 });
 
 test.skip(folder === undefined, "PICTURES names no folder");
-test.setTimeout(900_000);
+test.setTimeout(1_800_000);
 
 type Act = (page: Page) => Promise<void>;
 type View = [name: string, path: string, act?: Act];
@@ -94,7 +94,8 @@ const dialogs = (made: Shop): View[] => [
   ["account-unhealthy", `/accounts/${made.account}`, press("Test")],
   ["lost", "/runs", async (page) => {
     await page.route("**/v1/**", (route) => route.abort());
-    await page.reload();
+    await page.getByRole("button", { name: "Failed or paused" }).click();
+    await page.getByText("No connection").first().waitFor();
     await page.unroute("**/v1/**");
   }],
 ];
@@ -122,8 +123,10 @@ async function take(page: Page, set: string, views: View[], sizes: Size[], settl
       await page.goto(new URL(path, page.url()).href);
       // The one stream never ends: quiet is when nothing is shown to load.
       await page.waitForLoadState("load");
-      if (settled) await page.locator("[aria-busy=true], .skeleton").first().waitFor({ state: "detached", timeout: 3000 }).catch(() => undefined);
-      await page.waitForTimeout(500);
+      // Before its script has drawn it, a page has nothing that waits.
+      await page.waitForTimeout(600);
+      if (settled) await page.locator("[aria-busy=true], .skeleton").first().waitFor({ state: "detached", timeout: 10_000 }).catch(() => undefined);
+      await page.waitForTimeout(200);
       await act?.(page).catch((error: unknown) => console.warn(`${set}-${name}-${size}`, String(error).split("\n")[0]));
       if (act !== undefined) await page.waitForTimeout(400);
       await page.screenshot({ path: `${folder}/${set}-${name}-${size}.png` });

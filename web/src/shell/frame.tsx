@@ -30,7 +30,7 @@ import { Tip } from "~/ui/tip";
 import { say } from "~/ui/toast";
 import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
-import { groups, type Place } from "./nav";
+import { groups, isHeldBy, type Place } from "./nav";
 import { prefer, preferencesOf } from "./preferences";
 import { remember, takeRemembered, useRemembered } from "./remembered";
 import { useSession } from "./session";
@@ -259,8 +259,14 @@ function NavLink({
   count: Count | undefined;
 }) {
   const { icon: Icon, to, label, shortcut } = place;
+  const isHeld = useLocation({ select: ({ pathname }) => isHeldBy(place, pathname) });
   const link = (
-    <Link to={to} className="nav" activeOptions={{ exact: to === "/", includeSearch: false }}>
+    <Link
+      to={to}
+      className="nav"
+      aria-current={isHeld ? "true" : undefined}
+      activeOptions={{ exact: to === "/", includeSearch: false }}
+    >
       <Icon className="icon" aria-hidden="true" />
       <span className="nav-label">{label}</span>
       {count !== undefined && count.n > 0 && (

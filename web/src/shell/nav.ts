@@ -26,6 +26,8 @@ export type Place = {
   label: string;
   icon: LucideIcon;
   shortcut?: ShortcutId;
+  /** Pages of its own kind that the side bar does not show. */
+  holds?: readonly string[];
   /** Words that find it in the palette. */
   also?: string;
 };
@@ -34,8 +36,15 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
   {
     head: "Watch",
     places: [
-      { to: "/", label: "Home", icon: Gauge, shortcut: "home" },
-      { to: "/runs", label: "Runs", icon: Waves, shortcut: "runs", also: "history executions" },
+      { to: "/", label: "Home", icon: Gauge, shortcut: "home", holds: ["/map", "/mail"] },
+      {
+        to: "/runs",
+        label: "Runs",
+        icon: Waves,
+        shortcut: "runs",
+        holds: ["/replays"],
+        also: "history executions",
+      },
       { to: "/errors", label: "Errors", icon: OctagonAlert, shortcut: "errors", also: "failed" },
     ],
   },
@@ -50,7 +59,13 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
         also: "builder steps",
       },
       { to: "/sources", label: "Sources", icon: Radio, shortcut: "sources", also: "triggers" },
-      { to: "/components", label: "Components", icon: Blocks, also: "registry actions code" },
+      {
+        to: "/components",
+        label: "Components",
+        icon: Blocks,
+        holds: ["/registries"],
+        also: "registry actions code",
+      },
     ],
   },
   {
@@ -61,10 +76,24 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
         label: "Accounts",
         icon: KeyRound,
         shortcut: "accounts",
+        holds: ["/apps"],
         also: "apps oauth",
       },
-      { to: "/listeners", label: "Listeners", icon: Ear, also: "subscriptions" },
-      { to: "/data", label: "Data", icon: Database, shortcut: "data", also: "stores files" },
+      {
+        to: "/listeners",
+        label: "Listeners",
+        icon: Ear,
+        holds: ["/webhooks"],
+        also: "subscriptions",
+      },
+      {
+        to: "/data",
+        label: "Data",
+        icon: Database,
+        shortcut: "data",
+        holds: ["/files"],
+        also: "stores files",
+      },
     ],
   },
   {
@@ -96,3 +125,7 @@ export const more: readonly Place[] = [
   },
   { to: "/settings/audit", label: "Audit", icon: Settings, also: "who changed what" },
 ];
+
+/** Whether a page is one of those that a place holds. */
+export const isHeldBy = ({ holds = [] }: Place, pathname: string): boolean =>
+  holds.some((each) => pathname === each || pathname.startsWith(`${each}/`));

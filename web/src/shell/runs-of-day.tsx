@@ -9,7 +9,12 @@ import { tallyOf } from "./tally";
 export function RunsOfDay({ stats, name }: { stats: RunStats | undefined; name: string }) {
   if (stats === undefined) return null;
   const { all, failed, perBucket, failedPerBucket } = tallyOf(stats);
-  if (all === 0) return <span className="dim">none</span>;
+  if (all === 0)
+    return (
+      <span className="dim">
+        none<span className="only-narrow">&nbsp;in 24 h</span>
+      </span>
+    );
   const share = percent(failed, all);
   return (
     <span className="runs-of-day num">
@@ -21,7 +26,9 @@ export function RunsOfDay({ stats, name }: { stats: RunStats | undefined; name: 
         label={`${name}: ${plural(all, "run")} in 24 hours, ${failed === 0 ? "none failed" : `${share} failed`}`}
       />
       <span>
-        {said(all)} {failed > 0 && <span className="failed-text">{share} failed</span>}
+        {said(all)}
+        <span className="only-narrow">&nbsp;in 24 h</span>{" "}
+        {failed > 0 && <span className="failed-text">{share} failed</span>}
       </span>
     </span>
   );

@@ -236,9 +236,9 @@ function Peek({
 }) {
   return (
     <section className="peek in-order" aria-label="Error">
-      <PaneHead title={owner.name} hint={group.step}>
+      <PaneHead title={owner.name}>
         <Link to="/runs/$id" params={{ id: group.last_run_id }} className="link small nowrap">
-          Open the newest run
+          Newest run
         </Link>
         <Link
           to="/errors/$group"

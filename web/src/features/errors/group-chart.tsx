@@ -65,7 +65,7 @@ export function GroupChart({ group }: { group: ErrorGroup }) {
         ))}
         <div className="chart-x micro dim num">
           {begins.map((at, index) =>
-            index % DATES === 0 || index === begins.length - 1 ? (
+            (index % DATES === 0 && index < begins.length - 2) || index === begins.length - 1 ? (
               <span key={at} style={{ left: `${share(at + DAY_MS / 2)}%` }}>
                 {index === begins.length - 1 ? "today" : day(at, end)}
               </span>

@@ -36,8 +36,8 @@ const flowQuery = queryOptions({
 });
 
 export function Gauge() {
-  const { data: flow } = useQuery(flowQuery);
-  if (flow === undefined) return <div className="gauge" aria-busy="true" />;
+  const { data: flow, isPending } = useQuery(flowQuery);
+  if (flow === undefined) return <div className="gauge" aria-busy={isPending} />;
   // The minute that goes on says less than the last whole one.
   const last = flow.perMinute.at(-2) ?? 0;
   return (

@@ -11,6 +11,7 @@ import type { ErrorGroup } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { isChange, isDeploy } from "~/shell/act";
 import { ActLink } from "~/shell/act-link";
+import { happenedIn } from "~/shell/happened";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -355,7 +356,7 @@ function What({ run }: { run: RunRow }): ReactNode {
     run.summary ?? (
       <span className="mid">
         {run.kind === "test" ? "test, " : ""}
-        {run.status}
+        {happenedIn(run)}
       </span>
     )
   );
@@ -379,11 +380,11 @@ function Group({ group, owners }: { group: ErrorGroup; owners: Map<string, Owner
 
 function Waiting({ run }: { run: RunRow }) {
   return (
-    <li className="home-item">
+    <li className="home-item has-glyph">
+      <Glyph status="paused" />
       <Link to="/runs/$id" params={{ id: run.id }} className="row-link cut name">
         {run.summary ?? `Waits in ${run.paused?.step ?? "a step"}`}
       </Link>
-      <Glyph status="paused" />
       <span className="dim small cut home-under">
         {run.ownerName}
         {run.paused?.until !== undefined && (

@@ -3,6 +3,7 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isObject, numberOf, textOf } from "~/api/json";
+import { nextTickQuery } from "~/api/queries";
 import type { RunRow } from "~/api/run-list";
 import type { Source, Workflow } from "~/api/schema";
 import { useCronWords } from "~/shell/cron-words";
@@ -11,7 +12,6 @@ import { coarse, every } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { Until } from "~/ui/time";
-import { nextTickQuery } from "./queries";
 
 const SHOWN_MAX = 6;
 

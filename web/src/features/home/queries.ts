@@ -92,16 +92,3 @@ export const changesQuery = queryOptions({
     data(client.GET("/v1/audit", { params: { query: { limit: CHANGES } }, signal })),
   refetchInterval: SLOW_ASK_MS,
 });
-
-/** When a cron line fires next. */
-export const nextTickQuery = (cron: string, timezone: string) =>
-  queryOptions({
-    queryKey: ["next-tick", cron, timezone],
-    queryFn: async ({ signal }) => {
-      const { next_ms } = await data(
-        client.GET("/v1/schedules/next", { params: { query: { cron, timezone } }, signal }),
-      );
-      return next_ms[0] ?? null;
-    },
-    refetchInterval: SLOW_ASK_MS,
-  });

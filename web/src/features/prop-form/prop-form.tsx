@@ -135,7 +135,11 @@ function PropRow({
     "aria-invalid": problem === undefined ? undefined : (true as const),
     "aria-required": isRequired(prop) ? (true as const) : undefined,
   };
-  const optional = !isRequired(prop) && !isMadeByServer(prop) && prop.fixed === undefined;
+  // Whether an app needs an account is known to the server alone: what the code calls optional is.
+  const optional =
+    prop.type === "app"
+      ? prop.optional
+      : !isRequired(prop) && !isMadeByServer(prop) && prop.fixed === undefined;
   return (
     <div className="prop" id={fieldId(prop.name)}>
       <div className="prop-label">

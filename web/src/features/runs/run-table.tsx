@@ -7,6 +7,7 @@ import type { ReactNode, RefObject } from "react";
 import type { RunRow } from "~/api/run-list";
 import { isFinal } from "~/api/runs";
 import { type Column, useColumns } from "~/shell/columns";
+import { happenedIn } from "~/shell/happened";
 import { cn } from "~/ui/cn";
 import { Checkbox } from "~/ui/field";
 import { duration, shortId } from "~/ui/format";
@@ -222,6 +223,5 @@ function Happened({ run }: { run: RunRow }): ReactNode {
     );
   }
   if (run.summary !== undefined) return run.summary;
-  if (run.kind === "hook") return <span className="mid">hook of the source</span>;
-  return <span className="mid">{statusWord[run.status].toLowerCase()}</span>;
+  return <span className="mid">{happenedIn(run)}</span>;
 }

@@ -8,6 +8,7 @@ import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { eventQuery } from "~/api/events";
+import { nextTickQuery } from "~/api/queries";
 import type { EventSummary, Source } from "~/api/schema";
 import { OwnerLog } from "~/shell/owner-log";
 import { useRefusal } from "~/shell/session";
@@ -17,10 +18,11 @@ import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { Confirm } from "~/ui/dialog";
 import { Search } from "~/ui/field";
-import { clock, count, plural, shortId } from "~/ui/format";
+import { clock, count, every, plural, shortId } from "~/ui/format";
 import { JsonInspector } from "~/ui/json/json-inspector";
 import { useListKeys } from "~/ui/list-keys";
 import { PaneHead } from "~/ui/pane";
+import { Until } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { CompareEvents } from "./compare-events";
@@ -355,14 +357,33 @@ function shortIdOf(event: EventSummary | undefined, id: string): string {
   return own === undefined || own === null ? shortId(id) : String(own);
 }
 
+/** When its timer runs it next. */
+function NextTick({ source }: { source: Source }) {
+  const timer = source.interfaces.find((each) => each.type === "timer");
+  const cron = timer?.cron ?? "";
+  const { data: at } = useQuery({
+    ...nextTickQuery(cron, timer?.timezone ?? ""),
+    enabled: cron !== "",
+  });
+  if (typeof at === "number") {
+    return (
+      <>
+        Next tick <Until at={at} />.
+      </>
+    );
+  }
+  if (typeof timer?.interval_seconds === "number") {
+    return `It ticks ${every(timer.interval_seconds)}.`;
+  }
+  return "It emits when its time comes, or when you run it now.";
+}
+
 function NoEvent({ source, endpoint }: { source: Source; endpoint: string | undefined }) {
   return (
     <Empty title="No event yet.">
       {endpoint === undefined ? (
         <p>
-          {source.active
-            ? "It emits when its time comes, or when you run it now."
-            : "It is off: switch it on, or run it now."}
+          {source.active ? <NextTick source={source} /> : "It is off: switch it on, or run it now."}
         </p>
       ) : (
         <>

@@ -43,6 +43,14 @@ export function FindSource({
   });
   const choose = async (example: Example) => save.mutate(await example.read());
 
+  const words = pasted.kind === "words" ? pasted.words.toLowerCase().split(/\s+/) : undefined;
+  const fitting =
+    text.trim() === ""
+      ? examples
+      : examples.filter(({ name, says }) => {
+          const all = `${name} ${says}`.toLowerCase();
+          return words?.every((word) => all.includes(word)) ?? false;
+        });
   return (
     <div className="find">
       <div>
@@ -101,13 +109,13 @@ export function FindSource({
       {pasted.kind === "words" && pasted.words !== "" && (
         <FoundByWords words={pasted.words} onChoose={onChoose} />
       )}
-      {text.trim() === "" && (
+      {fitting.length > 0 && (
         <section aria-labelledby="examples">
           <h3 id="examples" className="small dim">
             These need no account
           </h3>
           <ul className="found">
-            {examples.map((example) => (
+            {fitting.map((example) => (
               <li key={example.id}>
                 <button type="button" onClick={() => void choose(example)}>
                   <Tile name={example.name} size="lg" />
