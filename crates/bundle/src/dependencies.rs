@@ -8,6 +8,7 @@ use rolldown_common::{ImportKind, ResolvedId};
 use crate::guarded::is_guarded;
 use crate::laying::{folder_of, specifier_of};
 use crate::packages::{Packages, Wanted};
+use crate::peers::brought;
 use crate::plugin::{MillracePlugin, external, unsupported};
 use crate::registry::serves;
 use crate::specifier::Bare;
@@ -88,8 +89,16 @@ impl Dependencies<'_> {
             let range = self.plugin.prescribed(&bare.name, range.to_owned(), label);
             async move { self.package(Import { bare, range: &range, importer: label, from }).await }
         };
-        match manifest.wanted(&bare.name) {
-            Wanted::Range(range) => match import(&range, From::Package).await {
+        let wanted = match manifest.wanted(&bare.name) {
+            Wanted::Peer(range) => Wanted::Range(brought(self.plugin, label, &bare.name, &range).await?.unwrap_or(range)),
+            Wanted::OptionalPeer(range) => match brought(self.plugin, label, &bare.name, &range).await? {
+                Some(range) => Wanted::Optional(range),
+                None => Wanted::OptionalPeer(range),
+            },
+            wanted => wanted,
+        };
+        match wanted {
+            Wanted::Range(range) | Wanted::Peer(range) => match import(&range, From::Package).await {
                 Err(error) if error.is_about_a_package() && self.is_guarded(file, &specifier) => Ok(external(&specifier)),
                 result => result,
             },
@@ -140,6 +149,7 @@ impl Dependencies<'_> {
         let key = format!("{}@{}", import.bare.name, import.range);
         match self.installed(&key, &import).await {
             Err(error) if import.from == From::Optional && error.is_about_a_package() => {
+                self.plugin.left_out(import.importer, &error, From::Optional);
                 // Kept in the lock, so that a later bundle need not ask again.
                 let left_out = LockedPackage { name: import.bare.name.clone(), version: String::new(), integrity: String::new() };
                 self.plugin.chosen.lock().insert(key, left_out);

@@ -7,6 +7,7 @@ use millrace_model::component::{Beside, PlacedPackage};
 
 use crate::dependencies::{From, label, version};
 use crate::packages::{Packages, Wanted};
+use crate::peers::brought;
 use crate::plugin::MillracePlugin;
 use crate::specifier::is_builtin;
 use crate::{BundleError, LockedPackage};
@@ -35,12 +36,16 @@ pub(crate) async fn placed(plugin: &MillracePlugin, roots: impl IntoIterator<Ite
             let what = format!("what lies beside the bundle as installed, up to `{}@{}` ({} files),", package.name, package.version, size.0);
             return Err(BundleError::TooLarge { what, bytes_max: BYTES_MAX });
         }
+        if let Some((wanted, node)) = packages.wants_newer_node(&home, &name) {
+            plugin.unfit.lock().insert(format!("`{}@{}` wants Node {wanted}, and {node} runs components here", package.name, package.version));
+        }
         if Packages::is_native(&home, &name) {
             plugin.unfit.lock().insert(format!("`{}@{}` is a native add-on, and components run JavaScript only", package.name, package.version));
         }
         let mut needs = BTreeMap::new();
         for (needed, found) in needed_by(plugin, &home, &name).await? {
             let home = packages.install(&needed, &found).await?;
+            plugin.installed(&folder_of(&home), &label(&folder), &needed, &found);
             needs.insert(needed.clone(), folder_of(&home));
             waiting.push((needed, found));
         }
@@ -69,9 +74,14 @@ async fn needed_by(plugin: &MillracePlugin, home: &Path, name: &str) -> Result<V
     for needed in names {
         let (range, from) = match manifest.wanted(needed) {
             Wanted::Range(range) => (range, From::Package),
+            Wanted::Peer(range) => (brought(plugin, &label, needed, &range).await?.unwrap_or(range), From::Package),
             Wanted::Optional(range) => (range, From::Optional),
             Wanted::OptionalPeer(range) if plugin.direct.lock().contains_key(needed) => (range, From::Package),
-            Wanted::OptionalPeer(_) | Wanted::Undeclared => continue,
+            Wanted::OptionalPeer(range) => match brought(plugin, &label, needed, &range).await? {
+                Some(range) => (range, From::Optional),
+                None => continue,
+            },
+            Wanted::Undeclared => continue,
         };
         let range = plugin.prescribed(needed, range, &label);
         let key = format!("{needed}@{range}");
@@ -82,9 +92,7 @@ async fn needed_by(plugin: &MillracePlugin, home: &Path, name: &str) -> Result<V
                 needs.push((needed.to_owned(), found));
             }
             Err(error) if error.is_about_a_package() => {
-                if matches!(error, BundleError::Native { .. }) {
-                    plugin.unfit.lock().insert(format!("`{label}` has parts that are machine code, and components run JavaScript only"));
-                }
+                plugin.left_out(&label, &error, from);
                 let left_out = LockedPackage { name: needed.to_owned(), version: String::new(), integrity: String::new() };
                 plugin.chosen.lock().insert(key, left_out);
             }

@@ -18,6 +18,7 @@ mod overrides;
 mod own;
 mod packages;
 mod pages;
+mod peers;
 mod places;
 mod plugin;
 mod reach;

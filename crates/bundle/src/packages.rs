@@ -60,7 +60,9 @@ pub(crate) enum Wanted {
     Range(String),
     /// It can do without, but npm would try.
     Optional(String),
-    /// It takes what the author brings, or does without.
+    /// It takes what its users bring.
+    Peer(String),
+    /// It takes what its users bring, or does without.
     OptionalPeer(String),
     Undeclared,
 }
@@ -71,9 +73,10 @@ impl Manifest {
         self.exports.is_null()
     }
 
-    /// The packages that it names.
+    /// The packages that it names; an optional peer may stand in the second list of peers alone.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.dependencies.keys().chain(self.optional_dependencies.keys()).chain(self.peer_dependencies.keys()).map(String::as_str)
+        let peers = self.peer_dependencies.keys().chain(self.peer_dependencies_meta.keys());
+        self.dependencies.keys().chain(self.optional_dependencies.keys()).chain(peers).map(String::as_str)
     }
 
     pub(crate) fn wanted(&self, name: &str) -> Wanted {
@@ -87,7 +90,7 @@ impl Manifest {
         if self.peer_dependencies_meta.get(name).is_some_and(|meta| meta.optional) {
             return Wanted::OptionalPeer(peer.cloned().unwrap_or_else(|| "*".into()));
         }
-        peer.map_or(Wanted::Undeclared, |range| Wanted::Range(range.clone()))
+        peer.map_or(Wanted::Undeclared, |range| Wanted::Peer(range.clone()))
     }
 
     /// The package that a `#name` stands for, where it stands for one: other packages are not beside this one, so that the
@@ -136,8 +139,7 @@ impl Packages {
 
     /// Installs a package under the name it is imported by; gives the folder from which that name resolves to it.
     pub(crate) async fn install(&self, import_name: &str, package: &LockedPackage) -> Result<PathBuf, BundleError> {
-        let alias = if import_name == package.name { String::new() } else { format!("+{}", import_name.replace('/', "+")) };
-        let folder = self.root.join(format!("{}@{}{alias}", package.name.replace('/', "+"), package.version.replace('/', "+")));
+        let folder = self.root.join(folder_name(import_name, package));
         if is_there(&folder).await {
             return Ok(folder);
         }
@@ -210,6 +212,12 @@ impl Packages {
         manifests.insert(home, manifest.clone());
         Some((folder, manifest))
     }
+}
+
+/// The folder of the store that a package has under the name by which it is imported.
+pub(crate) fn folder_name(import_name: &str, package: &LockedPackage) -> String {
+    let alias = if import_name == package.name { String::new() } else { format!("+{}", import_name.replace('/', "+")) };
+    format!("{}@{}{alias}", package.name.replace('/', "+"), package.version.replace('/', "+"))
 }
 
 async fn is_there(folder: &Path) -> bool {

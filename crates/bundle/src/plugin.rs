@@ -16,7 +16,7 @@ use rolldown_common::{ModuleType, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::author::Author;
-use crate::dependencies::Dependencies;
+use crate::dependencies::{Dependencies, From};
 use crate::laying::Root;
 use crate::names::begun_by;
 use crate::overrides::Overrides;
@@ -49,10 +49,10 @@ pub(crate) struct MillracePlugin {
     pub(crate) chosen: Mutex<BTreeMap<String, LockedPackage>>,
     /// What the author's own imports chose: a package that accepts it gets it as well, as with npm.
     pub(crate) direct: Mutex<BTreeMap<String, LockedPackage>>,
-    /// Packages that want a newer Node than there is, in words.
+    /// Packages that want a newer Node than there is, and parts of packages that cannot be had, in words.
     pub(crate) unfit: Mutex<BTreeSet<String>>,
     /// Packages that were installed, by their folder.
-    homes: Mutex<BTreeMap<String, Root>>,
+    pub(crate) homes: Mutex<BTreeMap<String, Root>>,
     /// Folders of packages with code that depends on where it lies.
     readers: Mutex<BTreeSet<String>>,
     /// Whether a package, by its folder, has so much code that it is laid beside the bundle without being read.
@@ -113,6 +113,16 @@ impl MillracePlugin {
 
     pub(crate) fn unfit(&self) -> Vec<String> {
         self.unfit.lock().iter().cloned().collect()
+    }
+
+    /// Notes why a package that `importer` names is left out: it is said where the component does not load. What is optional is often missing.
+    pub(crate) fn left_out(&self, importer: &str, error: &BundleError, from: From) {
+        let reason = match error {
+            BundleError::Native { .. } => format!("`{importer}` has parts that are machine code, and components run JavaScript only"),
+            _ if from == From::Optional => return,
+            error => error.to_string(),
+        };
+        self.unfit.lock().insert(reason);
     }
 
     /// Packages that are to lie beside the bundle, by their folder.

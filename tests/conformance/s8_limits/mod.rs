@@ -3,6 +3,7 @@
 mod imports;
 mod language;
 mod packages;
+mod peers;
 mod sloppy;
 
 use millrace_tests::{Server, answer, endpoint, id};
