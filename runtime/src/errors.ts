@@ -1,7 +1,7 @@
 // Errors as the server gets them.
 import { dirname, join } from "node:path";
 
-import { hide, hideFoldersOfRequire, withoutFolders } from "./folders.ts";
+import { hide, hideFoldersOfRequire, OF_THREADS, withoutFolders, withoutFrames } from "./folders.ts";
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
 import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
@@ -70,13 +70,9 @@ hideFolder(__dirname);
 
 /** Text without frames of this program, which tell an author nothing, and without the folders of the server. */
 export function asCodeKnows(text: string): string {
-  let shown = text;
-  if (shown.includes(__filename)) {
-    shown = shown
-      .split("\n")
-      .filter((line) => !(line.includes(__filename) && line.trimStart().startsWith("at ")))
-      .join("\n");
-  }
+  let shown = withoutFrames(text, __filename);
+  // Node puts the line that threw last before the stack of what ended a thread: ours, where `require` failed.
+  if (shown.startsWith(`${OF_THREADS}:`)) shown = shown.slice(shown.indexOf("\n\n") + 2);
   if (shown.includes(".mjs")) shown = withOwnNames(shown);
   return withoutFolders(shown);
 }
@@ -94,6 +90,12 @@ function linesOf(file: string): string[] | undefined {
   }
 }
 
+/** A line as its author wrote it: what it says of its own place is bundled as a call (`own.rs` of `crates/bundle`). */
+const asWritten = (line: string): string =>
+  line.replace(/__millraceFile\("(?:[^"\\]|\\.)*"\)(?:\.(dirname|filename|require\b|load\())?/g, (_, member?: string) => WRITTEN[member ?? ""] ?? "import.meta");
+
+const WRITTEN: Record<string, string> = { dirname: "__dirname", filename: "__filename", require: "require", "load(": "import(" };
+
 /** Puts the author's line below the first frame that is the author's: what packages do inside tells less. */
 function withSourceLine(stack: string): string {
   const frames = stack.split("\n");
@@ -102,7 +104,7 @@ function withSourceLine(stack: string): string {
     if (file === undefined || line === undefined || file.includes("/node_modules/")) continue;
     const text = linesOf(file.replace(/^file:\/\//, ""))?.[Number(line) - 1];
     if (text === undefined || text.trim() === "") continue;
-    frames.splice(at + 1, 0, `        ${line} | ${text.trimEnd().slice(0, LINE_MAX)}`);
+    frames.splice(at + 1, 0, `        ${line} | ${asWritten(text).trimEnd().slice(0, LINE_MAX)}`);
     break;
   }
   return frames.join("\n");

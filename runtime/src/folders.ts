@@ -27,6 +27,18 @@ export function withoutFolders(text: string): string {
   return shown;
 }
 
+/** How stacks name what is loaded first in each thread (`build.mjs`). */
+export const OF_THREADS = "node:millrace/worker";
+
+/** A stack without the frames of one file, which tell an author nothing. */
+export const withoutFrames = (stack: string, file: string): string =>
+  stack.includes(file)
+    ? stack
+        .split("\n")
+        .filter((line) => !(line.includes(`${file}:`) && line.trimStart().startsWith("at ")))
+        .join("\n")
+    : stack;
+
 /** As V8 shows it. */
 export const plainStack = (error: unknown, trace: unknown[]): string => headOf(error) + trace.map((frame) => `\n    at ${String(frame)}`).join("");
 
@@ -57,7 +69,8 @@ export function hideFoldersOfRequire(shown: (text: string) => string): void {
 function rename(error: unknown, shown: (text: string) => string): void {
   if (error === null || typeof error !== "object") return;
   try {
-    for (const field of ["message", "path"]) {
+    // Node writes the place of a file that it cannot parse before the stack.
+    for (const field of ["message", "path", "stack"]) {
       const text: unknown = Reflect.get(error, field);
       if (typeof text === "string" && shown(text) !== text) Reflect.set(error, field, shown(text));
     }

@@ -236,6 +236,8 @@ class Views {
     }
     const shown: Bag = {};
     const put = (name: string, view: unknown) => void Object.defineProperty(shown, name, { value: view, enumerable: true, configurable: true, writable: true });
+    // Its type is what it is, and a field of its class.
+    if (isA(value, Event)) put("type", read(value, "type"));
     this.#fields(value, errors, data, put);
     this.#status(value, put);
     return plain ? shown : new Raw(`${className(value)} ${inspect(shown, ONE_LINE)}`);

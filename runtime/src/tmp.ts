@@ -1,10 +1,11 @@
 // `/tmp` is a folder of the host's own. Components name it literally, and a process without privileges cannot be given another root: so the
 // file functions lead paths below /tmp there, in each thread for itself. A convenience, not a wall: the kernel refuses the machine's /tmp.
 import fs from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
+import Module, { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { types } from "node:util";
+import threads from "node:worker_threads";
 
 /** The data of all threads (`setEnvironmentData`) under which the main thread names the folder. */
 export const OWN_TMP = "millrace:tmp";
@@ -81,7 +82,23 @@ export function leadTmp(own: string): void {
     wrap(fs.promises as unknown as Record<string, unknown>, name, paths);
   }
   leadCwd(own, lead, named);
+  leadLoading(lead);
   syncBuiltinESMExports();
+}
+
+/** Code that code wrote below /tmp is loaded from there: by `require`, also one made for a file there, and in threads. */
+function leadLoading(lead: (path: unknown) => unknown): void {
+  const loader = Module as unknown as Record<"_resolveFilename" | "createRequire", AnyFunction>;
+  for (const name of ["_resolveFilename", "createRequire"] as const) {
+    const original = loader[name];
+    loader[name] = function (this: unknown, path: unknown, ...more: unknown[]) {
+      return original.call(this, lead(typeof path === "string" && path.startsWith("file:///tmp/") ? new URL(path) : path), ...more);
+    };
+  }
+  threads.Worker = new Proxy(threads.Worker, {
+    construct: (target, [path, options]: ConstructorParameters<typeof threads.Worker>, asked) =>
+      Reflect.construct(target, [options?.eval === true ? path : lead(path), options], asked) as object,
+  });
 }
 
 /** `process.chdir("/tmp")` goes to `own`, and `process.cwd()` calls it /tmp. */

@@ -93,6 +93,7 @@ test("a thrown value of any shape is shown as Node prints it", async () => {
     [`throw new Response("x", { status: 418, headers: { "set-cookie": "s3cret" } });`, "Response { status: 418, statusText: '', url: '' }"],
     [`const o = { n: 1 }; o.self = o; throw o;`, "{ n: 1, self: [Circular] }"],
     [`throw new Date(0);`, "1970-01-01T00:00:00.000Z"],
+    [`throw Object.assign(new Event("close"), { code: 1006 });`, "Event { type: 'close', code: 1006 }"],
     [`throw { get bad() { throw new Error("hostile"); } };`, "{ bad: [Getter] }"],
     [`throw new Proxy({}, { get() { throw new Error("hostile"); }, has() { throw new Error("hostile"); } });`, "{}"],
     [`throw { message: { detail: "odd" } };`, "{ detail: 'odd' }"],

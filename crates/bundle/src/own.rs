@@ -22,7 +22,7 @@ pub(crate) const FILES_MAX: usize = 3_000;
 
 /// What the rewritten code calls: what Node gives to the file of that path. It stands in the bundle's first line, and is seen by nobody else. `component` is the
 /// name of the folder that the runner makes.
-pub(crate) const BANNER: &str = r#"const __millraceFile = ((createRequire, known) => (path) => { let at = known.get(path); if (at) return at; const url = new URL("./component/" + path.split("/").map(encodeURIComponent).join("/"), import.meta.url).href; const require = createRequire(url); const filename = require("node:url").fileURLToPath(url); const from = (name) => { name = String(name); return name.startsWith("./") || name.startsWith("../") ? new URL(name, url).href : name; }; at = { url, filename, dirname: require("node:path").dirname(filename), require, resolve: (name) => { const found = from(name); if (found.includes(":")) return found; const file = require.resolve(found); return file.startsWith("/") ? require("node:url").pathToFileURL(file).href : "node:" + file; }, load: (name, options) => import(from(name), options).catch((error) => { const bundle = import.meta.url; const all = [[bundle, url], [new URL("./component/", bundle).href, ""], [new URL("./", bundle).href, ""]]; for (const field of ["message", "url"]) try { if (typeof error[field] === "string") for (const [long, short] of all) error[field] = error[field].replaceAll(long, short).replaceAll(decodeURI(long.slice(7)), short.startsWith("file://") ? decodeURI(short.slice(7)) : short); } catch {} throw error; }) }; known.set(path, at); return at; })(__millraceRequire, new Map());"#;
+pub(crate) const BANNER: &str = r#"const __millraceFile = ((createRequire, known) => (path) => { let at = known.get(path); if (at) return at; const url = new URL("./component/" + path.split("/").map(encodeURIComponent).join("/"), import.meta.url).href; const require = createRequire(url); const filename = require("node:url").fileURLToPath(url); const from = (name) => { name = String(name); const tmp = /^(?:file:\/\/)?(\/tmp\/[^?#]*)(.*)$/.exec(name); if (tmp) try { return require("node:url").pathToFileURL(require.resolve(decodeURIComponent(tmp[1]))).href + tmp[2]; } catch { return name; } return name.startsWith("./") || name.startsWith("../") ? new URL(name, url).href : name; }; at = { url, filename, dirname: require("node:path").dirname(filename), require, resolve: (name) => { const found = from(name); if (found.includes(":")) return found; const file = require.resolve(found); return file.startsWith("/") ? require("node:url").pathToFileURL(file).href : "node:" + file; }, load: (name, options) => import(from(name), options).catch((error) => { const bundle = import.meta.url; const all = [[bundle, url], [new URL("./component/", bundle).href, ""], [new URL("./", bundle).href, ""]]; for (const field of ["message", "url"]) try { if (typeof error[field] === "string") for (const [long, short] of all) error[field] = error[field].replaceAll(long, short).replaceAll(decodeURI(long.slice(7)), short.startsWith("file://") ? decodeURI(short.slice(7)) : short); } catch {} throw error; }) }; known.set(path, at); return at; })(__millraceRequire, new Map());"#;
 
 /// The code of a file with its place in it, where it depends on that.
 pub(crate) fn placed(path: &str, code: &str) -> Option<String> {
@@ -53,7 +53,8 @@ pub(crate) fn placed(path: &str, code: &str) -> Option<String> {
         };
         for id in references {
             let node = semantic.scoping().get_reference(*id).node_id();
-            if is_typeof(&semantic, node) || (member == "require" && is_plain_require(&semantic, node)) {
+            let names_tmp = matches!(semantic.nodes().parent_kind(node), AstKind::CallExpression(call) if call.common_js_require().is_some_and(|name| name.value.starts_with(TMP)));
+            if is_typeof(&semantic, node) || (member == "require" && is_plain_require(&semantic, node) && !names_tmp) {
                 continue;
             }
             let span = semantic.nodes().kind(node).span();
@@ -87,11 +88,18 @@ impl<'a> Visit<'a> for Finder<'_> {
     }
 
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
-        if !is_text(&import.source) {
+        if !is_text(&import.source) || is_in_tmp(&import.source) {
             self.edits.push((import.span.start, import.source.span().start, format!("{}.load(", self.at)));
         }
         walk::walk_import_expression(self, import);
     }
+}
+
+/// The folder in which code writes files: what it loads from there is made as it runs.
+const TMP: &str = "/tmp/";
+
+fn is_in_tmp(specifier: &Expression<'_>) -> bool {
+    matches!(specifier, Expression::StringLiteral(text) if text.value.strip_prefix("file://").unwrap_or(&text.value).starts_with(TMP))
 }
 
 /// What code imports that is loaded as it lies: code that a reader names, such as that of a worker or of a folder of plugins, and what that code
@@ -182,6 +190,7 @@ mod tests {
             ("f(__dirname + '/x', typeof __dirname);", format!("f({at}.dirname + '/x', typeof __dirname);")),
             ("f({ __filename });", format!("f({{ __filename: {at}.filename }});")),
             ("require('./t/' + n); require('fs');", format!("{at}.require('./t/' + n); require('fs');")),
+            ("require('/tmp/x.cjs'); import('/tmp/x.mjs');", format!("{at}.require('/tmp/x.cjs'); {at}.load('/tmp/x.mjs');")),
             ("await import(`./h/${n}.mjs`); await import('./x.mjs');", format!("await {at}.load(`./h/${{n}}.mjs`); await import('./x.mjs');")),
         ] {
             assert_eq!(placed("a/b.mjs", code).as_deref(), Some(&*expected), "{code}");

@@ -59,3 +59,57 @@ async fn s8_what_cannot_be_bundled_is_refused_with_its_cause_and_nothing_is_stor
     }
     assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 0);
 }
+
+#[tokio::test]
+async fn s8_code_that_code_writes_to_tmp_is_loaded_from_there() {
+    let server = Server::start().await;
+    let load = "import fs from 'fs'; import { createRequire } from 'module'; import { Worker } from 'worker_threads';
+      const load = createRequire(import.meta.url); const from = '/tmp/m/';
+      const worked = (file, options) => new Promise((done, fail) => new Worker(file, options).on('message', done).on('error', fail));
+      export default { name: 't', version: '1', async run(event) {
+        fs.mkdirSync('/tmp/m', { recursive: true });
+        for (const [name, text] of Object.entries({ 'a.cjs': 'module.exports = require(\"./b.cjs\") + 1;', 'b.cjs': 'module.exports = 1;', 'c.json': '[3]', 'bad.cjs': 'let a = ;', 'bad.json': '{a',
+          'e.mjs': 'import b from \"./b.cjs\"; export default b + 3;', 'w.mjs': 'import { parentPort } from \"worker_threads\"; parentPort.postMessage(5);' })) fs.writeFileSync(from + name, text);
+        try { return await (GIVES); } catch (e) { return [e.message, e.stack, JSON.stringify(e)]; } } };";
+    for (gives, expected) in [
+        ("load('/tmp/m/a.cjs')", json!(2)),
+        ("load(from + 'c')", json!([3])),
+        ("require('/tmp/m/c.json')", json!([3])),
+        ("createRequire('/tmp/m/none.js')('./b.cjs')", json!(1)),
+        ("createRequire('file:///tmp/m/')('./b.cjs')", json!(1)),
+        ("createRequire(new URL('file:///tmp/m/x.mjs'))('./b.cjs')", json!(1)),
+        ("load.resolve('/tmp/m/a.cjs').endsWith('/m/a.cjs')", json!(true)),
+        ("import('/tmp/m/e.mjs').then((m) => m.default)", json!(4)),
+        ("import('file:///tmp/m/e.mjs?again#x').then((m) => m.default)", json!(4)),
+        ("import(from + 'e.mjs').then((m) => m.default)", json!(4)),
+        ("worked('/tmp/m/w.mjs')", json!(5)),
+        ("worked(new URL('file:///tmp/m/w.mjs'))", json!(5)),
+        ("worked('require(\"worker_threads\").parentPort.postMessage(require(\"/tmp/m/a.cjs\"))', { eval: true })", json!(2)),
+    ] {
+        let code = load.replace("GIVES", gives);
+        let body = json!({ "component_code": code, "component_entry": "main.mjs" });
+        assert_eq!(run(&server, body).await, expected, "{gives}");
+    }
+    // What is wrong names the file as code knows it, in whatever code reads of the error.
+    let data = server.data_dir();
+    let data = data.to_str().expect("UTF-8");
+    for (gives, words) in [
+        ("load('/tmp/m/none.cjs')", "Cannot find module '/tmp/m/none.cjs'"),
+        ("import('/tmp/m/none.mjs')", "/tmp/m/none.mjs"),
+        ("load('/tmp/m/bad.cjs')", "/tmp/m/bad.cjs:1"),
+        ("load('/tmp/m/bad.json')", "/tmp/m/bad.json"),
+        ("worked('/tmp/m/none.mjs')", "'/tmp/m/none.mjs'"),
+        ("worked('require(\"no-such-package\")', { eval: true })", "Cannot find module 'no-such-package'"),
+    ] {
+        let found = run(&server, json!({ "component_code": load.replace("GIVES", gives), "component_entry": "main.mjs" })).await.to_string();
+        assert!(found.contains(words), "{gives}: {found}");
+        assert!(!found.contains(data) && !found.contains("worker.cjs"), "{gives}: {found}");
+    }
+    let thrown = load.replace(
+        "try { return await (GIVES); } catch (e) { return [e.message, e.stack, JSON.stringify(e)]; }",
+        "await worked('require(\"no-such-package\")', { eval: true });",
+    );
+    let source = server.source(&thrown, json!({})).await;
+    let stack = server.run_now(&source, json!({})).await["error"]["stack"].as_str().expect("a stack").to_owned();
+    assert!(stack.starts_with("Error: Cannot find module 'no-such-package'"), "{stack}");
+}
