@@ -30,6 +30,8 @@ const OPEN_LOOKED_AT: i64 = 500;
 const READ_AT_ONCE: usize = 2_500;
 /// Runs that are counted exactly.
 const COUNTED: usize = 1_000;
+/// How many of the newest runs are counted first, where words are asked for that begin in some way.
+const NEWEST_COUNTED: usize = 20_000;
 /// How many of the newest runs are looked through in their order for words that many runs have, in one step after the other, before all that have them are
 /// taken from the index of words.
 const NEWEST: [usize; 2] = [2_000, 100_000];
@@ -268,8 +270,7 @@ impl Walk<'_> {
             if ids.is_empty() {
                 continue;
             }
-            let page = Page { limit: u32::try_from(ids.len()).unwrap_or(u32::MAX), ..Page::default() };
-            let (sql, values) = RunQuery::new(Dialect::Postgres, self.org, &RunFilter { ids, ..self.filter.clone() }).page("id", &page, (None, None));
+            let (sql, values) = RunQuery::new(Dialect::Postgres, self.org, &RunFilter { ids, ..self.filter.clone() }).ids();
             let values = history::storable(values);
             let fit = many(self.c, &sql, &history::to_sql(&values), |row| row.try_get::<_, String>(0).map_err(database)).await?;
             let fit: HashSet<String> = fit.into_iter().collect();
@@ -285,11 +286,24 @@ impl Walk<'_> {
 
 /// How many runs within these times (inclusive) have the words, counted up to [`COUNTED`].
 async fn with_words(c: &Client, org: &OrgId, (from, to): (i64, i64), query: &IndexQuery) -> StoreResult<usize> {
-    let sql = "SELECT count(*) FROM (SELECT 1 FROM indexed_runs WHERE org_id = $1 AND created_at >= $2 AND created_at <= $3 AND words @@ $4::text::tsquery LIMIT $5) AS counted";
+    const PLACE: &str = "org_id = $1 AND created_at >= $2 AND created_at <= $3";
     let (words, most) = (query.tsquery(), COUNTED as i64);
     let params: [Typed<'_>; 5] = [(&org.as_str(), Type::TEXT), (&from, Type::INT8), (&to, Type::INT8), (&words, Type::TEXT), (&most, Type::INT8)];
-    let counts = planned(c, sql, &params, |row| row.try_get::<_, i64>(0).map_err(database)).await?;
-    Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or_default())
+    let count = async |runs: &str| {
+        let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {runs} AND words @@ $4::text::tsquery LIMIT $5) AS counted");
+        let counts = planned(c, &sql, &params, |row| row.try_get::<_, i64>(0).map_err(database)).await?;
+        StoreResult::Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or_default())
+    };
+    // The index reads all words that begin so before it gives the first run: where enough of the newest runs have one, it is not asked.
+    if query.groups.iter().flatten().any(|word| word.is_prefix) {
+        let newest =
+            format!("(SELECT words FROM indexed_runs WHERE {PLACE} ORDER BY created_at DESC, run_id DESC LIMIT {NEWEST_COUNTED}) AS newest WHERE true");
+        let counted = count(&newest).await?;
+        if counted == COUNTED {
+            return Ok(counted);
+        }
+    }
+    count(&format!("indexed_runs WHERE {PLACE}")).await
 }
 
 /// A parameter, with its type.

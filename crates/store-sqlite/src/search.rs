@@ -299,8 +299,7 @@ impl Walk<'_> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
-        let page = Page { limit: u32::try_from(ids.len()).unwrap_or(u32::MAX), ..Page::default() };
-        let (sql, values) = RunQuery::new(Dialect::Sqlite, self.org, &RunFilter { ids, ..self.filter.clone() }).page("id", &page, (None, None));
+        let (sql, values) = RunQuery::new(Dialect::Sqlite, self.org, &RunFilter { ids, ..self.filter.clone() }).ids();
         Ok(many(self.c, &sql, history::to_sql(&values).as_slice(), |row| row.get::<_, String>(0).map_err(database))?.into_iter().collect())
     }
 }

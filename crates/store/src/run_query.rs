@@ -154,6 +154,12 @@ impl RunQuery {
         self.page(&run_columns(true), &page, (None, Some(at)))
     }
 
+    /// The ids of those that fit, in no order, for a filter that names runs: its times are not looked at.
+    pub fn ids(self) -> (String, Vec<SqlValue>) {
+        let branches: Vec<_> = self.branches.iter().map(|branch| self.branch(branch, "id", &self.of_org)).collect();
+        (branches.join(" UNION ALL "), self.values)
+    }
+
     /// How many fit; each part of them is counted up to `max`.
     pub fn count(mut self, max: i64) -> (String, Vec<SqlValue>) {
         let (from, to) = (self.bind(SqlValue::Number(self.from)), self.bind(SqlValue::Number(self.to)));
