@@ -118,6 +118,7 @@ impl Workbench {
             memory_mb: None,
             calls_per_isolate: 1,
             isolates_max: 1,
+            in_order: false,
         });
         let (mut found, mut db) = (Vec::new(), fixture.db.clone());
         for (at, call) in fixture.calls.iter().enumerate() {
@@ -165,6 +166,7 @@ impl Workbench {
             memory_mb: None,
             calls_per_isolate: 1,
             isolates_max: 1,
+            in_order: false,
         });
         let body = to_raw_value(&json!({ "kind": "describe", "module": "component" })).map_err(|e| not_loaded(e.to_string()))?;
         let outcome = self.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None }, Arc::new(Ignore)).await;

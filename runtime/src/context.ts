@@ -3,7 +3,7 @@
 // (`calls_per_isolate`) does AsyncLocalStorage decide.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { JSON, later } from "./kept.ts";
+import { JSON, later, soon } from "./kept.ts";
 import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
@@ -165,6 +165,8 @@ export function serveOneCall(): void {
   oneCall = true;
 }
 
+export const servesOneCall = (): boolean => oneCall;
+
 /** From now on, until `over`, what happens belongs to this call. */
 export function begin(call: CallContext): void {
   if (oneCall) underWay = call;
@@ -217,19 +219,20 @@ let ending: (() => void)[] | undefined;
 
 /**
  * Ends a call after a turn of the event loop: by then rejections that nobody handles have been told. Calls that end in
- * the same turn share a write.
+ * the same turn share a write; `then` follows it.
  */
-export function atTurn(wire: Wire, end: () => void): void {
+export function atTurn(wire: Wire, end: () => void, then: () => void): void {
   if (ending) {
     ending.push(end);
     return;
   }
   ending = [end];
-  setImmediate(() => {
+  soon(() => {
     const ends = ending ?? [];
     ending = undefined;
     wire.together(() => {
       for (const one of ends) one();
     });
+    then();
   });
 }

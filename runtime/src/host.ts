@@ -1,14 +1,15 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setEnvironmentData } from "node:worker_threads";
 
-import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, whenQuiet } from "./context.ts";
+import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, servesOneCall, whenQuiet } from "./context.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
-import { JSON, later } from "./kept.ts";
+import { JSON, later, soon } from "./kept.ts";
 import { loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
@@ -22,6 +23,12 @@ import { type Ending, exportsText, recordReturned, runAction, runWorkflow, StepF
 
 const wire = new Wire();
 const underWay = new Map<number, CallContext>();
+/** Calls that the server gave ahead, in their order: each begins once the one before has ended and left nothing running. */
+const ahead: { frame: CallFrame; text: string }[] = [];
+/** What the call that ended last started goes on. */
+let leftRunning = false;
+/** Runs what it is given in the context that there was before any call. */
+const inNoCall = AsyncLocalStorage.snapshot();
 
 async function load(frame: Bag): Promise<void> {
   try {
@@ -115,6 +122,7 @@ function lookWhoAwaits(): void {
     if (!before?.has(call)) continue;
     call.tellAwaits();
     call.tellExported();
+    giveBack();
   }
   watchAwaits(new Set(underWay.values()));
 }
@@ -131,14 +139,16 @@ async function perform(frame: CallFrame, text: string, call: CallContext): Promi
   const goesOn = leavesRunning();
   call.fail = (error, namespace) => {
     end(call, failure(call, error, namespace), goesOn);
+    soon(beginNext);
   };
   try {
     const answered = await answer(frame, text, call);
     if (call.waits) await call.settled();
     // What nobody awaited and has failed by then fails the run.
-    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn));
+    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn), beginNext);
   } catch (error) {
     end(call, failure(call, error), goesOn);
+    soon(beginNext);
   }
 }
 
@@ -155,7 +165,47 @@ function end(call: CallContext, tail: string, goesOn: () => boolean): void {
   }
   underWay.delete(call.id);
   over(call);
-  if (left) whenQuiet(goesOn, () => wire.send({ t: "quiet" }));
+  if (!left) return;
+  leftRunning = true;
+  giveBack();
+  whenQuiet(goesOn, () => {
+    leftRunning = false;
+    wire.send({ t: "quiet" });
+  });
+}
+
+function take(frame: CallFrame, text: string): void {
+  if (!servesOneCall() || (underWay.size === 0 && ahead.length === 0 && !leftRunning)) return start(frame, text);
+  ahead.push({ frame, text });
+  // The server sent it before it knew.
+  if (leftRunning) giveBack();
+}
+
+/** Begins the call that is ahead, where none is under way. */
+function beginNext(): void {
+  const next = underWay.size === 0 ? ahead.shift() : undefined;
+  if (next) start(next.frame, next.text);
+}
+
+/** Gives calls back that have not begun: another host may begin them sooner. */
+function giveBack(): void {
+  for (const { frame } of ahead.splice(0)) wire.send({ t: "back", id: frame.id });
+}
+
+/** Gives one call back, where it has not begun: nobody waits for it any more. */
+function giveOneBack(id: number): void {
+  const position = ahead.findIndex(({ frame }) => frame.id === id);
+  if (position < 0) return;
+  ahead.splice(position, 1);
+  wire.send({ t: "back", id });
+}
+
+function start(frame: CallFrame, text: string): void {
+  const call = new CallContext(frame.id, wire);
+  underWay.set(call.id, call);
+  watchAwaits(new Set());
+  // In a context of its own: `enterWith` of one call is not seen by the next.
+  inNoCall(() => new AsyncResource("Call").runInAsyncScope(() => calls.run(call, () => void perform(frame, text, call))));
 }
 
 function onFrame(frame: Bag, text: string): void {
@@ -163,19 +213,18 @@ function onFrame(frame: Bag, text: string): void {
     case "load":
       void load(frame);
       break;
-    case "call": {
-      const call = new CallContext(frame["id"] as number, wire);
-      underWay.set(call.id, call);
-      watchAwaits(new Set());
-      calls.run(call, () => void perform(frame as CallFrame, text, call));
+    case "call":
+      take(frame as CallFrame, text);
       break;
-    }
     case "answer":
       underWay.get(frame["id"] as number)?.answered?.(frame);
       break;
     case "cancel":
       abandon(frame["id"] as number);
       wire.send({ t: "cancelled", id: frame["id"] });
+      break;
+    case "back":
+      giveOneBack(frame["id"] as number);
       break;
   }
 }

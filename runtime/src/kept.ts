@@ -40,5 +40,6 @@ export const JSON = {
 };
 export const { writeSync } = fs;
 export const later = globalThis.setTimeout;
+export const soon = globalThis.setImmediate;
 export const Buffer = { alloc, allocUnsafe, byteLength, concat };
 export type Buffer = globalThis.Buffer;

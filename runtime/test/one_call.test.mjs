@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { done, Host, result, source } from "./harness.mjs";
+import { done, frameBytes, Host, result, source } from "./harness.mjs";
 
 const one = (code) => Host.load({ m: code }, { one_call: true });
 
@@ -86,5 +86,55 @@ test("a call says once that it awaits; one that only computes, however long, doe
   await host.call(2, { ...source, event: {} });
   await host.call(3, { ...source, event: { awaits: 60 } });
   assert.deepEqual(host.frames.filter((f) => f.t === "awaits").map((f) => f.id), [3]);
+  host.end();
+});
+
+test("calls that come while another is under way begin after it, one at a time, in no context of the one before", async () => {
+  const code = `
+    import { AsyncLocalStorage } from "node:async_hooks";
+    const own = new AsyncLocalStorage(); let busy = 0;
+    export default { async run(event) {
+      const before = [busy++, own.getStore() ?? null];
+      own.enterWith(event);
+      await new Promise(setImmediate);
+      busy--;
+      if (event === "throws") throw new Error("mine");
+      return before;
+    } };`;
+  const host = await one(code);
+  ["first", "throws", "third"].forEach((event, n) => host.send({ t: "call", id: n + 1, deadline_ms: 5000, module: "m", props: {}, ...source, event }));
+  await host.until((f) => f.t === "done" && f.id === 3);
+  assert.deepEqual(host.frames.filter((f) => f.t === "done").map((f) => [f.id, f.ok, f.result]), [[1, true, [0, null]], [2, false, undefined], [3, true, [0, null]]]);
+  host.end();
+});
+
+test("calls that have not begun are given back where the one under way awaits something or left something running, and where the server asks", async () => {
+  const code = `export default { async run(event) {
+    if (event === "awaits") await new Promise((r) => setTimeout(r, 200));
+    if (event === "leaves") setTimeout(() => {}, 50);
+    return event;
+  } };`;
+  const host = await one(code);
+  const frame = (id, event) => ({ t: "call", id, deadline_ms: 5000, module: "m", props: {}, db: {}, ...source, event });
+  const call = (id, event) => host.send(frame(id, event));
+  const came = (t, id) => host.until((f) => f.t === t && (id === undefined || f.id === id));
+  call(1, "awaits");
+  call(2, "short");
+  await came("back", 2);
+  await came("done", 1);
+  call(3, "leaves");
+  call(4, "short");
+  await came("back", 4);
+  // Sent before the server knew.
+  call(5, "short");
+  await came("back", 5);
+  await came("quiet");
+  // Read at once, before the first of them has ended.
+  const together = [frame(6, "short"), frame(7, "short"), frame(8, "short"), { t: "back", id: 7 }, { t: "back", id: 6 }];
+  host.wire.write(Buffer.concat(together.map(frameBytes)));
+  await came("done", 8);
+  const seen = host.frames.filter((f) => f.id >= 6 && ["done", "back"].includes(f.t)).map((f) => [f.t, f.id]);
+  assert.deepEqual(seen.sort((a, b) => a[1] - b[1]), [["done", 6], ["back", 7], ["done", 8]]);
+  assert.deepEqual(host.frames.filter((f) => f.t === "done" && !f.ok), []);
   host.end();
 });

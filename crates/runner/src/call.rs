@@ -226,6 +226,7 @@ impl UnderWay {
             | FromHost::Cancelled { .. }
             | FromHost::Quiet
             | FromHost::Awaits { .. }
+            | FromHost::Back { .. }
             | FromHost::Ask { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -30,6 +31,13 @@ const WRITE_QUEUE: usize = 1024;
 const LATE_LINES_MAX: u64 = 100;
 /// Calls whose lines after their end are kept: the latest of a host.
 const ENDED_KEPT: usize = 64;
+/// Calls that a busy host has ahead, at most, and the bytes of the largest of them.
+const AHEAD_MAX: usize = 16;
+const AHEAD_BYTES_MAX: usize = 64 << 10;
+/// How long calls of a host are taken to be that has served none: too long to give it another one ahead.
+const UNKNOWN: Duration = Duration::from_millis(10);
+/// Calls over which the mean of their times is taken, about.
+const MEAN_OVER: u32 = 32;
 /// The version of the protocol.
 pub(crate) const PROTOCOL: u32 = 1;
 
@@ -52,6 +60,7 @@ impl Load {
 pub(crate) struct Host {
     pub(crate) isolate: IsolateKey,
     pub(crate) organization: String,
+    spec: Arc<IsolateSpec>,
     desk: Desk,
     calls: Mutex<Calls>,
     /// Those who wait for the answer to a cancel: it shows that the event loop turns.
@@ -73,9 +82,16 @@ pub(crate) struct Host {
 }
 
 /// The calls that a host was given.
-#[derive(Default)]
 struct Calls {
     under_way: HashMap<u64, UnderWay>,
+    /// Calls that it has ahead, the oldest first: it begins one when the one before is done and left nothing running.
+    ahead: VecDeque<Ahead>,
+    /// It gave calls back: what is under way takes longer than was thought.
+    gave_back: bool,
+    /// When the call under way began, where it is the only one.
+    began: Instant,
+    /// What its calls take, about.
+    mean: Duration,
     /// The newest id. Ids count from 1 in each host: one host's ids say nothing about another's.
     newest: u64,
     /// Calls that we gave up and whose frames may still come.
@@ -92,12 +108,40 @@ struct Calls {
     left_running: bool,
 }
 
+/// A call that a busy host has ahead.
+pub(crate) struct Ahead {
+    id: u64,
+    pub(crate) ticket: u64,
+    pub(crate) call: QueuedCall,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            under_way: HashMap::new(),
+            ahead: VecDeque::new(),
+            gave_back: false,
+            began: Instant::now(),
+            mean: UNKNOWN,
+            newest: 0,
+            late: HashSet::new(),
+            late_lines: 0,
+            ended: VecDeque::new(),
+            dead: false,
+            refused: BTreeSet::new(),
+            left_running: false,
+        }
+    }
+}
+
 /// What a supervisor reports of its host.
 pub(crate) enum HostEvent {
     /// It may take a call: it has loaded, or one of its calls is over.
     Freed,
     /// A call is over, and what it started goes on.
     LeftRunning,
+    /// It has not begun a call that it had ahead.
+    GaveBack(Ahead),
     /// Its modules do not load.
     LoadFailed(CallFailure),
     /// Its process is gone; why it did not load, where it had not.
@@ -108,7 +152,7 @@ impl Calls {
     /// A line of a call that is over: of the latest it is handed on, of others dropped.
     /// How many come is counted for all calls, which needs no memory of each.
     fn late_line(&mut self, id: u64, level: &str, text: String, ts_ms: i64) -> Result<(), WireError> {
-        if id == 0 || id > self.newest || self.under_way.contains_key(&id) {
+        if id == 0 || id > self.newest || self.under_way.contains_key(&id) || self.ahead.iter().any(|ahead| ahead.id == id) {
             return Err(WireError::UnknownCall);
         }
         self.late_lines += 1;
@@ -131,6 +175,27 @@ impl Calls {
             self.ended.push_back((id, late));
         }
         call.end(ended);
+        self.gave_back = false;
+        self.mean = (self.mean * (MEAN_OVER - 1) + self.began.elapsed()) / MEAN_OVER;
+    }
+
+    /// The oldest call that the host has ahead is under way.
+    fn advance(&mut self, host: &Arc<Host>) {
+        if let Some(Ahead { id, call, .. }) = self.ahead.pop_front() {
+            self.began(host, id, call);
+        }
+    }
+
+    fn began(&mut self, host: &Arc<Host>, id: u64, call: QueuedCall) {
+        let QueuedCall { mut under_way, begun, .. } = call;
+        under_way.began();
+        for refusal in std::mem::take(&mut self.refused) {
+            under_way.refused(&refusal);
+        }
+        self.began = Instant::now();
+        self.under_way.insert(id, under_way);
+        // Whoever waited may be gone; the call's end is waited for all the same.
+        let _ = begun.send(Ok((host.clone(), id)));
     }
 }
 
@@ -168,7 +233,7 @@ impl Blank {
     /// Gives it an isolate. `on_event` is called by its supervisor.
     pub(crate) fn assign(
         self,
-        spec: &IsolateSpec,
+        spec: &Arc<IsolateSpec>,
         config: &RunnerConfig,
         lives: &TaskTracker,
         shares: &Arc<Shares>,
@@ -180,6 +245,7 @@ impl Blank {
         let host = Arc::new(Host {
             isolate: key(spec),
             organization: spec.organization.clone(),
+            spec: spec.clone(),
             desk: Desk::new(writer),
             calls: Mutex::default(),
             cancels: Mutex::default(),
@@ -218,8 +284,7 @@ impl Blank {
             shares: shares.clone(),
             on_event: Box::new(on_event),
         };
-        let spec = spec.clone();
-        lives.spawn(life.live(spec, wire, queue, killed));
+        lives.spawn(life.live(wire, queue, killed));
         host
     }
 }
@@ -227,28 +292,80 @@ impl Blank {
 impl Host {
     /// Begins a call: registers it under an id of its own, and sends its frame. Gives the call back where the host takes no more.
     pub(crate) fn begin(self: &Arc<Self>, call: QueuedCall) -> Option<QueuedCall> {
-        let QueuedCall { since, fields, timeout, mut under_way, begun } = call;
         let mut calls = self.calls.lock();
-        if calls.dead || self.retiring.load(Ordering::SeqCst) {
-            return Some(QueuedCall { since, fields, timeout, under_way, begun });
+        match self.hand_over(&mut calls, &call) {
+            Some(id) => {
+                calls.began(self, id, call);
+                None
+            }
+            None => Some(call),
+        }
+    }
+
+    /// Gives a busy host a call ahead, which it begins when it has ended those before. Gives the call back where the host takes no more.
+    pub(crate) fn begin_next(self: &Arc<Self>, ticket: u64, call: QueuedCall) -> Option<QueuedCall> {
+        let mut calls = self.calls.lock();
+        match self.hand_over(&mut calls, &call) {
+            Some(id) => {
+                calls.ahead.push_back(Ahead { id, ticket, call });
+                // What it had may have ended in between.
+                if calls.under_way.is_empty() {
+                    calls.advance(self);
+                }
+                None
+            }
+            None => Some(call),
+        }
+    }
+
+    /// Sends the frame of a call; its id in this host.
+    fn hand_over(&self, calls: &mut Calls, call: &QueuedCall) -> Option<u64> {
+        if calls.dead || calls.left_running || self.retiring.load(Ordering::SeqCst) {
+            return None;
         }
         let id = calls.newest + 1;
-        let head = wire::head(&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, timeout.as_millis()), fields.len());
-        if self.desk.writer.try_send(Outgoing::new(head, fields.clone())).is_err() {
+        let head = wire::head(&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()), call.fields.len());
+        if self.desk.writer.try_send(Outgoing::new(head, call.fields.clone())).is_err() {
             // It reads nothing, or is gone.
-            drop(calls);
             self.kill(Death::Ended);
-            return Some(QueuedCall { since, fields, timeout, under_way, begun });
-        }
-        under_way.began();
-        for refusal in std::mem::take(&mut calls.refused) {
-            under_way.refused(&refusal);
+            return None;
         }
         calls.newest = id;
-        calls.under_way.insert(id, under_way);
-        // Whoever waited may be gone; the call's end is waited for all the same.
-        let _ = begun.send(Ok((self.clone(), id)));
-        None
+        Some(id)
+    }
+
+    /// How many calls it has ahead, where it may have one more: its calls are short, and none awaits anything.
+    pub(crate) fn takes_ahead(&self, call: &QueuedCall, wait_max: Duration) -> Option<usize> {
+        if self.retiring.load(Ordering::SeqCst) || self.slowed.load(Ordering::SeqCst) || call.fields.len() > AHEAD_BYTES_MAX {
+            return None;
+        }
+        let calls = self.calls.lock();
+        let there = calls.ahead.len();
+        let waits = calls.mean * u32::try_from(there + 1).unwrap_or(u32::MAX);
+        let takes = !calls.dead && !calls.under_way.is_empty() && !calls.left_running && !calls.gave_back && there < AHEAD_MAX && waits <= wait_max;
+        (takes && calls.under_way.values().all(|call| !call.awaits)).then_some(there)
+    }
+
+    /// Asks for a call back that it has ahead under this ticket, and that nobody waits for any more. One that it has begun goes on.
+    pub(crate) fn ask_back(&self, ticket: u64) {
+        let id = self.calls.lock().ahead.iter().find(|ahead| ahead.ticket == ticket).map(|ahead| ahead.id);
+        if let Some(id) = id {
+            // One that is gone, or reads nothing, begins nothing either.
+            let _ = self.desk.writer.try_send(wire::frame(&[r#"{"t":"back","id":"#, &id.to_string(), "}"]).into());
+        }
+    }
+
+    /// The calls that it had ahead and begins no more, once it has ended.
+    pub(crate) fn take_ahead(&self) -> VecDeque<Ahead> {
+        std::mem::take(&mut self.calls.lock().ahead)
+    }
+
+    pub(crate) fn ahead(&self) -> usize {
+        self.calls.lock().ahead.len()
+    }
+
+    pub(crate) const fn spec(&self) -> &Arc<IsolateSpec> {
+        &self.spec
     }
 
     /// Whether it can take one more call now.
@@ -257,13 +374,13 @@ impl Host {
             return false;
         }
         let calls = self.calls.lock();
-        !calls.dead && !calls.left_running && calls.under_way.len() < calls_max as usize
+        !calls.dead && !calls.left_running && calls.ahead.is_empty() && calls.under_way.len() < calls_max as usize
     }
 
     /// Whether it has no call.
     pub(crate) fn is_idle(&self) -> bool {
         let calls = self.calls.lock();
-        calls.under_way.is_empty() && !calls.left_running
+        calls.under_way.is_empty() && calls.ahead.is_empty() && !calls.left_running
     }
 
     pub(crate) fn has_loaded(&self) -> bool {
@@ -365,11 +482,11 @@ impl Host {
     /// Calls that have ended since it began.
     pub(crate) fn ended(&self) -> u64 {
         let calls = self.calls.lock();
-        calls.newest.saturating_sub(calls.under_way.len() as u64)
+        calls.newest.saturating_sub((calls.under_way.len() + calls.ahead.len()) as u64)
     }
 
     /// Handles one frame of a call or of loading.
-    pub(crate) fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<Option<HostEvent>, WireError> {
+    pub(crate) fn frame(self: &Arc<Self>, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<Option<HostEvent>, WireError> {
         let frame = wire::parse(bytes)?;
         if matches!(frame, FromHost::Hello { .. }) != (*phase == Phase::Silent) {
             return Err(WireError::OutOfOrder("`hello` comes first, and once"));
@@ -398,10 +515,20 @@ impl Host {
                 return Ok(None);
             }
             FromHost::Quiet => {
-                if !std::mem::take(&mut self.calls.lock().left_running) {
+                let mut calls = self.calls.lock();
+                if !std::mem::take(&mut calls.left_running) {
                     return Err(WireError::OutOfOrder("`quiet` without a call that left something running"));
                 }
+                // What it did not give back reaches it only now.
+                calls.advance(self);
                 return Ok(Some(HostEvent::Freed));
+            }
+            FromHost::Back { id } => {
+                let mut calls = self.calls.lock();
+                let position = calls.ahead.iter().position(|ahead| ahead.id == *id);
+                calls.gave_back = true;
+                let back = position.and_then(|position| calls.ahead.remove(position)).ok_or(WireError::UnknownCall)?;
+                return Ok(Some(HostEvent::GaveBack(back)));
             }
             FromHost::Awaits { id }
             | FromHost::Log { id, .. }
@@ -445,6 +572,9 @@ impl Host {
         };
         calls.left_running = left_running;
         calls.finish(id, ended);
+        if !left_running && !with_host && calls.under_way.is_empty() {
+            calls.advance(self);
+        }
         drop(calls);
         *self.used.lock() = Instant::now();
         if with_host {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::call::UnderWay;
 use crate::death::Death;
-use crate::host::{Blank, Host, Load};
+use crate::host::{Ahead, Blank, Host, Load};
 use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
 
 /// How long a host must have been idle before it is ended for another isolate: starting one costs more than waiting that long.
@@ -28,7 +28,7 @@ const NO_ROOM: Duration = Duration::from_secs(10);
 /// How long the oldest call waits before an isolate that has as many hosts as there are processors gets one more.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// The same for an isolate that has fewer hosts than there are processors.
-const PATIENCE_FIRST: Duration = Duration::from_millis(2);
+pub(crate) const PATIENCE_FIRST: Duration = Duration::from_millis(2);
 /// Hosts of one isolate that start at the same time, for each processor.
 const STARTING_PER_PROCESSOR: usize = 4;
 /// Hosts that an isolate may have beyond the number of processors, for each host that waits in an `await`: so a burst of such calls doubles them again and again.
@@ -47,6 +47,8 @@ pub(crate) struct HostPool {
     no_room: Option<(usize, Instant)>,
     /// Processors that hosts may use.
     processors: usize,
+    /// How long a call may be expected to wait ahead.
+    ahead_wait: Duration,
     /// No host starts any more.
     pub(crate) closed: bool,
 }
@@ -148,6 +150,25 @@ impl Isolate {
         self.open().filter(|host| host.awaits()).take(needed).count() == needed
     }
 
+    /// Gives calls that wait to busy hosts ahead, as far as these take them; how many. To the one that has the fewest first.
+    fn give_ahead(&mut self, wait_max: Duration) -> usize {
+        if self.spec.in_order || self.spec.calls_per_isolate != 1 {
+            return 0;
+        }
+        let mut given = 0;
+        while let Some(oldest) = self.waiting.first_entry() {
+            let taking = self.hosts.iter().filter_map(|host| Some((host.takes_ahead(oldest.get(), wait_max)?, host)));
+            let Some((_, host)) = taking.min_by_key(|(there, _)| *there) else { break };
+            let (ticket, call) = oldest.remove_entry();
+            if let Some(back) = host.begin_next(ticket, call) {
+                self.waiting.insert(ticket, back);
+                break;
+            }
+            given += 1;
+        }
+        given
+    }
+
     fn oldest(&self) -> u64 {
         self.waiting.first_key_value().map_or(u64::MAX, |(ticket, _)| *ticket)
     }
@@ -158,8 +179,18 @@ impl Isolate {
 }
 
 impl HostPool {
-    pub(crate) fn new(processors: usize) -> Self {
-        Self { isolates: HashMap::new(), blanks: Vec::new(), waiting_count: 0, next_ticket: 0, retired: None, no_room: None, processors, closed: false }
+    pub(crate) fn new(processors: usize, ahead_wait: Duration) -> Self {
+        Self {
+            isolates: HashMap::new(),
+            blanks: Vec::new(),
+            waiting_count: 0,
+            next_ticket: 0,
+            retired: None,
+            no_room: None,
+            processors,
+            ahead_wait,
+            closed: false,
+        }
     }
 
     /// All hosts with an isolate.
@@ -201,13 +232,33 @@ impl HostPool {
         self.next_ticket += 1;
         self.waiting_count += 1;
         isolate.waiting.insert(self.next_ticket, call);
+        self.waiting_count -= isolate.give_ahead(self.ahead_wait);
         Queued::Waits(self.next_ticket)
+    }
+
+    /// Puts a call back into its queue that a host had ahead and did not begin. It keeps its place there.
+    pub(crate) fn requeue(&mut self, host: &Arc<Host>, back: Ahead) {
+        // Its caller may have gone away.
+        if self.closed || back.call.begun.is_closed() {
+            return;
+        }
+        let spec = host.spec();
+        let isolate =
+            self.isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() });
+        self.waiting_count += 1;
+        isolate.waiting.insert(back.ticket, back.call);
+        if let Some(free) = isolate.free() {
+            self.serve(&free);
+        }
     }
 
     /// Takes a call out of its queue: its caller is gone.
     pub(crate) fn leave(&mut self, isolate: &IsolateKey, ticket: u64) {
         if let Some(of) = self.isolates.get_mut(isolate) {
-            self.waiting_count -= usize::from(of.waiting.remove(&ticket).is_some());
+            match of.waiting.remove(&ticket) {
+                Some(_) => self.waiting_count -= 1,
+                None => of.hosts.iter().for_each(|host| host.ask_back(ticket)),
+            }
             if of.is_unused() {
                 self.isolates.remove(isolate);
             }
@@ -227,6 +278,7 @@ impl HostPool {
                 }
             }
         }
+        self.waiting_count -= isolate.give_ahead(self.ahead_wait);
     }
 
     /// Fails all calls that wait for an isolate.

@@ -64,9 +64,9 @@ pub(crate) struct Life {
 
 impl Life {
     /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
-    pub(crate) async fn live(mut self, spec: IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
+    pub(crate) async fn live(mut self, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
-        let death = match load_frame(&spec, &self.private).await {
+        let death = match load_frame(self.host.spec(), &self.private).await {
             Ok(load) => {
                 let (read, write) = wire.into_split();
                 tokio::spawn(outgoing::write(write, queue, load));

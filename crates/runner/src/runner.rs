@@ -95,11 +95,12 @@ impl Runner {
             }
         }
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let ahead_wait = config.ahead_wait;
         let runner = Self(Arc::new(Inner {
             config,
             script,
             sandbox,
-            pool: Mutex::new(HostPool::new(processors)),
+            pool: Mutex::new(HostPool::new(processors, ahead_wait)),
             refilling: AtomicBool::new(false),
             waits: Notify::new(),
             lives: TaskTracker::new(),
@@ -148,7 +149,7 @@ impl Runner {
             isolate: key(&isolate),
             ticket: None,
             refused: None,
-            begins,
+            begins: Some(begins),
             ended: Some(ended),
             serving: None,
             timeout: call.timeout,
@@ -289,6 +290,10 @@ impl Runner {
                 host.kill(Death::Ended);
             }
             HostEvent::LeftRunning => return self.end_if_it_goes_on(host),
+            HostEvent::GaveBack(call) => {
+                pool.requeue(host, call);
+                self.0.waits.notify_one();
+            }
             HostEvent::LoadFailed(failure) => {
                 pool.remove(host);
                 host.kill(Death::Ended);
@@ -296,6 +301,9 @@ impl Runner {
             }
             HostEvent::Ended(unloaded) => {
                 pool.remove(host);
+                for call in host.take_ahead() {
+                    pool.requeue(host, call);
+                }
                 // One that we ended while it loaded is no fault of the code: another host loads it.
                 if let Some(failure) = unloaded.filter(|failure| failure.kind != FailureKind::HostLost) {
                     pool.fail(&host.isolate, &failure);
@@ -445,7 +453,12 @@ impl Runner {
     /// What is going on.
     pub fn stats(&self) -> RunnerStats {
         let pool = self.0.pool.lock();
-        RunnerStats { hosts: pool.hosts().count(), blank_hosts: pool.blanks.len(), calls: pool.hosts().map(|h| h.calls()).sum(), waiting: pool.waiting() }
+        RunnerStats {
+            hosts: pool.hosts().count(),
+            blank_hosts: pool.blanks.len(),
+            calls: pool.hosts().map(|h| h.calls()).sum(),
+            waiting: pool.waiting() + pool.hosts().map(|h| h.ahead()).sum::<usize>(),
+        }
     }
 
     /// Ends all hosts, and waits until their processes are gone. Calls under way are lost with them.
@@ -471,7 +484,8 @@ pub struct QueuedRun {
     isolate: IsolateKey,
     ticket: Option<u64>,
     refused: Option<CallFailure>,
-    begins: oneshot::Receiver<Begun>,
+    /// Tells which host has it; None once that is known.
+    begins: Option<oneshot::Receiver<Begun>>,
     ended: Option<oneshot::Receiver<Ended>>,
     /// The host that has the call, and the call's id there.
     serving: Option<(Arc<Host>, u64)>,
@@ -485,8 +499,11 @@ impl QueuedRun {
         if let Some(failure) = self.refused.take() {
             return failed(failure);
         }
-        let begun = (&mut self.begins).await;
-        self.ticket = None;
+        let begun = match self.begins.as_mut() {
+            Some(begins) => begins.await,
+            None => return failed(Death::Ended.failure(None)),
+        };
+        (self.ticket, self.begins) = (None, None);
         let (host, id) = match begun {
             Ok(Ok(begun)) => begun,
             Ok(Err(failure)) => return failed(failure),
@@ -509,16 +526,19 @@ impl Drop for QueuedRun {
         if let Some(ticket) = self.ticket.take() {
             self.runner.0.pool.lock().leave(&self.isolate, ticket);
         }
-        // A host may have taken it in the meantime.
-        let begun = || self.begins.try_recv().ok().and_then(Result::ok);
-        if let Some((host, id)) = self.serving.take().or_else(begun)
-            && let Some(mut ended) = self.ended.take()
-        {
-            let (runner, timeout) = (self.runner.clone(), self.timeout);
-            tokio::spawn(async move {
+        let (serving, begins) = (self.serving.take(), self.begins.take());
+        let Some(mut ended) = self.ended.take().filter(|_| serving.is_some() || begins.is_some()) else { return };
+        let (runner, timeout) = (self.runner.clone(), self.timeout);
+        tokio::spawn(async move {
+            let serving = match (serving, begins) {
+                // A host may have taken it in the meantime, or have it ahead.
+                (None, Some(begins)) => begins.await.ok().and_then(Result::ok),
+                (serving, _) => serving,
+            };
+            if let Some((host, id)) = serving {
                 let _ = runner.end_of(&host, id, timeout, &mut ended).await;
-            });
-        }
+            }
+        });
     }
 }
 

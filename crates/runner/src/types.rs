@@ -13,6 +13,7 @@ use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
 
 use crate::ask::Ask;
+use crate::host_pool::PATIENCE_FIRST;
 use crate::sandbox::Walls;
 
 /// Bounds and places of a runner.
@@ -39,6 +40,8 @@ pub struct RunnerConfig {
     /// How long what a call left running may keep its host from the next call; then the host is ended. The runtime lets the next call begin after a second, so
     /// only code that blocks the event loop meets it.
     pub left_running_max: Duration,
+    /// How long a call that a busy host is given ahead may be expected to wait there. None is given ahead where that is nothing.
+    pub ahead_wait: Duration,
     /// Time on the processor that a host may use after its last call; then it is ended.
     pub late_processor_max: Duration,
     /// Heap of a host that asks for no other, MiB.
@@ -49,7 +52,7 @@ pub struct RunnerConfig {
     pub log_bytes_max: usize,
     /// Results, exports, emits and responses of a call in all.
     pub result_bytes_max: usize,
-    /// Calls that wait for a host.
+    /// Calls that wait for a host, or are ahead in one.
     pub waiting_max: usize,
     /// What a host may keep in its temporary folder, bytes.
     pub tmp_bytes_max: u64,
@@ -72,6 +75,8 @@ impl Default for RunnerConfig {
             idle_evict: Duration::from_secs(300),
             surplus_idle: Duration::from_secs(10),
             left_running_max: Duration::from_secs(5),
+            // Until another host would be started for it.
+            ahead_wait: PATIENCE_FIRST,
             late_processor_max: Duration::from_secs(5),
             heap_mb_default: 256,
             frame_bytes_max: 16 << 20,
@@ -224,6 +229,9 @@ pub struct IsolateSpec {
     pub calls_per_isolate: u32,
     /// Hosts that serve this code at the same time, at most.
     pub isolates_max: u32,
+    /// Whether calls must begin in the order in which they came. Else short ones are given to a busy host ahead, so that it need not wait for the server
+    /// between two of them; one may then begin before an older one that another host has ahead.
+    pub in_order: bool,
 }
 
 /// A call.

@@ -38,6 +38,9 @@ pub(crate) enum FromHost<'a> {
     Awaits {
         id: u64,
     },
+    Back {
+        id: u64,
+    },
     Log {
         id: u64,
         level: Cow<'a, str>,
@@ -177,6 +180,7 @@ impl<'a> Flat<'a> {
             "cancelled" => FromHost::Cancelled { id: id? },
             "quiet" => FromHost::Quiet,
             "awaits" => FromHost::Awaits { id: id? },
+            "back" => FromHost::Back { id: id? },
             "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts, late: self.late },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
             "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },

@@ -299,6 +299,7 @@ impl Engine {
             memory_mb: None,
             calls_per_isolate: 1,
             isolates_max: 1,
+            in_order: false,
         });
         let body = to_raw_value(&json!({ "kind": "describe", "module": MODULE })).map_err(|e| EngineError::internal("could not ask for the manifest", e))?;
         let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None }, Arc::new(Ignore)).await;

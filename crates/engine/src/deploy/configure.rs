@@ -282,6 +282,7 @@ impl Engine {
             memory_mb: None,
             calls_per_isolate: 1,
             isolates_max: ISOLATES_MAX,
+            in_order: false,
         });
         let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
         let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;

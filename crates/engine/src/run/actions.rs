@@ -88,6 +88,7 @@ impl Engine {
             memory_mb: None,
             calls_per_isolate: 1,
             isolates_max: ISOLATES_MAX,
+            in_order: false,
         });
         let scope = AskScope::new(caller.org_id.clone(), stores, None);
         let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), CallDb::None, None, Some(scope));

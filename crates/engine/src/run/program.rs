@@ -317,6 +317,7 @@ impl Engine {
             memory_mb: None,
             calls_per_isolate,
             isolates_max: ISOLATES_MAX,
+            in_order: true,
         };
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
@@ -392,6 +393,7 @@ impl Engine {
             memory_mb: settings.memory_mb,
             calls_per_isolate: version.settings.calls_per_isolate.unwrap_or(1),
             isolates_max: ISOLATES_MAX,
+            in_order: false,
         });
         let owner = Owner::Workflow(workflow.id.clone());
         Ok(Program::Workflow(Box::new(WorkflowProgram {

@@ -1,5 +1,6 @@
 //! The runner through its public interface: with the real runtime, and with hosts that break the protocol on purpose.
 
+mod ahead;
 mod asks;
 mod calls;
 mod egress;

@@ -84,6 +84,11 @@ impl Bench {
         Self::fake_silent(&format!("{code}\nhello();")).await
     }
 
+    /// With a fake host and other settings.
+    pub async fn fake_set(code: &str, change: impl FnOnce(&mut RunnerConfig)) -> Self {
+        Self::with(format!("{FAKE}\n{code}\nhello();"), change).await
+    }
+
     /// With a fake host that does not say hello.
     pub async fn fake_silent(code: &str) -> Self {
         Self::with(format!("{FAKE}\n{code}"), |_| {}).await
@@ -121,6 +126,7 @@ impl Bench {
             memory_mb: None,
             calls_per_isolate: 8,
             isolates_max: 1,
+            in_order: false,
         }
     }
 

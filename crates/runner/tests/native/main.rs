@@ -100,6 +100,7 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
             memory_mb: None,
             calls_per_isolate: 8,
             isolates_max: 1,
+            in_order: false,
         })
     };
     let call = |body: Value| Call { body: RawValue::from_string(body.to_string()).expect("JSON"), timeout: Duration::from_secs(60), first_step: None };
