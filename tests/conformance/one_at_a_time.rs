@@ -73,6 +73,47 @@ async fn r4_runs_of_a_workflow_at_the_same_time_share_nothing() {
     a_workflow_s_runs_share_nothing(&Server::shared().await, None).await;
 }
 
+/// Short ones, of which a process has the next at hand; some that wait, leave something running or end their process come between them.
+#[tokio::test]
+async fn r4_hundreds_of_short_runs_with_some_that_wait_or_die_share_nothing_and_none_is_lost() {
+    let server = Server::shared().await;
+    let step = "let cur; export default defineComponent({ async run({ steps, $ }) {
+        const { i, does } = steps.trigger.event.body; cur = i; console.log(`run ${i}`);
+        if (does === 'dies') process.reallyExit(3);
+        if (does === 'waits') await new Promise((r) => setTimeout(r, 30)); else await null;
+        if (does === 'leaves') setTimeout(() => {}, 30);
+        await $.respond({ status: 200, body: { i: cur } }); } });";
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("mark", step)]).await;
+    let url = endpoint(&workflow);
+    let does = |i: u64| match i % 100 {
+        60 => "dies",
+        70 => "waits",
+        80 => "leaves",
+        _ => "",
+    };
+    for round in 0..8 {
+        let asked = (0..50).map(|n| 50 * round + n);
+        let answers = join_all(asked.clone().map(|i| answer(server.raw(Method::POST, &url).json(&json!({ "i": i, "does": does(i) }))))).await;
+        for (i, answered) in asked.zip(answers) {
+            if does(i) == "dies" {
+                assert_eq!(answered.status, 400, "{i}");
+            } else {
+                assert_eq!((answered.status, answered.json), (200, json!({ "i": i })));
+            }
+        }
+    }
+    let list = |status: &str| format!("/workflows/{}/runs?status={status}&limit=100", id(&workflow));
+    server.until("all settle", &list("succeeded"), |l| l["page_info"]["total_count"] == 396).await;
+    let failed = server.until("those that died fail", &list("failed"), |l| l["page_info"]["total_count"] == 4).await;
+    for run in failed["data"].as_array().expect("runs") {
+        assert_eq!(does(run["event"]["body"]["i"].as_u64().unwrap_or_default()), "dies");
+    }
+    for run in server.get(&list("succeeded")).await.data().as_array().expect("runs") {
+        let run = server.get(&format!("/runs/{}", id(run))).await.data();
+        assert_eq!(lines(&run), [format!("run {}", run["event"]["body"]["i"])]);
+    }
+}
+
 #[tokio::test]
 async fn r4_runs_of_a_workflow_on_two_servers_share_nothing() {
     let Some(pair) = Pair::start(&[]).await else { return };
