@@ -94,3 +94,27 @@ test("a connection that the walls refused stands under the error with what opens
   await expect(error).toContainText("Seen 1 time, first");
   await expectAccessible(page);
 });
+
+test("an error event whose results were cut is loaded whole from the run that failed", async ({ page, server }) => {
+  const failing = await server.call<{ id: string }>("POST", "/workflows", {
+    name: "Long results",
+    triggers: [],
+    steps: [
+      { namespace: "read", code: step(`return { rows: "x".repeat(300_000), last: "the end of it" };`) },
+      { namespace: "write", code: step(`throw new RangeError("no room");`) },
+    ],
+  });
+  const handler = await server.call<{ id: string }>("POST", "/workflows", { name: "Reads errors", triggers: [], steps: [{ namespace: "one", code: step("return 1;") }] });
+  await server.call("POST", `/subscriptions?emitter_id=${failing.id}&listener_id=${handler.id}&event_name=%24errors`);
+  await server.call("POST", `/workflows/${failing.id}/run`, { event: {} }).catch(() => undefined);
+  const runs = () => server.call<{ id: string }[]>("GET", `/workflows/${handler.id}/runs?status=succeeded&include=id`);
+  await expect.poll(async () => (await runs()).length).toBe(1);
+  await page.goto(`/runs/${(await runs())[0]?.id}?step=%24trigger`);
+  const tree = page.getByRole("tree", { name: "Event" });
+  await expect(tree).toContainText("cut by the server");
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "Load whole" }).click();
+  await expect(tree).toContainText("the end of it");
+  await expect(tree).not.toContainText("cut by the server");
+  await expect(page.getByRole("button", { name: "Load whole" })).toHaveCount(0);
+});

@@ -4,6 +4,7 @@ import { Tabs } from "@base-ui/react/tabs";
 import type { ReactNode } from "react";
 import type { LogRecord, RunDetail, StepRecord } from "~/api/runs";
 import type { Delivery } from "~/api/schema";
+import { EventInspector } from "~/shell/event-inspector";
 import { Editor } from "~/ui/code/editor";
 import { count, duration } from "~/ui/format";
 import { JsonInspector } from "~/ui/json/json-inspector";
@@ -91,7 +92,7 @@ function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): 
       {
         tab: "exports",
         name: "Event",
-        content: <JsonInspector value={run.event} base="steps.trigger.event" label="Event" />,
+        content: <EventInspector value={run.event} base="steps.trigger.event" label="Event" />,
       },
       {
         tab: "input",

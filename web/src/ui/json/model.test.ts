@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import {
-  cutBytesOf,
+  cutOf,
   firstOpen,
   hintOf,
   imageOf,
@@ -121,9 +121,11 @@ describe("what a value looks like", () => {
   });
 });
 
-test("what the server cut is known by its mark", () => {
-  expect(cutBytesOf({ $truncated: true, $bytes: 4_002, $preview: "{" })).toBe(4_002);
+test("what the server cut is known by its mark, and says how long it was where that is known", () => {
+  expect(cutOf({ $truncated: true, $bytes: 4_002, $preview: "{" })).toEqual({ bytes: 4_002 });
+  expect(cutOf({ $truncated: true, $chars: 9_000, $preview: "a" })).toEqual({ chars: 9_000 });
+  expect(cutOf({ $truncated: true })).toEqual({});
   for (const other of [null, 7, {}, { $bytes: 4 }, { $truncated: false, $bytes: 4 }]) {
-    expect(cutBytesOf(other)).toBeUndefined();
+    expect(cutOf(other)).toBeUndefined();
   }
 });

@@ -35,12 +35,19 @@ export function isContainer(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** Bytes of what the server cut, where a value is the mark that it leaves: `$truncated`, `$bytes` and `$preview`. */
-export function cutBytesOf(value: unknown): number | undefined {
-  if (!isContainer(value) || !("$truncated" in value) || value.$truncated !== true) {
-    return undefined;
-  }
-  return "$bytes" in value && typeof value.$bytes === "number" ? value.$bytes : undefined;
+/** Whether a value is the mark of one that the server cut: `$truncated`, and where they are known `$bytes` or `$chars`, and `$preview`. */
+export function isCut(value: unknown): value is { $truncated: true } {
+  return isContainer(value) && "$truncated" in value && value.$truncated === true;
+}
+
+/** What a cut value says of its whole: its bytes, its characters, or neither. */
+export function cutOf(value: unknown): { bytes?: number; chars?: number } | undefined {
+  if (!isCut(value)) return undefined;
+  const { $bytes, $chars } = value as { $bytes?: unknown; $chars?: unknown };
+  return {
+    ...(typeof $bytes === "number" ? { bytes: $bytes } : {}),
+    ...(typeof $chars === "number" ? { chars: $chars } : {}),
+  };
 }
 
 export function sizeOf(value: unknown): number {

@@ -1,9 +1,9 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
 import type { CSSProperties } from "react";
 import { cn } from "../cn";
-import { bytes, clock, date, zoneWord } from "../format";
+import { bytes, clock, date, plural, zoneWord } from "../format";
 import { Marked } from "./marked";
-import { cutBytesOf, hintOf, isContainer, momentOf, type Row, typeOf } from "./model";
+import { cutOf, hintOf, isContainer, momentOf, type Row, typeOf } from "./model";
 
 const LONGEST_SHOWN = 300;
 const DAY_MS = 86_400_000;
@@ -29,7 +29,7 @@ export function JsonRow({
   };
   const Twist = row.kind === "open" ? ChevronDown : ChevronRight;
   const moment = momentOf(row.name, row.value);
-  const cut = cutBytesOf(row.value);
+  const cut = cutOf(row.value);
   return (
     // The tree takes the keys; a press is for the pointer.
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles keys for its active row
@@ -69,7 +69,13 @@ export function JsonRow({
         )}
       </span>
       {cut !== undefined && (
-        <span className="json-note">cut by the server, {bytes(cut)} in all</span>
+        <span className="json-note">
+          {cut.bytes !== undefined
+            ? `cut by the server, ${bytes(cut.bytes)} in all`
+            : cut.chars !== undefined
+              ? `cut by the server, ${plural(cut.chars, "character")} in all`
+              : "too long to be kept"}
+        </span>
       )}
       {moment !== undefined && <span className="json-note">{momentText(moment)}</span>}
       <span className={cn("json-type", row.kind === "leaf" && "is-leaf")}>{typeText(row)}</span>
