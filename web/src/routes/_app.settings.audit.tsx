@@ -1,5 +1,6 @@
 import { createFileRoute } from "@tanstack/react-router";
-import { AGES, type Age, Audit, type AuditFilter } from "~/features/settings/audit";
+import { Audit } from "~/features/settings/audit";
+import { AGES, type Age, type AuditFilter } from "~/features/settings/audit-filter";
 import { ForRole } from "~/shell/act-link";
 
 const text = (given: unknown) => (typeof given === "string" && given !== "" ? given : undefined);

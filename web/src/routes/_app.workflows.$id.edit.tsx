@@ -6,7 +6,6 @@ import { usePropForm } from "~/features/prop-form/use-prop-form";
 import { StepResult } from "~/features/runs/step-result";
 import { WorkflowBuilder } from "~/features/workflows/builder";
 import type { FormGiven, Parts } from "~/features/workflows/parts";
-import { eventOfRunQuery } from "~/features/workflows/use-test";
 
 export const Route = createFileRoute("/_app/workflows/$id/edit")({
   validateSearch: (
@@ -20,7 +19,10 @@ export const Route = createFileRoute("/_app/workflows/$id/edit")({
   loaderDeps: ({ search: { run } }) => ({ run }),
   // What the run did to a step stands above its code.
   loader: async ({ context: { queryClient }, deps: { run } }) => {
-    if (run !== undefined) await queryClient.prefetchQuery(eventOfRunQuery(run));
+    if (run === undefined) return;
+    // What only this page needs does not come with the first.
+    const { eventOfRunQuery } = await import("~/features/workflows/use-test");
+    await queryClient.prefetchQuery(eventOfRunQuery(run));
   },
   component: Edit,
 });

@@ -17,15 +17,9 @@ import { Select } from "~/ui/select";
 import { State } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
+import { AGES, type AuditFilter } from "./audit-filter";
 
 const DAY_MS = 86_400_000;
-
-/** How far back, by the names that the address has. */
-export const AGES = { day: 1, week: 7, month: 30 } as const;
-
-export type Age = keyof typeof AGES;
-
-export type AuditFilter = { user?: string; target?: string; age?: Age };
 
 const auditQuery = ({ user, target, age }: AuditFilter) =>
   pagesOf(

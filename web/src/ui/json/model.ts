@@ -43,10 +43,9 @@ export function isCut(value: unknown): value is { $truncated: true } {
 /** What a cut value says of its whole: its bytes, its characters, or neither. */
 export function cutOf(value: unknown): { bytes?: number; chars?: number } | undefined {
   if (!isCut(value)) return undefined;
-  const { $bytes, $chars } = value as { $bytes?: unknown; $chars?: unknown };
   return {
-    ...(typeof $bytes === "number" ? { bytes: $bytes } : {}),
-    ...(typeof $chars === "number" ? { chars: $chars } : {}),
+    ...("$bytes" in value && typeof value.$bytes === "number" ? { bytes: value.$bytes } : {}),
+    ...("$chars" in value && typeof value.$chars === "number" ? { chars: value.$chars } : {}),
   };
 }
 
