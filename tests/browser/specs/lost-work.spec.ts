@@ -44,9 +44,23 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
   await expect(editor(page, "code")).toBeVisible();
   await page.getByRole("button", { name: "More", exact: true }).click();
   await page.getByRole("menuitem", { name: "Turn off" }).click();
+  await page.getByRole("tab", { name: "Settings" }).click();
+  await page.getByLabel("Note").fill("noted while it was away");
+  const more = async (name: string): Promise<void> => {
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("menuitem", { name }).click();
+  };
+  await card(page, /^two/).click();
+  await more("Duplicate");
+  await card(page, /^three/).click();
+  await more("Duplicate");
+  await card(page, /^three_2/).click();
+  await more("Remove");
   await card(page, /^HTTP request/).click();
   await page.getByRole("button", { name: "Add a trigger" }).click();
   await page.getByRole("menuitem", { name: "Schedule" }).click();
+  await page.getByRole("textbox", { name: "Ticks" }).fill("7");
+  await page.keyboard.press("Tab");
   await expect(page.getByText(/^Not saved: no connection/)).toBeVisible();
   await expectAccessible(page);
 
@@ -54,10 +68,11 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
   await server.start();
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible({ timeout: 60_000 });
   const saved = await record(server, made.id);
-  expect(saved.steps.map(({ namespace }) => namespace)).toEqual(["first", "three", "two", "code"]);
+  expect(saved.steps.map(({ namespace }) => namespace)).toEqual(["first", "three", "two", "two_2", "code"]);
   expect(saved.steps[0]?.savedComponent.code).toContain("'code'");
   expect(JSON.parse(saved.steps[2]?.configured_props_json ?? "")).toEqual({ note: "typed in a form" });
-  expect(saved.triggers.map(({ type }) => type)).toEqual(["http", "timer"]);
+  expect(saved.steps.at(-1)).toMatchObject({ namespace: "code", disabled: true, note: "noted while it was away" });
+  expect(saved.triggers).toMatchObject([{ type: "http" }, { type: "timer", interval_seconds: 7 * 60 }]);
 
   // A page that is closed meanwhile has it all the same.
   await card(page, /^first/).click();
@@ -118,6 +133,23 @@ test("'saved, it says, and nothing is': who is signed out meanwhile reads so, an
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   expect(await codeOf(server, made.id)).toContain("and more after the end");
   expectOnly(messages, /401/);
+});
+
+test("'a rename goes back to an old draft': the name and the settings are changed, and what was typed stays", async ({ page, server }) => {
+  const made = await workflow(server, "Old name", { one: step("return 1;") });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await expect(editor(page, "one")).toContainText("return 1");
+  await write(page, "one", step("return 'typed before the name';"));
+  await page.getByRole("navigation", { name: "Parts of the workflow" }).getByRole("link", { name: "Settings" }).click();
+  await page.getByLabel("Name").fill("New name");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByRole("heading", { name: "New name" })).toBeVisible();
+  await page.getByRole("navigation", { name: "Parts of the workflow" }).getByRole("link", { name: "Edit" }).click();
+  await expect(editor(page, "one")).toContainText("typed before the name");
+  await expect.poll(() => codeOf(server, made.id)).toContain("typed before the name");
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "New name" })).toBeVisible();
+  await expect(editor(page, "one")).toContainText("typed before the name");
 });
 
 test("'my own save is shown as the change of another': a save whose answer is lost is no conflict", async ({ page, server, messages }) => {
