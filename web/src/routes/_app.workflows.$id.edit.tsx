@@ -16,14 +16,6 @@ export const Route = createFileRoute("/_app/workflows/$id/edit")({
     ...(typeof given.event === "string" ? { event: given.event } : {}),
     ...(typeof given.line === "number" && given.line > 0 ? { line: given.line } : {}),
   }),
-  loaderDeps: ({ search: { run } }) => ({ run }),
-  // What the run did to a step stands above its code.
-  loader: async ({ context: { queryClient }, deps: { run } }) => {
-    if (run === undefined) return;
-    // What only this page needs does not come with the first.
-    const { eventOfRunQuery } = await import("~/features/workflows/use-test");
-    await queryClient.prefetchQuery(eventOfRunQuery(run));
-  },
   component: Edit,
 });
 

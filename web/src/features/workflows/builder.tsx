@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { sentence } from "~/api/errors";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
+import { cn } from "~/ui/cn";
 import { copyText } from "~/ui/copy";
 import { takesText } from "~/ui/keyboard";
 import { say } from "~/ui/toast";
@@ -42,10 +43,10 @@ async function insert(field: HTMLElement | null, path: string): Promise<void> {
   document.execCommand("insertText", false, field.isContentEditable ? path : `{{${path}}}`);
 }
 
-/** The event of a run that the address names is the one to test with, and the step that failed the one to mend. */
-function useEventOfRun(run: string | undefined, onFailed: (step: string) => void): void {
+/** The event of a run that the address names is the one to test with, and the step that failed the one to mend. Whether it is being read. */
+function useEventOfRun(run: string | undefined, onFailed: (step: string) => void): boolean {
   const { test } = useBuilder();
-  const { data, error } = useQuery({
+  const { data, error, isLoading } = useQuery({
     ...eventOfRunQuery(run ?? ""),
     enabled: run !== undefined,
     retry: false,
@@ -64,6 +65,7 @@ function useEventOfRun(run: string | undefined, onFailed: (step: string) => void
     if (error !== null)
       say({ title: "The event of the run could not be read", about: sentence(error) });
   }, [error]);
+  return isLoading;
 }
 
 export function WorkflowBuilder({
@@ -141,7 +143,7 @@ export function WorkflowBuilder({
     const { run, isReading } = builder.test;
     if (refused === undefined && !run.isPending && !isReading) run.mutate(of);
   };
-  useEventOfRun(run, (step) => {
+  const isReading = useEventOfRun(run, (step) => {
     if (asked === undefined && draft.steps.some(({ namespace }) => namespace === step))
       onOpen(step);
   });
@@ -179,7 +181,7 @@ export function WorkflowBuilder({
           onAdd={() => setAdds({ after: draft.steps.length - 1 })}
         />
         <section
-          className="bld-main"
+          className={cn("bld-main", isReading && "is-reading")}
           onFocus={({ target }) => {
             if (takesText(target)) field.current = target;
           }}
