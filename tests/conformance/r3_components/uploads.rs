@@ -148,6 +148,31 @@ async fn r3_heads_names_and_types_of_parts_have_bounds() {
 }
 
 #[tokio::test]
+async fn r3_the_name_of_a_file_may_be_extended() {
+    let server = Server::shared().await;
+    let (url, runs) = workflow(&server).await;
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    for (at, (disposition, expected)) in [
+        ("name=\"f\"; filename*=UTF-8''%e2%82%ac%20a.txt", json!("€ a.txt")),
+        ("name=f; filename=\"plain.txt\"; FILENAME* = iso-8859-1'en'%e9.txt", json!("é.txt")),
+        ("filename*=utf-8''a%3Bb.txt; name=\"f\"", json!("a;b.txt")),
+        ("name=\"f\"; filename=\"a; filename*=UTF-8''b\"", json!("a; filename*=UTF-8''b")),
+        ("name=\"f\"; filename=\"a.txt\"; filename*=no-such-charset''b", json!("a.txt")),
+        ("name=\"f\"; filename=\"a.txt\"; filename*=b", json!("a.txt")),
+        // No name at all: a field.
+        ("name=\"f\"; filename*=b", json!(null)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let body = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; {disposition}\r\n\r\nhi\r\n--{BOUNDARY}--\r\n");
+        let told = answer(server.raw(Method::POST, &url).header("content-type", &kind).body(body)).await;
+        assert_eq!(told.status, 200, "{disposition}: {}", told.text);
+        assert_eq!(seen(&server, &runs, at + 1).await["body"]["f"]["filename"], expected, "{disposition}");
+    }
+}
+
+#[tokio::test]
 async fn r3_a_file_is_there_for_thirty_minutes_and_then_gone_for_good() {
     let start = 1_767_225_600_000;
     let server = Server::start_at(start, &[]).await;

@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use encoding_rs::Encoding;
 use futures::{Stream, stream};
 use multer::{Constraints, Field, Multipart};
+use percent_encoding::percent_decode_str;
 
 use crate::accept::uploads::Pieces;
 
@@ -61,14 +63,38 @@ impl FormReader {
     pub(crate) async fn next_part(&mut self) -> multer::Result<Option<Part>> {
         self.allowance.grant(HEAD_ALLOWANCE);
         let field = self.form.next_field().await?;
-        Ok(field.map(|field| Part { field, allowance: self.allowance.clone() }))
+        Ok(field.map(|field| {
+            let extended = field.headers().get("content-disposition").and_then(|head| extended_name(head.as_bytes()));
+            let file_name = extended.or_else(|| field.file_name().map(str::to_owned));
+            Part { field, file_name, allowance: self.allowance.clone() }
+        }))
     }
 }
 
 /// A part of a form, whose content comes in pieces.
 pub(crate) struct Part {
     field: Field<'static>,
+    file_name: Option<String>,
     allowance: Arc<Allowance>,
+}
+
+/// The `filename*` of a part's `Content-Disposition` (RFC 5987): Python's clients send a name that is not ASCII so, some of them only so.
+fn extended_name(head: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(head);
+    let mut is_quoted = false;
+    let mut is_escaped = false;
+    let parameters = text.split(|c| {
+        let ends = c == ';' && !is_quoted;
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && is_quoted && !is_escaped;
+        ends
+    });
+    let is_extended = |name: &str| name.trim().eq_ignore_ascii_case("filename*");
+    let value = parameters.filter_map(|one| one.split_once('=')).find_map(|(name, value)| is_extended(name).then_some(value.trim()))?;
+    let (label, rest) = value.split_once('\'')?;
+    let (_, escaped) = rest.split_once('\'')?;
+    let bytes: Vec<u8> = percent_decode_str(escaped).collect();
+    Some(Encoding::for_label(label.as_bytes())?.decode_without_bom_handling(&bytes).0.into_owned())
 }
 
 impl Part {
@@ -77,7 +103,7 @@ impl Part {
     }
 
     pub(crate) fn file_name(&self) -> Option<&str> {
-        self.field.file_name()
+        self.file_name.as_deref()
     }
 
     pub(crate) fn media_type(&self) -> Option<&str> {
