@@ -21,6 +21,10 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   }
   const list = headerList(headers);
   checkHeaders("respond", list);
+  for (const [name, value] of list) {
+    if (HEADER_NAME.test(name) && !NOT_IN_VALUES.test(value)) continue;
+    call.log("warn", `respond: the header ${jsonText(name.slice(0, 80), "its name")} is not sent: a name has letters, digits and \`-_.\` alone, a value no control characters`);
+  }
   const frame = (text: string, encoding: string) => call.send({ t: "respond", status: code, headers: list, body: text, encoding, immediate: immediate === true });
   if (body instanceof Readable || (body !== null && typeof body === "object" && Symbol.asyncIterator in body)) {
     if (immediate === true) throw new TypeError("respond: a stream cannot be sent with `immediate: true`");
@@ -60,6 +64,10 @@ async function webBody(body: unknown, list: [string, string][]): Promise<Buffer>
   if (type !== null && !list.some(([name]) => name === "content-type")) list.push(["content-type", type]);
   return bytes;
 }
+
+/** What HTTP sends (RFC 9110, 5): the server leaves out what is otherwise. */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const NOT_IN_VALUES = /[\0-\x08\x0a-\x1f\x7f]/;
 
 // Both are checked again by the server (model/http.rs): here the author's line is on the stack.
 const HEADER_LINES_MAX = 256;

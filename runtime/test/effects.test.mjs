@@ -89,6 +89,14 @@ test("a response before a throw is sent", async () => {
   assert.deepEqual(frames.map((f) => f.t), ["respond", "done"]);
 });
 
+test("a header that HTTP cannot send is named in the log, without its value", async () => {
+  const headers = `{ "x-good": "caf\u00e9\t1", "x-split": "s3cret\\r\\nx-b: 2", "x nul": "1", "x-zero": "\\0", "": "1", "x\u00e9": "1" }`;
+  const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ headers: ${headers}, body: "x" }); } };`, { ...source, props: http });
+  const warned = frames.filter((f) => f.t === "log" && f.level === "warn").map((f) => f.text);
+  assert.deepEqual(warned.map((text) => /the header (".*") is not sent/.exec(text)?.[1]), [`"x-split"`, `"x nul"`, `"x-zero"`, `""`, `"x\u00e9"`]);
+  assert.doesNotMatch(warned.join(), /s3cret/);
+});
+
 test("$.respond takes Buffers and streams, awaited or not", async () => {
   const code = `import { Readable } from "node:stream"; export default { async run({ $, steps }) { const { kind } = steps.trigger.event;
     if (kind === "stream") await $.respond({ body: Readable.from(["a", Buffer.from("b")]) }); else if (kind === "web") $.respond({ body: new Blob(["w"]).stream() });
