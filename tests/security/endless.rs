@@ -1,5 +1,6 @@
 //! Answers without an end, of all whom the server and the command line ask: each reader has a bound, and says so.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -95,6 +96,60 @@ async fn the_server_reads_no_answer_without_an_end() {
     taken_of(&server, &peer, begun + 5).await;
     assert!(peer.taken() < BUFFERS);
     tokio::time::timeout(Duration::from_secs(60), server.get("/users/me")).await.expect("in time").data();
+}
+
+/// Header lines without an end, and the token that is refreshed as a run needs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_reads_no_head_without_an_end_and_no_refreshed_token() {
+    let connected = Arc::new(AtomicUsize::new(0));
+    let (of_head, of_body) = (connected, Arc::new(AtomicUsize::new(0)));
+    let token = |_: &str| Says::Json(json!({ "access_token": "at", "token_type": "bearer", "refresh_token": "rt", "expires_in": 0 }).to_string());
+    let peer = Peer::start(move |head| match head {
+        _ if head.starts_with("POST /t") && of_head.fetch_add(1, Ordering::SeqCst) == 0 => token(head),
+        _ if head.starts_with("PUT") => Says::EndlessHead("500 No"),
+        _ => Says::EndlessHead("200 OK"),
+    });
+    let long = Peer::start(move |head| if of_body.fetch_add(1, Ordering::SeqCst) == 0 { token(head) } else { Says::Endless("200 OK", "{") });
+    let s3 = ["--s3-endpoint", &peer.url, "--s3-access-key-id", "a", "--s3-secret-access-key", "b", "--s3-region", "x"];
+    let server = Server::start_with(&[&s3[..], &["--npm-registry", &peer.url, "--otlp-url", &peer.url]].concat()).await;
+
+    // The first answer of each provider is a token that ends at once.
+    for (app, peer, reason) in [("headed", &peer, "gave no other: it could not be reached"), ("bodied", &long, "more than 262144 bytes")] {
+        let oauth = json!({ "authorize_url": format!("{}/a", peer.url), "token_url": format!("{}/t", peer.url), "client_id": "c", "client_secret": "s" });
+        server.post("/apps", &json!({ "name_slug": app, "auth_type": "oauth", "name": "Acme", "oauth": oauth })).await.data();
+        let link = server.post("/accounts/connect", &json!({ "app": app })).await.data();
+        let state =
+            link["connect_url"].as_str().and_then(|url| url.split("state=").nth(1)).and_then(|rest| rest.split('&').next()).expect("a state").to_owned();
+        let page = answer(server.raw(Method::GET, &format!("/oauth/callback?code=x&state={state}"))).await;
+        assert!(page.text.contains("Connected"), "{}", page.text);
+        let account = server.get(&format!("/accounts?app={app}")).await.json["data"][0]["id"].clone();
+        let code =
+            format!("export default {{ name: 's', version: '1', props: {{ acme: {{ type: 'app', app: '{app}' }} }}, run() {{ return this.acme.$auth; }} }};");
+        let source = server.source(&code, json!({ "acme": { "authProvisionId": account } })).await;
+        let run = server.run_now(&source, json!({})).await;
+        assert!(run["status"] == "failed" && run["error"]["message"].as_str().is_some_and(|message| message.contains(reason)), "{app}: {run}");
+        assert!(peer.taken() < BUFFERS, "{app}");
+    }
+
+    server.post("/apps", &json!({ "name_slug": "pictured", "img_src": format!("{}/i.png", peer.url) })).await.data();
+    let refused = server.get("/apps/pictured/image").await;
+    assert_eq!(refused.refusal(), (422, "fetch_failed"), "{}", refused.text);
+    let code = "import x from 'endless'; export default { name: 'x', version: '1', run() { x(); } };";
+    for body in [json!({ "component_url": format!("{}/x.mjs", peer.url) }), json!({ "component_code": code })] {
+        let refused = server.post("/sources", &body).await;
+        assert!((400..500).contains(&refused.status) || refused.status == 502, "{}", refused.text);
+        assert!(peer.taken() < BUFFERS, "{body}");
+    }
+    let sends = format!("$.send.http({{ method: 'POST', url: '{}', data: 1 }}); $.send.s3({{ bucket: 'logs', prefix: 'a', payload: 'x' }});", peer.url);
+    let sends = format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {sends} }} }});");
+    let made = server.workflow("sends", json!([{ "type": "http" }]), &[("sends", &sends)]).await;
+    answer(server.raw(Method::POST, &endpoint(&made))).await;
+    let listed = server.until("it has run", &format!("/workflows/{}/runs", id(&made)), |l| l["data"][0]["status"] == "succeeded").await;
+    let run = format!("/runs/{}", id(&listed["data"][0]));
+    server
+        .until("both were tried", &run, |r| r["data"]["deliveries"].as_array().is_some_and(|all| all.iter().all(|one| one["attempts"].as_u64() > Some(0))))
+        .await;
+    assert!(peer.taken() < BUFFERS);
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@ pub enum Says {
     Status(&'static str),
     /// A status, the beginning of a body, and blanks without an end.
     Endless(&'static str, &'static str),
+    /// A status, and header lines without an end.
+    EndlessHead(&'static str),
 }
 
 /// The most that is sent without an end, bytes: whoever took so much has no bound.
@@ -81,14 +83,21 @@ fn answer(mut stream: TcpStream, says: &(dyn Fn(&str) -> Says + Sync), sent: &At
         Says::Status(status) => stream.write_all(whole(status, "application/json", "").as_bytes()),
         Says::Endless(status, start) => {
             let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{start}");
-            let (mut done, blanks) = (stream.write_all(head.as_bytes()), vec![b' '; 64 << 10]);
-            let mut count = 0;
-            while done.is_ok() && count < ENDLESS_MAX {
-                done = stream.write_all(&blanks);
-                count += blanks.len();
-                sent.fetch_max(count, Ordering::SeqCst);
-            }
-            done
+            without_end(&mut stream, &head, b" ", sent)
         }
+        Says::EndlessHead(status) => without_end(&mut stream, &format!("HTTP/1.1 {status}\r\n"), b"x-more: 0123456789\r\n", sent),
     };
+}
+
+/// The start, and then the piece again and again.
+fn without_end(stream: &mut TcpStream, start: &str, piece: &[u8], sent: &AtomicUsize) -> std::io::Result<()> {
+    stream.write_all(start.as_bytes())?;
+    let pieces = piece.repeat((64 << 10) / piece.len());
+    let mut count = 0;
+    while count < ENDLESS_MAX {
+        stream.write_all(&pieces)?;
+        count += pieces.len();
+        sent.fetch_max(count, Ordering::SeqCst);
+    }
+    Ok(())
 }

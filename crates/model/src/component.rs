@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
@@ -106,14 +106,23 @@ pub struct PropDef {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<bool>,
     /// Least integer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_written")]
     pub min: Option<f64>,
     /// Greatest integer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_written")]
     pub max: Option<f64>,
     /// Everything else, passed through.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+/// A whole number without a fraction, as JavaScript writes it.
+fn as_written<S: Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number {
+        Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => (*number as i64).serialize(serializer),
+        number => number.serialize(serializer),
+    }
 }
 
 impl PropDef {

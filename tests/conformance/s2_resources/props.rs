@@ -61,6 +61,18 @@ async fn s2_7_1_options_are_words_or_labels_with_values() {
 }
 
 #[tokio::test]
+async fn s2_7_1_bounds_are_shown_as_code_writes_them() {
+    let server = Server::shared().await;
+    let code = "const four = () => 4; export default { name: 'b', version: '1', props: { w: { type: 'integer', min: four(), max: 9 }, f: { type: 'integer', min: -1.5, max: 1e21 },
+      z: { type: 'integer', min: -0, max: Number.MAX_SAFE_INTEGER } }, run() {} };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await;
+    // As text: to JSON's readers `4.0` and `4` are one number, to people and to schemas they are not.
+    for shown in ["\"min\":4,\"max\":9}", "\"min\":-1.5,\"max\":1e+21}", "\"min\":0,\"max\":9007199254740991}"] {
+        assert!(saved.text.contains(shown), "{shown}: {}", saved.text);
+    }
+}
+
+#[tokio::test]
 async fn s2_7_1_a_prop_definition_is_inherited_and_may_be_overridden() {
     let server = Server::shared().await;
     let code = "
