@@ -181,7 +181,7 @@ export function WorkflowBuilder({
           onAdd={() => setAdds({ after: draft.steps.length - 1 })}
         />
         <section
-          className={cn("bld-main", isReading && "is-reading")}
+          className={cn("bld-main", isReading && line === undefined && "is-reading")}
           onFocus={({ target }) => {
             if (takesText(target)) field.current = target;
           }}
