@@ -141,7 +141,7 @@ test("'a rename goes back to an old draft': the name and the settings are change
   await expect(editor(page, "one")).toContainText("return 1");
   await write(page, "one", step("return 'typed before the name';"));
   await page.getByRole("navigation", { name: "Parts of the workflow" }).getByRole("link", { name: "Settings" }).click();
-  await page.getByLabel("Name").fill("New name");
+  await page.getByLabel("Name", { exact: true }).fill("New name");
   await page.getByRole("button", { name: "Save settings" }).click();
   await expect(page.getByRole("heading", { name: "New name" })).toBeVisible();
   await page.getByRole("navigation", { name: "Parts of the workflow" }).getByRole("link", { name: "Edit" }).click();
