@@ -242,7 +242,7 @@ fn missing_props(details: &Value) -> Option<String> {
 /// Where the component's code threw: the frame whose source line the stack shows, with that line; else the first that is not Node's own.
 fn thrown_at(details: &Value) -> Option<String> {
     let lines: Vec<&str> = details["stack"].as_str()?.lines().map(str::trim).collect();
-    let is_frame = |line: &&str| line.starts_with("at ") && !line.contains("(node:");
+    let is_frame = |line: &&str| line.starts_with("at ") && !line.contains("(node:") && !line.starts_with("at node:");
     let is_source = |line: &str| line.split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     let shown = lines.windows(2).find(|pair| is_frame(&pair[0]) && is_source(pair[1])).map(|pair| pair.join("\n  "));
     shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
