@@ -219,9 +219,9 @@ let ending: (() => void)[] | undefined;
 
 /**
  * Ends a call after a turn of the event loop: by then rejections that nobody handles have been told. Calls that end in
- * the same turn share a write; `then` follows it.
+ * the same turn share a write.
  */
-export function atTurn(wire: Wire, end: () => void, then: () => void): void {
+export function atTurn(wire: Wire, end: () => void): void {
   if (ending) {
     ending.push(end);
     return;
@@ -233,6 +233,5 @@ export function atTurn(wire: Wire, end: () => void, then: () => void): void {
     wire.together(() => {
       for (const one of ends) one();
     });
-    then();
   });
 }

@@ -139,16 +139,14 @@ async function perform(frame: CallFrame, text: string, call: CallContext): Promi
   const goesOn = leavesRunning();
   call.fail = (error, namespace) => {
     end(call, failure(call, error, namespace), goesOn);
-    soon(beginNext);
   };
   try {
     const answered = await answer(frame, text, call);
     if (call.waits) await call.settled();
     // What nobody awaited and has failed by then fails the run.
-    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn), beginNext);
+    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn));
   } catch (error) {
     end(call, failure(call, error), goesOn);
-    soon(beginNext);
   }
 }
 
@@ -165,7 +163,10 @@ function end(call: CallContext, tail: string, goesOn: () => boolean): void {
   }
   underWay.delete(call.id);
   over(call);
-  if (!left) return;
+  if (!left) {
+    if (ahead.length > 0) soon(beginNext);
+    return;
+  }
   leftRunning = true;
   giveBack();
   whenQuiet(goesOn, () => {

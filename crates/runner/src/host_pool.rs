@@ -60,6 +60,11 @@ pub(crate) fn key(spec: &IsolateSpec) -> IsolateKey {
     (spec.organization.clone(), spec.id.clone())
 }
 
+/// The isolate, which is made where there is none.
+fn of<'a>(isolates: &'a mut HashMap<IsolateKey, Isolate>, spec: &Arc<IsolateSpec>) -> &'a mut Isolate {
+    isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() })
+}
+
 /// The hosts of one isolate and the calls that wait for them.
 pub(crate) struct Isolate {
     spec: Arc<IsolateSpec>,
@@ -213,8 +218,7 @@ impl HostPool {
         if self.closed {
             return Queued::Closed;
         }
-        let isolate =
-            self.isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() });
+        let isolate = of(&mut self.isolates, spec);
         isolate.spec = spec.clone();
         let mut call = call;
         if isolate.waiting.is_empty() {
@@ -243,8 +247,7 @@ impl HostPool {
             return;
         }
         let spec = host.spec();
-        let isolate =
-            self.isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() });
+        let isolate = of(&mut self.isolates, spec);
         self.waiting_count += 1;
         isolate.waiting.insert(back.ticket, back.call);
         if let Some(free) = isolate.free() {
@@ -314,8 +317,7 @@ impl HostPool {
 
     /// Adds a host that starts.
     pub(crate) fn add(&mut self, spec: &Arc<IsolateSpec>, host: Arc<Host>) {
-        let isolate =
-            self.isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() });
+        let isolate = of(&mut self.isolates, spec);
         isolate.hosts.push(host);
     }
 

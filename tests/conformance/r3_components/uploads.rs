@@ -117,9 +117,9 @@ async fn r3_heads_names_and_types_of_parts_have_bounds() {
     let (url, runs) = workflow(&server).await;
     let refused = async |what: &str, body: Vec<u8>| {
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        let told = answer(server.raw(Method::POST, &url).header("content-type", kind).body(body)).await;
-        assert_eq!(told.refusal(), (413, "too_large"), "{what}");
-        told.text
+        let answered = answer(server.raw(Method::POST, &url).header("content-type", kind).body(body)).await;
+        assert_eq!(answered.refusal(), (413, "too_large"), "{what}");
+        answered.text
     };
     let long = "n".repeat(1 << 20);
     let head = |rest: &str| [format!("--{BOUNDARY}\r\ncontent-disposition: form-data; {rest}").into_bytes(), vec![b' '; 1 << 20]].concat();
@@ -142,8 +142,8 @@ async fn r3_heads_names_and_types_of_parts_have_bounds() {
     let files: Vec<_> = (0..60).map(|_| ("doc", name.as_str(), "a/b", b"1".as_slice())).collect();
     assert!(refused("names", form(&[], &files)).await.contains("--http-body-max-bytes"));
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-    let told = answer(server.raw(Method::POST, &url).header("content-type", kind).body(form(&[], &files[..2]))).await;
-    assert_eq!(told.status, 200, "{}", told.text);
+    let answered = answer(server.raw(Method::POST, &url).header("content-type", kind).body(form(&[], &files[..2]))).await;
+    assert_eq!(answered.status, 200, "{}", answered.text);
     assert_eq!(seen(&server, &runs, 1).await["body"]["doc"][1]["filename"], name);
 }
 
@@ -166,8 +166,8 @@ async fn r3_the_name_of_a_file_may_be_extended() {
     .enumerate()
     {
         let body = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; {disposition}\r\n\r\nhi\r\n--{BOUNDARY}--\r\n");
-        let told = answer(server.raw(Method::POST, &url).header("content-type", &kind).body(body)).await;
-        assert_eq!(told.status, 200, "{disposition}: {}", told.text);
+        let answered = answer(server.raw(Method::POST, &url).header("content-type", &kind).body(body)).await;
+        assert_eq!(answered.status, 200, "{disposition}: {}", answered.text);
         assert_eq!(seen(&server, &runs, at + 1).await["body"]["f"]["filename"], expected, "{disposition}");
     }
 }
