@@ -38,6 +38,8 @@ async function load(frame: Bag): Promise<void> {
     leadTmp(tmp);
     setEnvironmentData(OWN_TMP, tmp);
     mirrorInto(tmp);
+    // Programs look there for their own name: the path of this file is the server's.
+    process.argv[1] = "/tmp/component.mjs";
     const modules = frame["modules"] as { name: string; path: string }[];
     leadHosted(sourcesOf(modules, (folder) => existsSync(join(folder, "node_modules"))));
     if (frame["one_call"] === true) serveOneCall();

@@ -12,9 +12,10 @@ export function httpInterface(endpoint: string, call: CallContext, elsewhere?: s
   return { endpoint, respond: elsewhere === undefined ? (response: unknown) => respond(response, call) : refuse };
 }
 
-/** Sends the answer before it returns, unless the body is a stream. */
+/** Sends the answer before it returns, unless the body is a stream or a promise. */
 export function respond(response: unknown, call: CallContext): Promise<void> {
-  const { status, headers, body, immediate } = (response ?? {}) as Bag;
+  if (isThenable(response)) return tracked(call, Promise.resolve(response).then((given) => respond(given, call)));
+  const { status, headers, body, immediate } = fieldsOf(response, call);
   const code = Number(status ?? 200);
   if (!Number.isInteger(code) || code < 100 || code > 599) {
     throw new RangeError(`respond: the status ${String(status)} is not an integer from 100 to 599`);
@@ -25,12 +26,14 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
     if (HEADER_NAME.test(name) && !NOT_IN_VALUES.test(value)) continue;
     call.log("warn", `respond: the header ${jsonText(name.slice(0, 80), "its name")} is not sent: a name has letters, digits and \`-_.\` alone, a value no control characters`);
   }
+  if (isThenable(body)) {
+    if (immediate === true) throw new TypeError("respond: a promise cannot be sent with `immediate: true`; await it first");
+    return tracked(call, Promise.resolve(body).then((given) => respond({ status: code, headers, body: given }, call)));
+  }
   const frame = (text: string, encoding: string) => call.send({ t: "respond", status: code, headers: list, body: text, encoding, immediate: immediate === true });
-  if (body instanceof Readable || (body !== null && typeof body === "object" && Symbol.asyncIterator in body)) {
+  if (isStream(body)) {
     if (immediate === true) throw new TypeError("respond: a stream cannot be sent with `immediate: true`");
-    const sent = collect(body as AsyncIterable<unknown>).then((bytes) => frame(bytes.toString("base64"), "base64"));
-    call.track(sent);
-    return sent;
+    return tracked(call, collect(body).then((bytes) => frame(bytes.toString("base64"), "base64")));
   }
   if (body === undefined || body === null) frame("", "utf8");
   else if (typeof body === "string") frame(body, "utf8");
@@ -39,14 +42,40 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   else if (types.isSharedArrayBuffer(body)) frame(Buffer.from(body).toString("base64"), "base64");
   else if (WEB_BODIES.has(tagOf(body))) {
     if (immediate === true) throw new TypeError(`respond: a ${tagOf(body)} cannot be sent with \`immediate: true\``);
-    const sent = webBody(body, list).then((bytes) => frame(bytes.toString("base64"), "base64"));
-    call.track(sent);
-    return sent;
+    return tracked(call, webBody(body, list).then((bytes) => frame(bytes.toString("base64"), "base64")));
   } else {
     if (!list.some(([name]) => name === "content-type")) list.push(["content-type", "application/json; charset=utf-8"]);
     frame(jsonText(body, "the body of the response") ?? "", "utf8");
   }
   return Promise.resolve();
+}
+
+const FIELDS = ["status", "headers", "body", "immediate"];
+
+/** The fields of an answer. A text, bytes, a stream or a body of the Fetch standard in its place is the body; a `Response` has the fields itself. */
+function fieldsOf(response: unknown, call: CallContext): Bag {
+  if (response === undefined || response === null) return {};
+  const isBinary = ArrayBuffer.isView(response) || types.isAnyArrayBuffer(response);
+  if (typeof response === "string" || isBinary || isStream(response) || (WEB_BODIES.has(tagOf(response)) && tagOf(response) !== "Response")) return { body: response };
+  if (typeof response !== "object" || Array.isArray(response)) {
+    throw new TypeError(`respond: the answer is ${kindOf(response)}; it must be an object of status, headers, body and immediate, or a body that is a string, a Buffer or a stream`);
+  }
+  const fields = response as Bag;
+  const others = Object.keys(fields).filter((name) => !FIELDS.includes(name));
+  if (fields["body"] === undefined && others.length > 0) {
+    const named = jsonText(others.slice(0, 5).map((name) => name.slice(0, 80)), "their names");
+    call.log("warn", `respond: the answer has no body; its fields ${named} are not looked at, those that are: ${FIELDS.join(", ")}`);
+  }
+  return fields;
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> => value !== null && typeof value === "object" && typeof (value as Bag)["then"] === "function";
+const isStream = (value: unknown): value is AsyncIterable<unknown> => value instanceof Readable || (value !== null && typeof value === "object" && Symbol.asyncIterator in value);
+
+/** The call is not over before the answer is on its way. */
+function tracked(call: CallContext, sent: Promise<void>): Promise<void> {
+  call.track(sent);
+  return sent;
 }
 
 /** Bodies of the Fetch standard, by their tags: to name their classes would load them in each process. */

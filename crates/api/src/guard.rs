@@ -71,7 +71,7 @@ impl Part {
     }
 }
 
-/// The body of this request, none of which was read, is stored as it comes.
+/// The rest of this request's body is stored as it comes. What was read of it before counts as it did.
 pub(crate) fn stored_in_parts(request: &Extensions) {
     if let Some(part) = request.get::<Arc<Part>>() {
         part.counted_max.store(STORED_BYTES_MAX, Ordering::Relaxed);

@@ -171,3 +171,59 @@ async fn r3_8_an_answer_has_a_body_of_any_kind_and_headers_in_any_form() {
         );
     }
 }
+
+#[tokio::test]
+async fn r3_8_an_answer_may_be_its_body_alone_or_come_by_a_promise() {
+    let server = Server::shared().await;
+    for (argument, status, text) in [
+        ("'a text'", 200, "a text"),
+        ("''", 200, ""),
+        ("Buffer.from('bytes')", 200, "bytes"),
+        ("new TextEncoder().encode('array').buffer", 200, "array"),
+        ("new Blob(['blob'])", 200, "blob"),
+        ("new URLSearchParams({ a: '1' })", 200, "a=1"),
+        ("(async function* () { yield 'a'; yield 'b'; })()", 200, "ab"),
+        ("new Response('web', { status: 203 })", 203, "web"),
+        ("Promise.resolve('later')", 200, "later"),
+        ("Promise.resolve({ status: 202, body: 'fields' })", 202, "fields"),
+        ("{ status: 202, body: Promise.resolve('body') }", 202, "body"),
+        ("{ status: 202, body: new Response('text').text() }", 202, "text"),
+        ("{ body: Promise.resolve({ a: Number(1) }) }", 200, "{\"a\":1}"),
+        ("{ body: { then: (done) => done('any thenable') } }", 200, "any thenable"),
+        ("{}", 200, ""),
+        ("undefined", 200, ""),
+    ] {
+        // Also where nobody waits for it.
+        for waits in ["await ", ""] {
+            let workflow = one(&server, &step(&format!("{waits}$.respond({argument});"))).await;
+            let answered = call(&server, &workflow).await;
+            assert_eq!((answered.status, answered.text.as_str()), (status, text), "{waits}{argument}");
+        }
+    }
+    for (argument, said) in [
+        ("404", "the answer is a number (404)"),
+        ("true", "the answer is a boolean (true)"),
+        ("[1]", "the answer is an array"),
+        ("() => 1", "the answer is a function"),
+        ("{ body: Promise.resolve('a'), immediate: true }", "a promise cannot be sent with `immediate: true`"),
+        ("Promise.reject(new Error('no answer'))", "no answer"),
+        ("{ body: Promise.reject(new Error('no body')) }", "no body"),
+    ] {
+        let refused = one(&server, &step(&format!("await $.respond({argument});"))).await;
+        assert_eq!(call(&server, &refused).await.status, 400, "{argument}");
+        let runs = server.get(&format!("/workflows/{}/runs", id(&refused))).await.json;
+        assert!(runs["data"][0]["error"]["message"].as_str().is_some_and(|message| message.contains(said)), "{argument}: {runs}");
+    }
+    // Fields that answers of others have are named, where no body shows that it was meant otherwise.
+    let misspelt = one(&server, &step("await $.respond({ statusCode: 201, data: 'x' });")).await;
+    assert_eq!(call(&server, &misspelt).await.status, 200);
+    let said = log(&server, &misspelt, 1).await;
+    assert!(said.contains("statusCode") && said.contains("status, headers, body, immediate"), "{said}");
+}
+
+#[tokio::test]
+async fn r3_8_what_code_finds_as_its_own_name_is_nothing_of_the_server() {
+    let server = Server::shared().await;
+    let workflow = one(&server, &step("await $.respond({ body: process.argv });")).await;
+    assert_eq!(call(&server, &workflow).await.json[1], "/tmp/component.mjs");
+}

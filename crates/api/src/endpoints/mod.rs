@@ -158,15 +158,20 @@ pub(crate) async fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8
         return Ok(request);
     }
     request.body = decoded_whole(body.clone(), codings, app.config.http_body_max_bytes).await?;
-    if let Some(part) = parts.extensions.get::<Arc<Part>>() {
-        let share = Share::of(&app.unfolded, Use::Reading, Whose::of(&parts.extensions));
-        if !share.grow(request.body.len()) {
-            return Err(ApiError::no_memory_for_body());
-        }
-        part.unfolds_to(share);
-    }
+    counts_beside(app, parts, request.body.len())?;
     request.encoded = Some(body);
     Ok(request)
+}
+
+/// Counts what a body was decoded to beside its bytes, until its request is answered.
+pub(crate) fn counts_beside(app: &App, parts: &Parts, bytes: usize) -> Result<(), ApiError> {
+    let Some(part) = parts.extensions.get::<Arc<Part>>() else { return Ok(()) };
+    let share = Share::of(&app.unfolded, Use::Reading, Whose::of(&parts.extensions));
+    if !share.grow(bytes) {
+        return Err(ApiError::no_memory_for_body());
+    }
+    part.unfolds_to(share);
+    Ok(())
 }
 
 /// A request without its body.

@@ -1,17 +1,19 @@
 //! Files in requests to endpoints, and the addresses at which code fetches them.
 
-use axum::body::Body;
+use std::io;
+
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use millrace_engine::{FilesIn, Pieces};
 use millrace_model::http::{BodyFault, EndpointRequest};
 use millrace_model::upload::Upload;
 
 use crate::App;
 use crate::endpoints::encodings::{codings, decoded};
-use crate::endpoints::{SANDBOX, head, read, with_body};
+use crate::endpoints::{SANDBOX, counts_beside, head, read, with_body};
 use crate::error::ApiError;
 use crate::extract::query;
 use crate::guard::stored_in_parts;
@@ -36,31 +38,57 @@ pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
 pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn, request: Request) -> Result<EndpointRequest, ApiError> {
     let codings = codings(request.headers())?;
     let (parts, body) = request.into_parts();
-    let claimed = parts.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    let body_max = app.config.http_body_max_bytes;
     // A signature is of the whole body, and nothing of strangers is kept: what must prove itself is no larger than a body may be.
-    let guarded = app.engine.asks_for_proof(key).await?;
-    let is_plain = codings.is_empty() && matches!(files, FilesIn::Form { .. });
-    let is_small = guarded || is_plain && claimed.is_some_and(|claimed| claimed <= app.config.http_body_max_bytes);
-    if is_small {
-        // A source also gets the body as it came.
-        let bytes = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
+    if app.engine.asks_for_proof(key).await? {
+        let bytes = read(body, &parts.headers, body_max).await?;
         let request = with_body(app, path, &parts, bytes, codings).await?;
-        if guarded {
-            app.engine.admit(key, request.clone()).await?;
-        }
-        let once = bytes::Bytes::from(request.body.clone());
-        let pieces: Pieces = Box::pin(futures::stream::once(async move { Ok(once) }));
-        let parsed = app.engine.take_files(key, files, pieces).await?;
+        app.engine.admit(key, request.clone()).await?;
+        let once = Bytes::from(request.body.clone());
+        let parsed = app.engine.take_files(key, files, Box::pin(stream::once(async move { Ok(once) }))).await?;
         return Ok(EndpointRequest { parsed: Some(parsed), ..request });
     }
-    stored_in_parts(&parts.extensions);
-    let mut pieces: Pieces = Box::pin(body.into_data_stream().map_err(std::io::Error::other));
-    if !codings.is_empty() {
-        let max = app.engine.upload_max_bytes().saturating_add(app.config.http_body_max_bytes);
+    let is_encoded = !codings.is_empty();
+    let mut pieces: Pieces = Box::pin(body.into_data_stream().map_err(io::Error::other));
+    if is_encoded {
+        let max = app.engine.upload_max_bytes().saturating_add(body_max);
         pieces = decoded(pieces, codings, max).await.map_err(|error| BodyFault::of(&error))?;
     }
+    // A source also gets a form as it came, where that is no larger than a body may be. How large it is shows as it comes: in chunks, or encoded, it has no length that counts.
+    let mut whole = Vec::new();
+    if matches!(files, FilesIn::Form { .. }) {
+        let (start, rest) = up_to(pieces, body_max).await.map_err(|error| BodyFault::of(&error))?;
+        match rest {
+            None => {
+                whole = start.concat();
+                if is_encoded {
+                    counts_beside(app, &parts, whole.len())?;
+                }
+                pieces = Box::pin(stream::iter(start.into_iter().map(Ok)));
+            }
+            Some(rest) => pieces = Box::pin(stream::iter(start.into_iter().map(Ok)).chain(rest)),
+        }
+    }
+    if whole.is_empty() {
+        stored_in_parts(&parts.extensions);
+    }
     let parsed = app.engine.take_files(key, files, pieces).await?;
-    Ok(EndpointRequest { parsed: Some(parsed), ..head(app, path, &parts) })
+    Ok(EndpointRequest { parsed: Some(parsed), body: whole, ..head(app, path, &parts) })
+}
+
+/// The first pieces of a body, as they come, and what is left of it once they have more than `max` bytes.
+async fn up_to(mut pieces: Pieces, max: usize) -> io::Result<(Vec<Bytes>, Option<Pieces>)> {
+    let (mut start, mut bytes) = (Vec::new(), 0);
+    while let Some(piece) = pieces.try_next().await? {
+        bytes += piece.len();
+        start.push(piece);
+        if bytes > max {
+            return Ok((start, Some(pieces)));
+        }
+        // What is decoded may all be here: without this the thread would serve nobody else meanwhile.
+        tokio::task::coop::consume_budget().await;
+    }
+    Ok((start, None))
 }
 
 /// The file of an address. It was sent by a stranger: a browser keeps it, and never shows it as a page of this server.
