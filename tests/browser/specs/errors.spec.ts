@@ -43,3 +43,27 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   await context.close();
   await server.stop();
 });
+
+test("the place that threw, and how its line begins, are in view at any width", async ({ page, server }) => {
+  const made = await workflow(server, "Long lines", {
+    post: step(`const { body } = steps.trigger.event;
+    return { to: body.customer.name, currency: body.currency, amount: body.amount, street: body.customer.address.street };`),
+  });
+  const run = await send(server, made, { customer: { name: "Ada Berg" } });
+  for (const width of [1440, 380]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(`/runs/${run}`);
+    const code = page.getByRole("figure", { name: "Code" });
+    await expect(code.getByRole("mark")).toHaveText("street");
+    await expect(code).toContainText("return { to: body.customer.name");
+    const beyond = await code.evaluate((box) => {
+      const edge = box.getBoundingClientRect();
+      return [...box.querySelectorAll("span, mark")].filter((piece) => {
+        const { left, right } = piece.getBoundingClientRect();
+        return left < edge.left || right > edge.right;
+      }).length;
+    });
+    expect(beyond).toBe(0);
+    await expectAccessible(page);
+  }
+});

@@ -122,6 +122,9 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
   await page.getByRole("button", { name: "Finish 2 failed runs…" }).click();
   await page.getByRole("dialog", { name: "Replay 2 runs" }).getByRole("button", { name: /^Replay/ }).click();
   await expect(page).toHaveURL(/\/replays\/rpl_/);
+  // Its runs end after the last of them was queued: the list says so by itself, and nothing offers to finish them again.
+  await expect(page.getByRole("table", { name: "Runs of the replay" }).getByRole("row").filter({ hasText: "Succeeded" })).toHaveCount(2);
+  await expect(page.getByRole("button", { name: "Finish 2 failed runs…" })).toHaveCount(0);
   const id = pathname.split("/")[2] ?? "";
   const runs = () => server.call<{ kind: string }[]>("GET", `/workflows/${id}/runs?status=succeeded&include=kind`);
   await expect.poll(async () => (await runs()).filter(({ kind }) => kind !== "test").length).toBe(4);

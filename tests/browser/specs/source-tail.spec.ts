@@ -42,6 +42,40 @@ test("a list says where events came faster than it could show them", async ({ pa
   await expect(page.getByText(/not shown: they came faster/)).toHaveCount(0);
 });
 
+test("every event that is emitted while a list is open, also paused, is shown, or the list says that some are not", async ({ page, server }) => {
+  const many = `export default { name: "Counted", version: "0.1.0", run({ count }) { for (let n = 0; n < count; n += 1) this.$emit({ n }, { summary: "event " + n }); } };`;
+  const made = await server.call<Made>("POST", "/sources", { component_code: many, name: "Counted events" });
+  // What the list was given, which draws a part of it.
+  const listed = new Set<string>();
+  page.on("response", async (response) => {
+    const url = new URL(response.url());
+    if (!url.pathname.endsWith("/event_summaries") || !url.searchParams.get("include")?.includes("metadata")) return;
+    const { data } = (await response.json()) as { data: { id: string }[] };
+    for (const { id } of data) listed.add(id);
+  });
+  const status = page.getByRole("region", { name: "Events" }).getByRole("status");
+  const emit = (count: number) => server.call("POST", `/sources/${made.id}/run`, { event: { count } });
+
+  await emit(1);
+  await page.goto(`/sources/${made.id}`);
+  await expect(page.getByRole("button", { name: "event 0" })).toBeVisible();
+  await emit(50);
+  await expect.poll(() => listed.size).toBe(51);
+  await page.keyboard.press(".");
+  await expect(status).toContainText("paused");
+  await emit(40);
+  await page.keyboard.press(".");
+  await expect.poll(() => listed.size).toBe(91);
+  await expect(status).not.toContainText("not shown");
+  // More than the server has in a list of events: the rest is not there to be counted.
+  await page.keyboard.press(".");
+  await expect(status).toContainText("paused");
+  await emit(250);
+  await page.keyboard.press(".");
+  await expect(status).toContainText("not shown: they came faster than this list, or in a pause");
+  await expect.poll(() => listed.size).toBe(191);
+});
+
 test("a workflow is made of an event: its first test has that one, not the newest", async ({ page, server }) => {
   const made = await server.call<Made>("POST", "/sources", { component_code: code, name: "Used orders" });
   await post(made, { id: 1, street: "Mill lane 3" });

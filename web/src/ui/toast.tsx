@@ -22,14 +22,25 @@ type Said = {
 
 /** Says what was done elsewhere on the page. Errors that have a place are said there instead. */
 export function say({ title, about, shape, act }: Said): string {
-  return manager.add({
+  const id = manager.add({
     title: worded(title),
     ...(about === undefined ? {} : { description: worded(about) }),
     data: { shape },
     ...(act === undefined
       ? {}
-      : { timeout: ACT_MS, actionProps: { children: act.label, onClick: act.onClick } }),
+      : {
+          timeout: ACT_MS,
+          actionProps: {
+            children: act.label,
+            // Offered once: what was done is not offered again.
+            onClick: () => {
+              manager.close(id);
+              act.onClick();
+            },
+          },
+        }),
   });
+  return id;
 }
 
 export function Toasts({ children }: { children: ReactNode }) {

@@ -33,8 +33,6 @@ import { RANGES, type RangeName, rangeOf } from "./ranges";
 import { standingStill } from "./standing";
 import { StillList } from "./still-list";
 
-const CHANGED_SHOWN = 7;
-
 export function HomePage({
   range: rangeName,
   examples,
@@ -60,7 +58,6 @@ export function HomePage({
   const changes = useQuery({ ...changesQuery, enabled: isOwner });
   const actors = useQuery({ ...actorsQuery, enabled: isOwner });
   const owned = useQuery(ownersQuery);
-  const { data: owners } = owned;
   const [received, setReceived] = useState<Received>();
 
   const problem = lately.error ?? stats.error ?? parts.error ?? groups.error;
@@ -83,7 +80,7 @@ export function HomePage({
     groups.data?.data.filter(({ last_seen_ms }) => last_seen_ms >= now - range.span) ?? [];
   const older = groups.data?.data.filter((group) => !failing.includes(group)) ?? [];
   const changed = changes.data?.filter(({ action }) => isChange(action)) ?? [];
-  const names = namesOf(owners, parts.data);
+  const names = namesOf(owned.data, parts.data);
   const flags = changed
     .filter(({ action }) => isDeploy(action))
     .map(({ id, target, created_at_ms }) => ({
@@ -95,6 +92,7 @@ export function HomePage({
   // Lists stand below each other: none is shown before all are known.
   const asked = [running, paused, lately, groups, parts, owned, changes, actors];
   const comes = asked.some(({ isLoading }) => isLoading);
+  const isBare = problem !== null && asked.every(({ data }) => data === undefined);
   return (
     <>
       <PageHead
@@ -139,15 +137,17 @@ export function HomePage({
         ) : (
           problem === null && <div className="verdict" aria-busy="true" />
         )}
-        <Figures
-          range={range}
-          running={running.data?.total}
-          queued={queued.data?.total}
-          paused={paused.data?.total}
-          waiting={waiting.length}
-          total={stats.data?.now.total}
-          before={stats.data?.before}
-        />
+        {!isBare && (
+          <Figures
+            range={range}
+            running={running.data?.total}
+            queued={queued.data?.total}
+            paused={paused.data?.total}
+            waiting={waiting.length}
+            total={stats.data?.now.total}
+            before={stats.data?.before}
+          />
+        )}
         {stats.data === undefined ? (
           stats.isPending && <div className="chart-space" aria-busy="true" />
         ) : (
@@ -159,7 +159,7 @@ export function HomePage({
             <SkeletonRows rows={5} height={53} />
           </div>
         )}
-        {!comes && (
+        {!comes && !isBare && (
           <div className="home-cols">
             <div className="in-order">
               {running.data !== undefined && running.data.rows.length > 0 && (
@@ -216,7 +216,7 @@ export function HomePage({
               </PaneHead>
               <ul className="home-list">
                 {failing.map((group) => (
-                  <Group key={group.id} group={group} owners={owners} />
+                  <Group key={group.id} group={group} owners={owned.data} />
                 ))}
               </ul>
               {groups.isSuccess && failing.length === 0 && (
@@ -237,12 +237,7 @@ export function HomePage({
                       Audit
                     </Link>
                   </PaneHead>
-                  <Changed
-                    records={changed}
-                    most={CHANGED_SHOWN}
-                    actors={actors.data}
-                    names={names}
-                  />
+                  <Changed records={changed} most={7} actors={actors.data} names={names} />
                 </>
               )}
             </aside>

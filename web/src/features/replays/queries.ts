@@ -1,6 +1,7 @@
-import { queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
+import type { ReplayWithRuns } from "~/api/schema";
 
 const ASK_MS = 1_500;
 
@@ -18,21 +19,24 @@ export function isOver(status: string): boolean {
   return !["queued", "running", "paused"].includes(status);
 }
 
+/** Its runs go on after the last of them was queued. */
+export function isFinal({ status, runs }: ReplayWithRuns): boolean {
+  return isOver(status) && runs.unfinished === 0;
+}
+
 export const replayQuery = (id: string) =>
   queryOptions({
     queryKey: ["replay", id],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/replays/{id}", { params: { path: { id } }, signal })),
-    // Runs go on after the last was queued.
     refetchInterval: ({ state: { data: replay } }) =>
-      replay !== undefined && isOver(replay.status) && replay.runs.unfinished === 0
-        ? false
-        : ASK_MS,
+      replay !== undefined && isFinal(replay) ? false : ASK_MS,
   });
 
-export const replayRunsQuery = (id: string) =>
+/** `isFinal`: no run of it changes any more. They are read once more then, as they ended. */
+export const replayRunsQuery = (id: string, isFinal: boolean) =>
   queryOptions({
-    queryKey: ["replay", id, "runs"],
+    queryKey: ["replay", id, "runs", isFinal],
     queryFn: ({ signal }) =>
       data(
         client.GET("/v1/replays/{id}/runs", {
@@ -40,4 +44,6 @@ export const replayRunsQuery = (id: string) =>
           signal,
         }),
       ),
+    refetchInterval: isFinal ? false : ASK_MS,
+    placeholderData: keepPreviousData,
   });

@@ -16,17 +16,14 @@ import { count, shortId } from "~/ui/format";
 import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { StatusMark } from "~/ui/status";
 import { When } from "~/ui/time";
-import { isOver, replayQuery, replayRunsQuery, replayWords } from "./queries";
+import { isFinal, isOver, replayQuery, replayRunsQuery, replayWords } from "./queries";
 
 export function ReplayPage({ id }: { id: string }) {
   useTitle("Replay");
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
   const { data: replay, error } = useQuery(replayQuery(id));
-  const { data: runs } = useQuery({
-    ...replayRunsQuery(id),
-    refetchInterval: replay !== undefined && isOver(replay.status) ? false : 2_000,
-  });
+  const { data: runs } = useQuery(replayRunsQuery(id, replay !== undefined && isFinal(replay)));
   const change = useMutation({
     mutationFn: (act: "pause" | "resume" | "cancel") => {
       const params = { params: { path: { id } } };

@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { client, data } from "~/api/client";
 import type { RunDetail, RunError } from "~/api/runs";
 import { commonIndent, type Frame, framesOf, linesAround, ownFrame } from "~/api/stack";
@@ -66,10 +66,9 @@ export function ErrorPanel({
             excerpt={{
               from: first.number,
               to: last.number,
-              hot: own.line,
+              hot: own,
               indent: commonIndent(code, own.line),
             }}
-            note={<Caret indent={Math.max(0, own.column - 1 - commonIndent(code, own.line))} />}
           />
         </figure>
       )}
@@ -155,29 +154,6 @@ function codeOf(step: PlannedStep | undefined, file: string): string | undefined
 
 const signs = { gone: "−", added: "+", changed: "~" } as const;
 const signWords = { gone: "gone", added: "new", changed: "changed" } as const;
-
-/** Pixels between the caret and the edge that it is brought to. */
-const CARET_AIR = 12;
-
-/** Points at the column that threw, and brings it into view: in a long line it lies beyond the edge. */
-function Caret({ indent }: { indent: number }) {
-  const mark = useRef<HTMLSpanElement>(null);
-  useEffect(() => {
-    const box = mark.current?.closest(".lines");
-    if (mark.current === null || box === null || box === undefined) return;
-    // From where the lines begin, so that a second look moves nothing further.
-    const at = mark.current.getBoundingClientRect().right - box.getBoundingClientRect().left;
-    const beyond = at + box.scrollLeft - box.clientWidth;
-    // No further than needed: lines that begin out of sight say little.
-    box.scrollLeft = indent > 0 && beyond > 0 ? beyond + CARET_AIR : 0;
-  }, [indent]);
-  return (
-    <span className="caret" aria-hidden="true">
-      {" ".repeat(indent)}
-      <span ref={mark}>^</span>
-    </span>
-  );
-}
 
 /** The event beside that of the last run of the same owner that succeeded. */
 function Differs({ run }: { run: RunDetail }) {

@@ -67,7 +67,7 @@ export function SourceEvents({
     source.id,
     all,
     end,
-    !paused && asked === "" && events.isSuccess,
+    asked === "" && events.isSuccess,
   );
   const notShown = skippedWords(skipped);
   const rate = paused ? 0 : rateOf(all, events.dataUpdatedAt);

@@ -30,7 +30,7 @@ const NONE: Skipped = { count: 0, isAll: true };
 export function skippedWords({ count: skipped, isAll }: Skipped): string | undefined {
   if (skipped === 0 && isAll) return undefined;
   const many = skipped === 0 ? "some" : isAll ? count(skipped) : `${count(skipped)} or more`;
-  return `${many} not shown: they came faster than this list`;
+  return `${many} not shown: they came faster than this list, or in a pause`;
 }
 
 /** How many events came between the newest that was shown and the oldest that is shown now. */
@@ -38,7 +38,8 @@ export function useSkipped(
   source: string,
   events: readonly Event[],
   end: string | null,
-  live: boolean,
+  /** False while only what was searched for is listed. */
+  isWhole: boolean,
 ): { skipped: Skipped; reset: () => void } {
   const [skipped, setSkipped] = useState<Skipped>(NONE);
   const seen = useRef<string | undefined>(undefined);
@@ -46,10 +47,10 @@ export function useSkipped(
   const oldest = events.at(-1)?.id;
   useEffect(() => {
     const before = seen.current;
-    if (newest === undefined) return;
-    // Whoever paused looked away: what came meanwhile was not too fast.
-    seen.current = live ? newest : undefined;
-    if (!live || before === undefined || oldest === undefined || !isOlder(before, oldest)) return;
+    // What comes during a pause or a search is counted when the list goes on.
+    if (newest === undefined || !isWhole) return;
+    seen.current = newest;
+    if (before === undefined || oldest === undefined || !isOlder(before, oldest)) return;
     void countBetween(source, end, before).then(
       ({ count, isAll }) =>
         setSkipped((had) => ({ count: had.count + count, isAll: had.isAll && isAll })),
@@ -58,6 +59,6 @@ export function useSkipped(
         if (seen.current === newest) seen.current = before;
       },
     );
-  }, [source, newest, oldest, end, live]);
+  }, [source, newest, oldest, end, isWhole]);
   return { skipped, reset: () => setSkipped(NONE) };
 }

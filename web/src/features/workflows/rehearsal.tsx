@@ -100,7 +100,7 @@ export function Rehearsal() {
     rows.filter(({ outcome }) => outcomes.includes(outcome)).length;
   return (
     <section className="rehearsal" aria-label="Rehearsal">
-      <div className="row">
+      <div className="row rehearsal-bar">
         <Button
           icon={ListChecks}
           refused={refused}

@@ -1,27 +1,21 @@
 import "./code.css";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
 import { cn } from "../cn";
 import { highlighted, type Token } from "./highlight";
 
-/** Lines of a whole file that are shown: their numbers from 1, and how far they are moved left. */
-export type Excerpt = { from: number; to: number; hot?: number; indent: number };
+/** Lines of a whole file that are shown: their numbers from 1, how far they are moved left, and the place that is pointed at. */
+export type Excerpt = {
+  from: number;
+  to: number;
+  hot?: { line: number; column: number };
+  indent: number;
+};
 
-/** An excerpt of code, highlighted as the whole file reads; below the hot line stands what is said of it. */
-export function CodeLines({
-  code,
-  excerpt,
-  language = "javascript",
-  note,
-}: {
-  code: string;
-  excerpt: Excerpt;
-  language?: "javascript" | "json";
-  note?: ReactNode;
-}) {
+/** An excerpt of code, highlighted as the whole file reads. Lines are wrapped: what is pointed at may stand at the end of a long one. */
+export function CodeLines({ code, excerpt }: { code: string; excerpt: Excerpt }) {
   const { data: tokens } = useQuery({
-    queryKey: ["highlight", language, code],
-    queryFn: () => highlighted(code, language),
+    queryKey: ["highlight", code],
+    queryFn: () => highlighted(code, "javascript"),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   });
@@ -31,9 +25,9 @@ export function CodeLines({
   const last =
     plain[excerpt.to - 1] === "" && excerpt.to === plain.length ? excerpt.to - 1 : excerpt.to;
   for (let number = excerpt.from; number <= last; number += 1) {
-    const hot = number === excerpt.hot;
+    const hot = number === excerpt.hot?.line ? excerpt.hot : undefined;
     lines.push(
-      <div key={number} className={cn("line", hot && "is-hot")}>
+      <div key={number} className={cn("line", hot !== undefined && "is-hot")}>
         <span className="n" aria-hidden="true">
           {number}
         </span>
@@ -41,30 +35,42 @@ export function CodeLines({
           <Tokens
             of={tokens?.[number - 1] ?? [{ text: plain[number - 1] ?? "", style: "" }]}
             indent={excerpt.indent}
+            column={hot?.column}
           />
-          {hot && note}
         </span>
       </div>,
     );
   }
   return (
-    <figure className="lines" aria-label="Code" tabIndex={0}>
+    <figure className="lines" aria-label="Code">
       {lines}
     </figure>
   );
 }
 
-function Tokens({ of, indent }: { of: readonly Token[]; indent: number }) {
-  let left = indent;
+function Tokens({
+  of,
+  indent,
+  column,
+}: {
+  of: readonly Token[];
+  indent: number;
+  /** From 1: the word that begins there is marked. */
+  column: number | undefined;
+}) {
+  let end = 0;
   return of.map(({ text, style }, index) => {
-    const cut = Math.min(left, text.length);
-    left -= cut;
-    const shown = text.slice(cut);
-    return style === "" ? (
-      shown
-    ) : (
+    const start = end;
+    end += text.length;
+    const isHot = column !== undefined && start < column && column <= end;
+    const before = text.slice(Math.max(0, indent - start), isHot ? column - 1 - start : undefined);
+    const behind = isHot ? text.slice(column - 1 - start) : "";
+    const word = /^[\w$]+|^./u.exec(behind)?.[0] ?? "";
+    return (
       <span key={index} className={style}>
-        {shown}
+        {before}
+        {word !== "" && <mark className="hot-at">{word}</mark>}
+        {behind.slice(word.length)}
       </span>
     );
   });
