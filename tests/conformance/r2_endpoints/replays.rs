@@ -355,3 +355,24 @@ async fn r2_24_runs_of_all_owners_are_counted_and_replayed_by_a_filter() {
         assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!(field)), "{body}: {}", refused.text);
     }
 }
+
+#[tokio::test]
+async fn r2_24_a_draft_that_is_not_deployed_is_run_by_keys_that_may_deploy_it() {
+    let server = Server::shared().await;
+    let (workflow, run) = versions(&server).await;
+    let made = server.post("/api_keys", &json!({ "name": "i", "scopes": ["invoke"] })).await.data();
+    let ask = async |path: &str, body: Value| {
+        answer(server.raw(Method::POST, &format!("/v1{path}")).bearer_auth(made["key"].as_str().expect("a key")).json(&body)).await
+    };
+    let (test, replay) = (format!("/workflows/{workflow}/test"), format!("/runs/{}/replay", id(&run)));
+    let tries = [(&test, json!({ "event": {} })), (&test, json!({ "event": {}, "pins": {}, "wait": false })), (&replay, json!({ "version": "draft" }))];
+    for (path, body) in &tries {
+        assert_eq!(ask(path, body.clone()).await.refusal(), (403, "scope_missing"), "{path}");
+    }
+    assert_eq!(ask(&replay, json!({})).await.status, 200);
+    // Once it is what is deployed, there is nothing left to hide.
+    server.post(&format!("/workflows/{workflow}/deploy"), &json!({})).await.data();
+    for (path, body) in &tries {
+        assert_eq!(ask(path, body.clone()).await.status, 200, "{path}");
+    }
+}

@@ -11,7 +11,8 @@ use millrace_model::replay::{RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, 
 use millrace_model::run::{Context, NewRun, Original, Run, RunKind, RunStatus, Start};
 use millrace_model::run_filter::RunFilter;
 use millrace_model::source::Owner;
-use millrace_model::tenant::Caller;
+use millrace_model::tenant::{Caller, Scope};
+use millrace_model::workflow::Workflow;
 use millrace_model::{Timestamp, error_event};
 use millrace_store::{FailedRuns, ReplayStep, StoreError};
 use serde_json::Value;
@@ -249,12 +250,18 @@ impl Engine {
         self.wait_for(caller, &program, replay).await
     }
 
+    /// What is saved and not deployed is run by callers who may deploy it. `ScopeMissing`.
+    pub(crate) fn check_may_run_draft(&self, caller: &Caller, workflow: &Workflow) -> Result<(), EngineError> {
+        if workflow.drafted.is_changed { self.check_scope(caller, Scope::Deploy) } else { Ok(()) }
+    }
+
     /// On the newest version that is not live: a test, as all runs of a draft are.
     async fn replay_on_draft(&self, caller: &Caller, run: &Run, asked: &RunReplay) -> Result<Run, EngineError> {
         let Owner::Workflow(workflow) = &run.owner else {
             return Err(EngineError::invalid("version", "a source has no draft; allowed are `live` and `original`"));
         };
         let workflow = self.owned_workflow(caller, workflow).await?;
+        self.check_may_run_draft(caller, &workflow)?;
         let version = workflow.draft.clone();
         let program = Arc::new(self.prepare_workflow(workflow, &version, None, &BuiltSteps::new()).await?);
         let ended = match self.replaying(&program, run, asked, Start::Claimed { lease_until: self.lease_until() }) {

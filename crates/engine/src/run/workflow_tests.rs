@@ -57,6 +57,7 @@ impl Engine {
             Some(id) => self.owned_workflow(caller, id).await?,
             None => self.unstored_workflow(caller).await?,
         };
+        self.check_may_run_draft(caller, &workflow)?;
         if let Some(name) = test.changes.name.as_deref() {
             name.clone_into(&mut workflow.name);
         }
