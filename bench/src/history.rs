@@ -53,12 +53,13 @@ pub async fn compare(binary: &Path, rows: u64, on_postgres: bool) -> Result<()> 
     let long = aged(binary, "long", rows, cancelled, on_postgres).await?;
     println!("{rows} runs and {rows} events were written and indexed in {:.0} s", began.elapsed().as_secs_f64());
     let (store, switch, file) = if on_postgres { ("Postgres", " --postgres", "bench/HISTORY-POSTGRES.md") } else { ("SQLite", "", "bench/HISTORY.md") };
+    let buffers = std::env::var("MILLRACE_TEST_SHARED_BUFFERS").unwrap_or_else(|_| "32MB".into());
     let mut text = format!(
         "# A long history, on {store}\n\nOne run of `cargo xtask bench history --rows {rows}{switch}`: two servers by turns on the same machine, one with {SHORT} runs and events, one with \
          {rows} of each. One run in {FAILED} failed and left an event on `$errors`, a log line and its part in a group, {cancelled} on either side were cancelled: of everything that is asked \
          for in the first table, both have as many as are shown and counted.{} Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
          | measure | short | long | ratio |\n| --- | --- | --- | --- |\n",
-        if on_postgres { " Postgres runs with `fsync` off, on the same machine: compare its ingestion with nothing else." } else { "" }
+        if on_postgres { format!(" Postgres runs with `fsync` off and `shared_buffers={buffers}`, on the same machine: compare its ingestion with nothing else.") } else { String::new() }
     );
     for (name, path) in of_the_same() {
         measure(&mut text, name, &path, [&short, &long]).await?;

@@ -22,12 +22,15 @@ async function watchTasks(page: Page): Promise<() => Promise<number[]>> {
 
 const worst = (tasks: readonly number[]): string => (tasks.length === 0 ? "none over 50 ms" : `${Math.round(Math.max(...tasks))} ms, ${tasks.length} over 50 ms`);
 
-test("10,000 runs are scrolled from end to end: few elements, little memory, and a change asks for the newest page alone", async ({ page, server }) => {
+/** The bound is of 10,000; what breaks it shows with fewer. */
+const SCROLLED = measures ? 10_000 : 2_000;
+
+test("thousands of runs are scrolled from end to end: few elements, little memory, and a change asks for the newest page alone", async ({ page, server }) => {
   const made = await workflow(server, "Scrolled", { one: step("return 1;") });
   await send(server, made, { n: 1 });
   const [sample] = await server.call<{ id: string; created_at_ms: number }[]>("GET", `/runs?owner_id=${made.id}&limit=1`);
   if (sample === undefined) throw new Error("no run to make others of");
-  const all = Array.from({ length: 10_000 }, (_, n) => ({ ...sample, id: `run_${String(n).padStart(20, "0")}`, created_at_ms: sample.created_at_ms - n * 1_000, created_at: Math.floor(sample.created_at_ms / 1_000) - n }));
+  const all = Array.from({ length: SCROLLED }, (_, n) => ({ ...sample, id: `run_${String(n).padStart(20, "0")}`, created_at_ms: sample.created_at_ms - n * 1_000, created_at: Math.floor(sample.created_at_ms / 1_000) - n }));
   let asked = 0;
   await page.route("**/v1/runs?*", (route) => {
     const query = new URL(route.request().url()).searchParams;
@@ -54,13 +57,13 @@ test("10,000 runs are scrolled from end to end: few elements, little memory, and
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
       most = Math.max(most, await page.locator("*").count());
     }
-    await expect(status).toContainText("Showing 10000 ", { timeout: 100 });
+    await expect(status).toContainText(`Showing ${SCROLLED} `, { timeout: 100 });
   }).toPass({ timeout: 150_000 });
   expect(most).toBeLessThan(2_000);
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
   const { usedSize } = await session.send("Runtime.getHeapUsage");
-  print("heap with 10,000 runs read", `${(usedSize / MIB).toFixed(1)} MiB`);
+  print(`heap with ${SCROLLED} runs read`, `${(usedSize / MIB).toFixed(1)} MiB`);
   expect(usedSize).toBeLessThan(150 * MIB);
 
   // Up again in steps of a screen: every row is drawn once more.
@@ -73,7 +76,7 @@ test("10,000 runs are scrolled from end to end: few elements, little memory, and
     box?.scrollTo(0, 0);
   });
   await expect(table.getByRole("link").first()).toBeVisible();
-  print("longest task while 10,000 runs are read and scrolled", worst(await tasks()));
+  print(`longest task while ${SCROLLED} runs are read and scrolled`, worst(await tasks()));
   expect(await page.locator("*").count()).toBeLessThan(2_000);
 
   // A run that is made now is told by the stream: two hundred pages are not read again for it.
@@ -179,14 +182,24 @@ test("the first content and the next page, on a processor four times slower", as
   const first = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
   print("first content, nothing cached, four times slower", `${Math.round(first)} ms`);
   await session.send("Network.setCacheDisabled", { cacheDisabled: false });
-  for (const turn of ["not cached", "cached"]) {
+  for (const turn of ["first time", "again"]) {
     for (const [key, heading] of [["s", "Sources"], ["w", "Workflows"], ["e", "Errors"], ["r", "Runs"]] as const) {
-      const from = await page.evaluate(() => performance.now());
+      const drawn = page.evaluate(
+        (wanted) =>
+          new Promise<number>((done) => {
+            let from = 0;
+            document.addEventListener("keydown", ({ timeStamp }) => (from = timeStamp), { capture: true });
+            const look = (now: number) => {
+              if (document.querySelector("h1")?.textContent === wanted) done(now - from);
+              else requestAnimationFrame(look);
+            };
+            requestAnimationFrame(look);
+          }),
+        heading,
+      );
       await page.keyboard.press("g");
       await page.keyboard.press(key);
-      await expect(page.getByRole("heading", { name: heading, exact: true })).toBeVisible();
-      const to = await page.evaluate(() => performance.now());
-      print(`next page, ${turn}, four times slower: ${heading}`, `${Math.round(to - from)} ms`);
+      print(`next page, ${turn}, four times slower: ${heading}`, `${Math.round(await drawn)} ms`);
     }
   }
 });

@@ -2,7 +2,7 @@
 
 import "./frame.css";
 import "./palette.css";
-import { Link, type LinkProps, useLocation, useNavigate } from "@tanstack/react-router";
+import { Link, type LinkProps, useLocation, useNavigate, useRouter } from "@tanstack/react-router";
 import {
   ChevronsUpDown,
   LogOut,
@@ -41,6 +41,9 @@ const loadPalette = () => import("./palette");
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
 
+/** By then the page that was asked for is there, as a rule. */
+const WHEN_SHOWN_MS = 1_500;
+
 const RAIL_KEY = "millrace.rail";
 /** The builder has three panes of its own: it begins with the rail. */
 const BUILDER_KEY = "millrace.builder-side";
@@ -61,6 +64,21 @@ const themeWord: Record<Theme, string> = {
   light: "Theme: light",
   dark: "Theme: dark",
 };
+
+/** Brings the code of the side bar's pages, one after the other, once what was asked for is shown: going there waits for data alone. */
+function useBroughtPages() {
+  const router = useRouter();
+  useEffect(() => {
+    const bring = async () => {
+      for (const { to } of groups.flatMap(({ places }) => places)) {
+        const route = Object.entries(router.routesByPath).find(([path]) => path === to)?.[1];
+        if (route !== undefined) await router.loadRouteChunk(route);
+      }
+    };
+    const later = window.setTimeout(() => void bring(), WHEN_SHOWN_MS);
+    return () => window.clearTimeout(later);
+  }, [router]);
+}
 
 export function Frame({
   counts,
@@ -137,6 +155,7 @@ export function Frame({
     document.addEventListener("keydown", load, { once: true });
     return () => document.removeEventListener("keydown", load);
   }, []);
+  useBroughtPages();
   const go = (to: LinkProps["to"]) => () => void navigate({ to });
   useShortcuts({
     palette: () => setPalette(true),

@@ -136,7 +136,7 @@ async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiErr
     // Before anything of its body is read.
     Whose::of(request.extensions()).is(&app.engine.endpoint_org(at.key).await?);
     let request = match uploads::files_in(app, &request) {
-        Some(files) => uploads::request(app, (at.key, at.path), files, request).await?,
+        Some(files) => Box::pin(uploads::request(app, (at.key, at.path), files, request)).await?,
         None => endpoint_request(app, at.path, request).await?,
     };
     to_response(app.engine.handle_endpoint(at.key, request).await?, at.base)

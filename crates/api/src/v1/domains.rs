@@ -39,7 +39,7 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
     match app.engine.endpoint_of_host(host).await {
         None => next.run(request).await,
         Some(key) if shows_key(&request) && app.engine.would_hand_on_key(host, &key).await => ApiError::key_for_another(host).into_response(),
-        Some(key) => endpoints::handle_key(app, key, request).await,
+        Some(key) => Box::pin(endpoints::handle_key(app, key, request)).await,
     }
 }
 

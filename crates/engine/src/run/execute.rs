@@ -152,7 +152,7 @@ impl Engine {
         let mut tried = self.try_execute(&mut held, begins, program, responder).await;
         if let Err(error @ EngineError::Damaged { .. }) = &tried {
             // Tried again it would find the same.
-            tried = self.settle_damaged(&held, error).await;
+            tried = Box::pin(self.settle_damaged(&held, error)).await;
         }
         if let Err(error) = tried {
             let chain = error_chain(&error);
@@ -175,7 +175,7 @@ impl Engine {
             Some(program) => program,
             None => match self.program_or_damaged(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
                 Some(program) => program,
-                None => return self.settle_orphan(held).await,
+                None => return Box::pin(self.settle_orphan(held)).await,
             },
         };
         let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));

@@ -109,6 +109,10 @@ impl Inputs {
         if self.accounts.is_empty() {
             return Ok(Ok(Cow::Borrowed(&self.text)));
         }
+        Box::pin(self.with_accounts(engine, org)).await
+    }
+
+    async fn with_accounts(&self, engine: &Engine, org: &OrgId) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
         let mut value = self.value.clone();
         for account in &self.accounts {
             let target = match account.step {
@@ -225,6 +229,12 @@ impl Engine {
             // Ids are looked up by code too, which may name any: what another organization runs is not there for this one.
             return Ok(Some(program).filter(|program| program.identity().org_id == org));
         }
+        // Boxed, as all that few runs need: the future of a run is as large as what it may await, and is copied for each run.
+        Box::pin(self.load_program(org, owner, deployment)).await
+    }
+
+    async fn load_program(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+        let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
         let read_at = self.0.cache.generation();
         let program = match owner {
             Owner::Source(id) => match self.0.store.source(org, id).await? {
@@ -245,7 +255,7 @@ impl Engine {
     /// that reason, so that it hurts neither the run that emitted nor a timer, replay or app event of others.
     pub(crate) async fn program_or_damaged(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
         match self.program(org, owner, deployment).await {
-            Err(error @ EngineError::Damaged { .. }) => Ok(Some(Arc::new(self.damaged_program(org, owner, &error).await))),
+            Err(error @ EngineError::Damaged { .. }) => Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await))),
             other => other,
         }
     }

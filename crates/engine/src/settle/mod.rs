@@ -77,7 +77,8 @@ impl Engine {
             && let Some(error) = &error
         {
             settlement.group = Some(self.error_group(held, program, error));
-            self.add_error_event(&mut effects, &mut collected, Failed { held, error, result: &result }, program, &context).await?;
+            let failed = Failed { held, error, result: &result };
+            Box::pin(self.add_error_event(&mut effects, &mut collected, failed, program, &context)).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
         // What was cut off on the way is in the log as well.
@@ -89,7 +90,7 @@ impl Engine {
                 result.steps.retain(|s| s.namespace != step.namespace);
                 result.steps.push(step.clone());
             }
-            return self.pause(held, rest, result_text(&result)?, effects).await;
+            return Box::pin(self.pause(held, rest, result_text(&result)?, effects)).await;
         }
         if context.keeps_nothing {
             if let Some(late) = &collected.late {
@@ -104,7 +105,7 @@ impl Engine {
                 settlement.effects = Effects { logs: collected.logs, ..base };
                 self.commit(program, settlement).await
             }
-            Program::Source(source) => self.settle_source(held, program, source, &context, collected, settlement, base).await,
+            Program::Source(source) => Box::pin(self.settle_source(held, program, source, &context, collected, settlement, base)).await,
         }
     }
 

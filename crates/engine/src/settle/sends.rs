@@ -49,7 +49,7 @@ impl Engine {
                     }
                     let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
                     let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
-                    self.add_event(effects, event, context, context.handles_error).await?;
+                    Box::pin(self.add_event(effects, event, context, context.handles_error)).await?;
                 }
                 ("sse", _) => {
                     let sent = json::read(payload.get()).unwrap_or_default();
