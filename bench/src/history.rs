@@ -59,7 +59,11 @@ pub async fn compare(binary: &Path, rows: u64, on_postgres: bool) -> Result<()> 
          {rows} of each. One run in {FAILED} failed and left an event on `$errors`, a log line and its part in a group, {cancelled} on either side were cancelled: of everything that is asked \
          for in the first table, both have as many as are shown and counted.{} Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
          | measure | short | long | ratio |\n| --- | --- | --- | --- |\n",
-        if on_postgres { format!(" Postgres runs with `fsync` off and `shared_buffers={buffers}`, on the same machine: compare its ingestion with nothing else.") } else { String::new() }
+        if on_postgres {
+            format!(" Postgres runs with `fsync` off and `shared_buffers={buffers}`, on the same machine: compare its ingestion with nothing else.")
+        } else {
+            String::new()
+        }
     );
     for (name, path) in of_the_same() {
         measure(&mut text, name, &path, [&short, &long]).await?;
