@@ -21,6 +21,8 @@ async fn the_link_that_the_server_prints_sets_a_password_once_and_signs_in() {
     let used = browser.follow(&server, &link, &json!({ "name": "Mara", "email": "Mara@X.test", "password": PASSWORD })).await.data();
     assert_eq!((&used["user"]["name"], &used["user"]["email"], &used["role"]), (&json!("Mara"), &json!("mara@x.test"), &json!("owner")));
     assert_eq!(used["scopes"], json!(["full"]));
+    // Mail about errors goes to that address from now on.
+    assert_eq!(server.get(&format!("/workspaces/{}", server.org_id)).await.data()["email"], "mara@x.test");
     assert_eq!(browser.get(&server, "/session").await.data()["user"], used["user"]);
     assert_eq!(Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await.refusal(), (410, "gone"));
     // The user of the first key is the person: what the key did is in the person's name.

@@ -144,6 +144,12 @@ pub(crate) fn use_link(c: &Connection, used: &UsedLink) -> StoreResult<()> {
         return Err(StoreError::NotFound);
     }
     let u = &used.user;
+    // Mail of an organization goes where its owner is reached, also once the owner names another address than the one it was made with.
+    execute(
+        c,
+        "UPDATE organizations SET email = ?3 WHERE id = ?2 AND email = (SELECT email FROM users WHERE id = ?1)",
+        [u.id.as_str(), u.org_id.as_str(), &u.email],
+    )?;
     execute(
         c,
         "INSERT INTO users (id, org_id, username, email, created_at) VALUES (?1, ?2, ?3, ?4, ?5)

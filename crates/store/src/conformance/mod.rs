@@ -69,6 +69,7 @@ macro_rules! suite {
             }
             people {
                 a_link_is_used_once_and_makes_a_login,
+                mail_of_an_organization_follows_the_owner_whom_it_was_made_with,
                 a_provider_lets_a_person_in_without_a_link_and_is_told_from_others,
                 a_session_names_its_caller_with_the_role_of_now,
                 an_owner_who_can_sign_in_stays,

@@ -2,6 +2,7 @@
 
 use millrace_model::ids::{LinkId, OrgId, SessionId};
 use millrace_model::people::{Link, LinkKind, Login, Role, Session};
+use millrace_model::tenant::User;
 
 use super::Database;
 use super::sample::{IDS, Org, at};
@@ -69,6 +70,18 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     assert_eq!(org.store.links(&org.id, LinkKind::Invitation).await.expect("reads"), [later.clone()]);
     assert!(!org.store.delete_link(&second.id, LinkKind::Invitation, &later.id).await.expect("answers"));
     assert!(org.store.delete_link(&org.id, LinkKind::Invitation, &later.id).await.expect("answers"));
+}
+
+pub async fn mail_of_an_organization_follows_the_owner_whom_it_was_made_with(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let user = org.store.user(&org.user).await.expect("reads").expect("is there");
+    let made_with = org.store.organization(&org.id).await.expect("reads").expect("is there").email;
+    // The first of them is another address than the organization's, which stays until its owner had that one.
+    for (email, then) in [("elsewhere@x.test", made_with.as_str()), (made_with.as_str(), made_with.as_str()), ("mara@x.test", "mara@x.test")] {
+        let named = User { email: email.into(), ..user.clone() };
+        org.store.use_link(UsedLink { link: None, user: named, login: None, joins: None, identity: None, at: at(2) }).await.expect("stores");
+        assert_eq!(org.store.organization(&org.id).await.expect("reads").expect("is there").email, then, "{email}");
+    }
 }
 
 pub async fn a_provider_lets_a_person_in_without_a_link_and_is_told_from_others(database: &dyn Database) {
