@@ -54,7 +54,7 @@ test("the place that threw, and how its line begins, are in view at any width", 
     await page.setViewportSize({ width, height: 800 });
     await page.goto(`/runs/${run}`);
     const code = page.getByRole("figure", { name: "Code" });
-    await expect(code.getByRole("mark")).toHaveText("street");
+    await expect(code.locator("mark")).toHaveText("street");
     await expect(code).toContainText("return { to: body.customer.name");
     const beyond = await code.evaluate((box) => {
       const edge = box.getBoundingClientRect();
