@@ -60,7 +60,9 @@ pub async fn compare(binary: &Path, rows: u64, on_postgres: bool) -> Result<()> 
          for in the first table, both have as many as are shown and counted.{} Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
          | measure | short | long | ratio |\n| --- | --- | --- | --- |\n",
         if on_postgres {
-            format!(" Postgres runs with `fsync` off and `shared_buffers={buffers}`, on the same machine: compare its ingestion with nothing else.")
+            format!(
+                " Postgres runs with `fsync` off and `shared_buffers={buffers}` (`MILLRACE_TEST_SHARED_BUFFERS`), on the same machine: compare its ingestion with nothing else."
+            )
         } else {
             String::new()
         }
