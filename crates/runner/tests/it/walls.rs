@@ -84,7 +84,6 @@ async fn nothing_can_be_written_outside_its_folder() {
             "fs.mkdirSync(event.dir + '/new');",
             "fs.writeFileSync(new URL(import.meta.url).pathname, 'x');",
             "fs.rmSync(new URL(import.meta.url).pathname);",
-            "fs.writeFileSync('/.' + process.argv[1], 'x');",
         ],
     )
     .await;
