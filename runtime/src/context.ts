@@ -219,9 +219,9 @@ let ending: (() => void)[] | undefined;
 
 /**
  * Ends a call after a turn of the event loop: by then rejections that nobody handles have been told. Calls that end in
- * the same turn share a write.
+ * the same turn share a write. `after` comes behind that write, where code of users may run.
  */
-export function atTurn(wire: Wire, end: () => void): void {
+export function atTurn(wire: Wire, end: () => void, after: () => void): void {
   if (ending) {
     ending.push(end);
     return;
@@ -233,5 +233,6 @@ export function atTurn(wire: Wire, end: () => void): void {
     wire.together(() => {
       for (const one of ends) one();
     });
+    after();
   });
 }

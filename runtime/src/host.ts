@@ -146,14 +146,14 @@ async function perform(frame: CallFrame, text: string, call: CallContext): Promi
     const answered = await answer(frame, text, call);
     if (call.waits) await call.settled();
     // What nobody awaited and has failed by then fails the run.
-    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn));
+    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn, () => {}), beginNext);
   } catch (error) {
     end(call, failure(call, error), goesOn);
   }
 }
 
-/** Ends a call. The next one of an isolate that serves one at a time begins once what this one started has ended. */
-function end(call: CallContext, tail: string, goesOn: () => boolean): void {
+/** Ends a call. The next one of an isolate that serves one at a time begins once what this one started has ended: `next` begins it. */
+function end(call: CallContext, tail: string, goesOn: () => boolean, next = () => void soon(beginNext)): void {
   if (call.done) return;
   const left = goesOn();
   const mark = left ? `"left_running":true,` : "";
@@ -166,7 +166,7 @@ function end(call: CallContext, tail: string, goesOn: () => boolean): void {
   underWay.delete(call.id);
   over(call);
   if (!left) {
-    if (ahead.length > 0) soon(beginNext);
+    if (ahead.length > 0) next();
     return;
   }
   leftRunning = true;
@@ -186,7 +186,7 @@ function take(frame: CallFrame, text: string): void {
 
 /** Begins the call that is ahead, where none is under way. */
 function beginNext(): void {
-  const next = underWay.size === 0 ? ahead.shift() : undefined;
+  const next = underWay.size === 0 && !leftRunning ? ahead.shift() : undefined;
   if (next) start(next.frame, next.text);
 }
 
