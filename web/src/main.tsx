@@ -18,13 +18,29 @@ import { sessionQuery } from "./shell/session";
 import { NonceContext } from "./ui/nonce";
 import { Toasts } from "./ui/toast";
 
-whenFound(() => void queryClient.invalidateQueries());
+whenFound(() => {
+  for (const link of missing) link.replaceWith(link.cloneNode());
+  missing.clear();
+  void queryClient.invalidateQueries();
+});
 observe({
   onAnswer: found,
   onLost: lost,
   // The session ended meanwhile: its query fails, and the frame asks to sign in again.
   onSignedOut: () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }),
 });
+
+// Code or a style sheet that did not come: the server is asked whether it is there.
+addEventListener("vite:preloadError", lost);
+// The loader asks for a style sheet once: one that did not come is put into the page anew when the server is back.
+const missing = new Set<HTMLLinkElement>();
+document.addEventListener(
+  "error",
+  ({ target }) => {
+    if (target instanceof HTMLLinkElement && target.rel === "stylesheet") missing.add(target);
+  },
+  { capture: true },
+);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no element `root`");

@@ -185,3 +185,19 @@ test("'a half-typed secret was saved': a secret is sent once one leaves the form
   await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
   await expect(page.getByLabel("Note")).toHaveValue("still the same form");
 });
+
+test("a page that is opened while the server is away comes whole once it is back", async ({ page, server, messages }) => {
+  const made = await workflow(server, "Opened", { one: step("return 1;") });
+  await page.goto("/workflows");
+  const link = page.getByRole("link", { name: "Opened" });
+  await expect(link).toBeVisible();
+  await server.kill();
+  await link.click();
+  await expect(page.getByText(/^No connection since/)).toBeVisible();
+  await server.start();
+  await expect(page.getByRole("heading", { level: 1, name: "Opened" })).toBeVisible({ timeout: 60_000 });
+  await expect(page).toHaveURL(new RegExp(made.id));
+  const styled = () => [...document.styleSheets].filter(({ href }) => href?.includes("/_app.workflows._id") === true).length;
+  await expect.poll(() => page.evaluate(styled)).toBe(1);
+  expectOnly(messages, /ERR_|Failed to fetch|Unable to preload CSS/);
+});

@@ -1,17 +1,33 @@
 /** What stands in place of a page that could not be read or drawn. */
 
 import { type ErrorComponentProps, useRouter } from "@tanstack/react-router";
+import { useCallback, useEffect } from "react";
 import { ApiError, sentence } from "~/api/errors";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { useConnection } from "./connection";
 import "./crash.css";
+
+/** How browsers and the loader say that code or a style sheet did not come. */
+const NOT_BROUGHT = /preload CSS|dynamically imported module|module script failed/;
+/** What was asked for once more since the server was last away. */
+const askedAgain = new Set<string>();
 
 export function Crash({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
-  const again = () => {
+  const again = useCallback(async () => {
+    await router.invalidate();
     reset();
-    void router.invalidate();
-  };
+  }, [reset, router]);
+  // What did not come while the server was away comes without a hand once it is back.
+  const isLost = useConnection() !== null;
+  const message = error instanceof Error ? error.message : "";
+  useEffect(() => {
+    if (isLost) askedAgain.clear();
+    if (isLost || !NOT_BROUGHT.test(message) || askedAgain.has(message)) return;
+    askedAgain.add(message);
+    void again();
+  }, [isLost, message, again]);
   return (
     <div className="crash">
       <h1 className="sr">{titleOf(error)}</h1>
@@ -20,7 +36,7 @@ export function Crash({ error, reset }: ErrorComponentProps) {
         role="alert"
         title={titleOf(error)}
         act={
-          <Button size="sm" onClick={again}>
+          <Button size="sm" onClick={() => void again()}>
             Read again
           </Button>
         }

@@ -28,7 +28,7 @@ import { Menu, MenuHead, MenuItem, MenuLine, MenuTick } from "~/ui/menu";
 import { monogram } from "~/ui/tag";
 import { Tip } from "~/ui/tip";
 import { say } from "~/ui/toast";
-import { ConnectionBanner } from "./connection";
+import { ConnectionBanner, useConnection } from "./connection";
 import { read, write } from "./local";
 import { groups, isHeldBy, type Place } from "./nav";
 import { prefer, preferencesOf } from "./preferences";
@@ -68,16 +68,23 @@ const themeWord: Record<Theme, string> = {
 /** Brings the code of the side bar's pages, one after the other, once what was asked for is shown: going there waits for data alone. */
 function useBroughtPages() {
   const router = useRouter();
+  const isLost = useConnection() !== null;
   useEffect(() => {
+    if (isLost) return;
+    let stopped = false;
     const bring = async () => {
       for (const { to } of groups.flatMap(({ places }) => places)) {
+        if (stopped) return;
         const route = Object.entries(router.routesByPath).find(([path]) => path === to)?.[1];
         if (route !== undefined) await router.loadRouteChunk(route);
       }
     };
     const later = window.setTimeout(() => void bring(), WHEN_SHOWN_MS);
-    return () => window.clearTimeout(later);
-  }, [router]);
+    return () => {
+      stopped = true;
+      window.clearTimeout(later);
+    };
+  }, [router, isLost]);
 }
 
 export function Frame({
