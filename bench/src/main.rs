@@ -10,6 +10,7 @@ mod errors;
 mod filled;
 mod history;
 mod load;
+mod peers;
 mod process;
 mod report;
 mod server;
@@ -54,11 +55,12 @@ async fn main() -> Result<()> {
             println!("{}", report.text());
             return Ok(());
         }
+        ["--peers"] => return peers::compare(&binary).await,
         ["cold", "against", other] => return cold::builds(&binary, std::path::Path::new(other)).await,
         ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
         other => {
             bail!(
-                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT] [--postgres]`, `waiting`, `against BINARY`, or `cold against BINARY`",
+                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT] [--postgres]`, `waiting`, `--peers`, `against BINARY`, or `cold against BINARY`",
                 other.join(" ")
             )
         }

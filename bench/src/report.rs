@@ -65,7 +65,8 @@ impl Report {
     }
 }
 
-fn machine() -> String {
+/// What the figures were taken on.
+pub fn machine() -> String {
     let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = model.lines().find_map(|l| l.strip_prefix("model name")).map_or("unknown processor", |m| m.trim_start_matches([' ', '\t', ':'])).to_owned();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -30,6 +30,7 @@ cargo xtask bench [ARGS]        measure a release build
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
 cargo xtask bench history       lists, search and ingestion with a long history (`--rows COUNT`, `--postgres`)
 cargo xtask bench waiting       a step that awaits 100 ms: runs/s, memory for each further run, a burst of 64
+cargo xtask bench --peers       beside Node-RED, Restate and Node alone, which npm installs
 cargo xtask bench cold against BIN   what a cold run costs of CPU, this build and another one by turns
 cargo xtask bench against BIN   this build and another one by turns, as ratios: what a change to the code does
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";

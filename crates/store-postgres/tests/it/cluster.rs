@@ -13,12 +13,13 @@ use tokio_postgres::NoTls;
 
 /// Makes and starts a cluster in `$2` with the binaries of `$1`, says `ready`, starts it again for each line of its input, and
 /// takes everything away at the end of that, which is the end of the process that started it: a kill too ends it. Signals of a
-/// terminal are for that process. A database of a test is small: a bench of a large one gives Postgres more memory.
+/// terminal are for that process. A database of a test is small: a bench of a large one gives Postgres more memory,
+/// and one that compares has it write to the disk.
 const KEEPER: &str = r#"
 trap '' INT TERM HUP
 cd "$2"
 start() {
-  "$1/pg_ctl" -D data -w -t 120 -l log -o "-k '$2' -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=${MILLRACE_TEST_SHARED_BUFFERS:-32MB}" start >>log 2>&1 &&
+  "$1/pg_ctl" -D data -w -t 120 -l log -o "-k '$2' -c listen_addresses= -c fsync=${MILLRACE_TEST_FSYNC:-off} -c full_page_writes=${MILLRACE_TEST_FSYNC:-off} -c max_connections=300 -c shared_buffers=${MILLRACE_TEST_SHARED_BUFFERS:-32MB}" start >>log 2>&1 &&
   echo ready || tail -n 5 log
 }
 "$1/initdb" -D data -U postgres -E UTF8 --locale=C --auth=trust --no-sync >log 2>&1 && start "$1" "$2" || tail -n 5 log
