@@ -25,6 +25,26 @@ test("a deploy warns of steps that were not tested, and sends the chosen event a
   await expect(page.getByText("v2 live")).toBeVisible();
   const ended = () => server.call<{ status: string; version: number }[]>("GET", `/workflows/${made.id}/runs?limit=100&status=succeeded&include=status,version,kind`);
   await expect.poll(async () => (await ended()).filter((run) => run.version === 2).length).toBe(3);
+  const [group] = await server.call<{ state: string }[]>("GET", `/workflows/${made.id}/error_groups`);
+  expect(group?.state).toBe("resolved");
+});
+
+test("a replay of an error's runs says why the error stays open, or offers to resolve it", async ({ page, server }) => {
+  const made = await workflow(server, "Stays open", { label: step(`return steps.trigger.event.body.to.name;`) });
+  await send(server, made, { n: 1 });
+  const [group] = await server.call<{ id: string }[]>("GET", `/workflows/${made.id}/error_groups`);
+  const replayed = async () => (await server.call<{ id: string }>("POST", "/replays", { workflow_id: made.id, group: group?.id, from_failed: true })).id;
+  await page.goto(`/replays/${await replayed()}`);
+  await expect(page.getByText("1 run failed again")).toBeVisible();
+  await expect(page.getByRole("link", { name: "TypeError at label" })).toBeVisible();
+
+  await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "label", code: step("return 1;") }] });
+  await server.call("POST", `/workflows/${made.id}/deploy`, {});
+  await page.goto(`/replays/${await replayed()}`);
+  await expect(page.getByText("The error is still open")).toBeVisible();
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "Resolve" }).click();
+  await expect(page.getByText("It opens again if a run fails with it.")).toBeVisible();
 });
 
 test("the event of the run that the address names is there before anything is tested, and rehearsals do not fill the choice of events", async ({ page, server }) => {

@@ -374,6 +374,10 @@ test("fix and finish: what failed at a step goes on from there with the mended v
   await expect(page).toHaveURL(/\/replays\/rpl_/);
   const done = () => server.call<unknown[]>("GET", `/workflows/${made.id}/runs?status=succeeded&include=id`);
   await expect.poll(async () => (await done()).length).toBe(3);
+  // Nothing of it is left to do: the error is resolved, and says so.
+  await expect(page.getByText("It opens again if a run fails with it.")).toBeVisible();
+  const groups = await server.call<{ state: string }[]>("GET", `/workflows/${made.id}/error_groups`);
+  expect(groups.map(({ state }) => state)).toEqual(["resolved"]);
 
   // The live version is run by hand, with the event at hand.
   await page.goto(`/workflows/${made.id}/edit`);

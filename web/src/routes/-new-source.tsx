@@ -3,10 +3,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft } from "lucide-react";
 import { useState } from "react";
-import { sentence } from "~/api/errors";
 import { FindSource, type Found } from "~/features/sources/find";
 import { componentOfId, componentOfKey } from "~/features/sources/queries";
 import { ReadAddress } from "~/features/sources/read-address";
+import { ReadFailed } from "~/shell/read-failed";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
@@ -59,15 +59,15 @@ export default function NewSource({
 type Deployed = { onDeployed: (source: { id: string; name: string }) => void };
 
 function OfKey({ named, onDeployed }: { named: string } & Deployed) {
-  const { data, error } = useQuery(componentOfKey(named));
-  if (data === undefined) return <Waits error={error} />;
+  const { data, error, refetch } = useQuery(componentOfKey(named));
+  if (data === undefined) return <Waits error={error} again={refetch} />;
   if (data.type === "action") return <Action name={data.name ?? named} />;
   return <DeployComponent named={{ key: named }} component={data} onDeployed={onDeployed} />;
 }
 
 function OfId({ id, onDeployed }: { id: string } & Deployed) {
-  const { data, error } = useQuery(componentOfId(id));
-  if (data === undefined) return <Waits error={error} />;
+  const { data, error, refetch } = useQuery(componentOfId(id));
+  if (data === undefined) return <Waits error={error} again={refetch} />;
   if (data.type === "action") return <Action name={data.name ?? id} />;
   return <DeployComponent named={{ component_id: id }} component={data} onDeployed={onDeployed} />;
 }
@@ -82,16 +82,14 @@ function Action({ name }: { name: string }) {
   );
 }
 
-function Waits({ error }: { error: Error | null }) {
+function Waits({ error, again }: { error: Error | null; again: () => unknown }) {
   return (
-    <div className="dialog-body">
+    <>
       {error === null ? (
-        <p className="dim">Reading the component…</p>
+        <p className="dialog-body dim">Reading the component…</p>
       ) : (
-        <Banner kind="failed" role="alert" title="The component could not be read">
-          {sentence(error)}
-        </Banner>
+        <ReadFailed what="The component" error={error} again={again} />
       )}
-    </div>
+    </>
   );
 }

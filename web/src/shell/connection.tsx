@@ -1,6 +1,6 @@
 /** Connection state: lost when a request gets no answer, found when one does. */
 
-import { useEffect, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { minute } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import "./connection.css";
@@ -68,6 +68,23 @@ export function useConnection(): Connection {
   );
 }
 
+/** The seconds are for the eye: readers are told once that the connection is lost. */
+function Countdown({ to }: { to: number }) {
+  const [left, setLeft] = useState(() => secondsTo(to));
+  useEffect(() => {
+    setLeft(secondsTo(to));
+    const timer = setInterval(() => setLeft(secondsTo(to)), 1_000);
+    return () => clearInterval(timer);
+  }, [to]);
+  return (
+    <span className="num" aria-hidden="true">
+      {left > 0 ? `in ${left} s` : "now"}
+    </span>
+  );
+}
+
+const secondsTo = (at: number) => Math.max(0, Math.ceil((at - Date.now()) / 1_000));
+
 export function ConnectionBanner() {
   const state = useConnection();
   useEffect(() => {
@@ -81,7 +98,8 @@ export function ConnectionBanner() {
     <div className="lost" role="status">
       <Glyph status="queued" />
       <p>
-        <b>No connection since {minute(state.lostAt)}.</b> Trying again. What you typed is kept.
+        <b>No connection since {minute(state.lostAt)}.</b> Trying again{" "}
+        <Countdown to={state.nextTry} />. What you typed is kept.
       </p>
       <button type="button" className="link end" onClick={() => void attempt()}>
         Now

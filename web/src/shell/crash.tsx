@@ -1,13 +1,24 @@
 /** What stands in place of a page that could not be read or drawn. */
 
-import { type ErrorComponentProps, useRouter } from "@tanstack/react-router";
+import {
+  type ErrorComponentProps,
+  Link,
+  useLocation,
+  useParentMatches,
+  useRouter,
+} from "@tanstack/react-router";
 import { useCallback, useEffect } from "react";
 import { ApiError, sentence } from "~/api/errors";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { Crumbs, PageHead } from "~/ui/pane";
 import { useConnection } from "./connection";
+import { placeAt } from "./nav";
+import { useTitle } from "./title";
 import "./crash.css";
 
+/** The root and the frame: what fails below these alone is a whole page, and else a part of one that has its head. */
+const ABOVE_A_PAGE = 2;
 /** How browsers and the loader say that code or a style sheet did not come. */
 const NOT_BROUGHT = /preload CSS|dynamically imported module|module script failed/;
 /** What was asked for once more since the server was last away. */
@@ -15,6 +26,7 @@ const askedAgain = new Set<string>();
 
 export function Crash({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
+  const isPage = useParentMatches().length === ABOVE_A_PAGE;
   const again = useCallback(async () => {
     await router.invalidate();
     reset();
@@ -29,22 +41,43 @@ export function Crash({ error, reset }: ErrorComponentProps) {
     void again();
   }, [isLost, message, again]);
   return (
-    <div className="crash">
-      <h1 className="sr">{titleOf(error)}</h1>
-      <Banner
-        kind="failed"
-        role="alert"
-        title={titleOf(error)}
-        act={
-          <Button size="sm" onClick={() => void again()}>
-            Read again
-          </Button>
-        }
-      >
-        {sentence(error)}
-      </Banner>
-    </div>
+    <>
+      {isPage && <Head title={wordOf(error)} />}
+      <div className="crash">
+        <Banner
+          kind="failed"
+          role="alert"
+          title={titleOf(error)}
+          act={
+            <Button size="sm" onClick={() => void again()}>
+              Read again
+            </Button>
+          }
+        >
+          {sentence(error)}
+        </Banner>
+      </div>
+    </>
   );
+}
+
+/** The way back to the list that the page is of. */
+function Head({ title }: { title: string }) {
+  useTitle(title);
+  const place = useLocation({ select: ({ pathname }) => placeAt(pathname) });
+  return (
+    <PageHead>
+      <Crumbs>
+        {place !== undefined && <Link to={place.to}>{place.label}</Link>}
+        <h1>{title}</h1>
+      </Crumbs>
+    </PageHead>
+  );
+}
+
+function wordOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return "Failed";
+  return error.status === 404 ? "Not here" : "Not read";
 }
 
 function titleOf(error: unknown): string {

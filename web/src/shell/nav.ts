@@ -129,3 +129,14 @@ export const more: readonly Place[] = [
 /** Whether a page is one of those that a place holds. */
 export const isHeldBy = ({ holds = [] }: Place, pathname: string): boolean =>
   holds.some((each) => pathname === each || pathname.startsWith(`${each}/`));
+
+/** The place of the side bar that an address belongs to. */
+export const placeAt = (pathname: string): Place | undefined =>
+  groups
+    .flatMap(({ places }) => places)
+    .find(
+      (place) =>
+        pathname === place.to ||
+        (place.to !== "/" && pathname.startsWith(`${place.to}/`)) ||
+        isHeldBy(place, pathname),
+    );

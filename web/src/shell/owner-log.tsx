@@ -4,15 +4,14 @@ import "./owner-log.css";
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { body, client } from "~/api/client";
-import { sentence } from "~/api/errors";
 import { PAGE_MAX } from "~/api/queries";
 import type { LogLine } from "~/api/schema";
-import { Banner } from "~/ui/banner";
 import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { Log } from "~/ui/log";
 import { PaneHead, Segments } from "~/ui/pane";
 import { Select } from "~/ui/select";
+import { ReadFailed } from "./read-failed";
 
 const ASK_MS = 2_000;
 
@@ -115,11 +114,7 @@ export function OwnerLog({
         />
       </PaneHead>
       {log.error !== null ? (
-        <div className="crash">
-          <Banner kind="failed" title="The log could not be read">
-            {sentence(log.error)}
-          </Banner>
-        </div>
+        <ReadFailed what="The log" error={log.error} again={log.refetch} />
       ) : log.data === undefined ? (
         <div className="log" aria-busy="true" />
       ) : (

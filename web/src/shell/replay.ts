@@ -19,6 +19,8 @@ export type ReplayWanted =
       stepwise: boolean;
       runs?: readonly string[];
       group?: string;
+      /** The live version mends the error of the group: the dialog offers to resolve it at once. */
+      mended?: boolean;
       filter?: Readonly<Record<string, unknown>>;
       /** Where it is not known, the server counts. */
       count?: number;

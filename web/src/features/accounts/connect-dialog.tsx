@@ -3,10 +3,9 @@
 import "./connect.css";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { sentence } from "~/api/errors";
 import { appQuery } from "~/api/queries";
 import type { Connected } from "~/shell/connect";
-import { Banner } from "~/ui/banner";
+import { ReadFailed } from "~/shell/read-failed";
 import { Dialog } from "~/ui/dialog";
 import { ByKey } from "./by-key";
 import { ByProvider } from "./by-provider";
@@ -19,7 +18,7 @@ export type Wanted = {
 };
 
 export function ConnectDialog({ wanted, onClose }: { wanted: Wanted; onClose: () => void }) {
-  const { data: app, error } = useQuery(appQuery(wanted.app));
+  const { data: app, error, refetch } = useQuery(appQuery(wanted.app));
   const [changesClient, setChangesClient] = useState(false);
   const connected = (account: Connected) => {
     wanted.onConnected(account);
@@ -30,13 +29,7 @@ export function ConnectDialog({ wanted, onClose }: { wanted: Wanted; onClose: ()
   const needsClient = app?.auth_type === "oauth" && (app.oauth === null || changesClient);
   return (
     <Dialog open onClose={onClose} title={`${again} ${name}`}>
-      {error !== null && (
-        <div className="dialog-body">
-          <Banner kind="failed" role="alert" title="The app could not be read">
-            {sentence(error)}
-          </Banner>
-        </div>
-      )}
+      {error !== null && <ReadFailed what="The app" error={error} again={refetch} />}
       {app !== undefined && app.auth_type !== "oauth" && (
         <ByKey app={app} accountId={wanted.accountId} onConnected={connected} />
       )}

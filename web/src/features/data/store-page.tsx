@@ -17,10 +17,11 @@ import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import { pagesOf } from "~/api/queries";
 import { ListState } from "~/shell/list-state";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { WouldGo } from "~/shell/would-go";
-import { Banner, Empty } from "~/ui/banner";
+import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Confirm } from "~/ui/dialog";
@@ -230,13 +231,7 @@ function Stored({
     },
   });
   if (record.error !== null) {
-    return (
-      <div className="crash">
-        <Banner kind="failed" title="The value could not be read">
-          {sentence(record.error)}
-        </Banner>
-      </div>
-    );
+    return <ReadFailed what="The value" error={record.error} again={record.refetch} />;
   }
   if (record.data === undefined) return null;
   return (

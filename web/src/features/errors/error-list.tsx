@@ -118,8 +118,8 @@ export function ErrorList({
       {groups.isSuccess && all.length === 0 && state === "open" && (
         <Empty title="No error is open.">
           <p>
-            When one does, it is kept here with its line of code and its event, mail goes to those
-            who are named under Settings, and whoever listens to{" "}
+            When a run fails, its error is kept here with its line of code and its event, mail goes
+            to those who are named under Settings, and whoever listens to{" "}
             <code className="mono">$errors</code> gets it.
           </p>
         </Empty>

@@ -3,7 +3,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { BellOff, Check, RotateCw } from "lucide-react";
-import { client, data } from "~/api/client";
+import { setErrorState } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import type { ErrorGroup } from "~/api/schema";
 import { useRefusal } from "~/shell/session";
@@ -35,13 +35,7 @@ export function StateActs({ group }: { group: ErrorGroup }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const set = useMutation({
-    mutationFn: (state: Set) =>
-      data(
-        client.PUT("/v1/error_groups/{id}", {
-          params: { path: { id: group.id } },
-          body: { state },
-        }),
-      ),
+    mutationFn: (state: Set) => setErrorState(group.id, state),
     onSuccess: (changed, state) => {
       say({ title: SAYS[state], about: changed.code });
       queries.setQueryData(groupQuery(group.id).queryKey, changed);

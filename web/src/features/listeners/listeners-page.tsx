@@ -11,9 +11,10 @@ import { sentence } from "~/api/errors";
 import { ownersQuery, subscriptionsQuery } from "~/api/queries";
 import type { Subscription } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button, buttonClass, IconButton } from "~/ui/button";
 import { Combobox, type Item } from "~/ui/combobox";
 import { Field } from "~/ui/field";
@@ -84,11 +85,11 @@ export function ListenersPage() {
       <div className="scroll in-order">
         {subscriptions.isPending && <SkeletonRows rows={5} />}
         {subscriptions.error !== null && (
-          <div className="crash">
-            <Banner kind="failed" role="alert" title="The listeners could not be read">
-              {sentence(subscriptions.error)}
-            </Banner>
-          </div>
+          <ReadFailed
+            what="The listeners"
+            error={subscriptions.error}
+            again={subscriptions.refetch}
+          />
         )}
         {subscriptions.isSuccess && all.length === 0 && (
           <Empty title="Nobody listens to anything.">

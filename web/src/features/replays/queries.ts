@@ -47,3 +47,12 @@ export const replayRunsQuery = (id: string, isFinal: boolean) =>
     refetchInterval: isFinal ? false : ASK_MS,
     placeholderData: keepPreviousData,
   });
+
+/** The group of errors that the runs of a replay were of. */
+export const groupQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["error-group", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/error_groups/{id}", { params: { path: { id } }, signal })),
+    retry: false,
+  });

@@ -4,25 +4,28 @@ import "~/ui/table.css";
 import "./replays.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { CircleSlash, Pause, Play } from "lucide-react";
+import { Check, CircleSlash, Pause, Play } from "lucide-react";
 import { client, data } from "~/api/client";
+import { setErrorState } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { statusOf } from "~/api/runs";
+import type { ReplayWithRuns } from "~/api/schema";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { count, shortId } from "~/ui/format";
+import { count, plural, shortId } from "~/ui/format";
 import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { StatusMark } from "~/ui/status";
 import { When } from "~/ui/time";
-import { isFinal, isOver, replayQuery, replayRunsQuery, replayWords } from "./queries";
+import { groupQuery, isFinal, isOver, replayQuery, replayRunsQuery, replayWords } from "./queries";
 
 export function ReplayPage({ id }: { id: string }) {
   useTitle("Replay");
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
-  const { data: replay, error } = useQuery(replayQuery(id));
+  const { data: replay, error, refetch } = useQuery(replayQuery(id));
   const { data: runs } = useQuery(replayRunsQuery(id, replay !== undefined && isFinal(replay)));
   const change = useMutation({
     mutationFn: (act: "pause" | "resume" | "cancel") => {
@@ -72,10 +75,13 @@ export function ReplayPage({ id }: { id: string }) {
         </Crumbs>
       </PageHead>
       <div className="scroll">
-        {(error ?? change.error) !== null && (
+        {error !== null && replay === undefined && (
+          <ReadFailed what="The replay" error={error} again={refetch} />
+        )}
+        {change.error !== null && (
           <div className="crash">
-            <Banner kind="failed" role="alert" title="This did not work">
-              {sentence(error ?? change.error)}
+            <Banner kind="failed" role="alert" title="Nothing was changed">
+              {sentence(change.error)}
             </Banner>
           </div>
         )}
@@ -98,6 +104,9 @@ export function ReplayPage({ id }: { id: string }) {
                 bad={replay.runs.failed + replay.runs.cancelled}
               />
               {replay.note !== null && <p className="mid">{replay.note}</p>}
+              {replay.selection.group !== undefined && isFinal(replay) && (
+                <OfError group={replay.selection.group} replay={replay} />
+              )}
               <dl className="facts">
                 <Fact name="Succeeded">
                   <span className="num">{count(replay.runs.succeeded)}</span>
@@ -152,6 +161,58 @@ export function ReplayPage({ id }: { id: string }) {
         )}
       </div>
     </>
+  );
+}
+
+/** What became of the error that the replayed runs had, once all of them ended. */
+function OfError({ group: id, replay }: { group: string; replay: ReplayWithRuns }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const { data: group } = useQuery(groupQuery(id));
+  const resolve = useMutation({
+    mutationFn: () => setErrorState(id, "resolved"),
+    onSuccess: (changed) => {
+      queries.setQueryData(groupQuery(id).queryKey, changed);
+      void queries.invalidateQueries({ queryKey: ["error-groups"] });
+    },
+  });
+  if (group === undefined || group.state === "ignored") return null;
+  const name = (
+    <Link to="/errors/$group" params={{ group: id }} className="link">
+      {group.code}
+      {group.step !== "" && ` at ${group.step}`}
+    </Link>
+  );
+  if (group.state === "resolved") {
+    return <p className="mid">{name} is resolved. It opens again if a run fails with it.</p>;
+  }
+  const { failed, succeeded } = replay.runs;
+  if (failed > 0) {
+    return (
+      <Banner kind="waits" title={`${plural(failed, "run")} failed again`}>
+        {name} stays open.
+      </Banner>
+    );
+  }
+  if (succeeded === 0) return null;
+  return (
+    <Banner
+      title="The error is still open"
+      act={
+        <Button
+          size="sm"
+          icon={Check}
+          refused={refused}
+          busy={resolve.isPending && "Resolving…"}
+          onClick={() => resolve.mutate()}
+        >
+          Resolve
+        </Button>
+      }
+    >
+      No replayed run failed with {name} again.{" "}
+      {resolve.error !== null && <span role="alert">{sentence(resolve.error)}</span>}
+    </Banner>
   );
 }
 

@@ -6,10 +6,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ArrowLeftRight } from "lucide-react";
 import type { ReactNode } from "react";
-import { sentence } from "~/api/errors";
 import { isFinal, type RunDetail, type StepRecord } from "~/api/runs";
+import { ReadFailed } from "~/shell/read-failed";
 import { useTitle } from "~/shell/title";
-import { Banner, SkeletonRows } from "~/ui/banner";
+import { SkeletonRows } from "~/ui/banner";
 import { buttonClass } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
 import { clock, duration, plural, shortId } from "~/ui/format";
@@ -50,11 +50,11 @@ export function ComparePage({ a, b }: { a: string; b: string }) {
         </Crumbs>
       </PageHead>
       {error !== null ? (
-        <div className="crash">
-          <Banner kind="failed" role="alert" title="The runs could not be read">
-            {sentence(error)}
-          </Banner>
-        </div>
+        <ReadFailed
+          what="The runs"
+          error={error}
+          again={() => Promise.all([first.refetch(), second.refetch()])}
+        />
       ) : first.data === undefined || second.data === undefined ? (
         <SkeletonRows />
       ) : (

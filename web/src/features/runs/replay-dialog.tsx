@@ -10,8 +10,8 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject } from "~/api/json";
 import type { RunDetail } from "~/api/runs";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
-import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
 import { Editor } from "~/ui/code/editor";
@@ -44,7 +44,7 @@ export function ReplayDialog({
   fromStep: string | undefined;
   onClose: () => void;
 }) {
-  const { data: run, error } = useQuery(runQuery(id));
+  const { data: run, error, refetch } = useQuery(runQuery(id));
   const title = (
     <>
       Replay{" "}
@@ -54,15 +54,11 @@ export function ReplayDialog({
   if (run === undefined) {
     return (
       <Dialog open onClose={onClose} title={title}>
-        <div className="dialog-body">
-          {error === null ? (
-            <p className="dim">Reading the run…</p>
-          ) : (
-            <Banner kind="failed" title="The run could not be read">
-              {sentence(error)}
-            </Banner>
-          )}
-        </div>
+        {error === null ? (
+          <p className="dialog-body dim">Reading the run…</p>
+        ) : (
+          <ReadFailed what="The run" error={error} again={refetch} />
+        )}
       </Dialog>
     );
   }

@@ -4,13 +4,15 @@ import { RadioGroup } from "@base-ui/react/radio-group";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { client, data } from "~/api/client";
+import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import type { ReplayWanted } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
+import { Checkbox } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { Pick } from "./replay-parts";
@@ -27,6 +29,11 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
   const refused = useRefusal("invoke");
   const [begin, setBegin] = useState<"failed" | "trigger">(wanted.stepwise ? "failed" : "trigger");
   const [version, setVersion] = useState<"live" | "original">("live");
+  const deploys = useRefusal("deploy");
+  const [wantsResolved, setWantsResolved] = useState(wanted.mended === true);
+  // The version that failed fails again.
+  const resolvable = deploys === undefined && version === "live" ? wanted.group : undefined;
+  const resolves = wantsResolved ? resolvable : undefined;
   const asked = {
     ...wanted.owner,
     ...(wanted.runs === undefined ? {} : { runs: [...wanted.runs] }),
@@ -52,18 +59,23 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
         ? `${count(COUNTED_MAX)} runs or more`
         : plural(many, "run");
   const replay = useMutation({
-    mutationFn: () =>
-      data(
-        client.POST("/v1/replays", {
-          body: {
-            ...asked,
-            ...(begin === "failed" ? { from_failed: true } : {}),
-            ...(version === "original" ? { version } : {}),
-          },
-        }),
-      ),
+    mutationFn: () => {
+      const start = () =>
+        data(
+          client.POST("/v1/replays", {
+            body: {
+              ...asked,
+              ...(begin === "failed" ? { from_failed: true } : {}),
+              ...(version === "original" ? { version } : {}),
+            },
+          }),
+        );
+      return resolves === undefined ? start() : resolvingError(resolves, start);
+    },
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["runs"] });
+      void queries.invalidateQueries({ queryKey: ["error-groups"] });
+      void queries.invalidateQueries({ queryKey: ["error-group"] });
       onClose();
       say({ title: `Replaying ${runs}`, about: wanted.name, shape: "running" });
       // A dry run gives a number alone.
@@ -137,6 +149,9 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
           <Pick value="live" title="With the code that is live" says="Of each workflow or source" />
           <Pick value="original" title="With the version that each run had" says="As it was then" />
         </RadioGroup>
+        {resolvable !== undefined && (
+          <Resolves checked={wantsResolved} onChange={setWantsResolved} />
+        )}
         <p className="small dim">
           They run one after the other, and go on when this page is closed.
           {wanted.group !== undefined && " What succeeded or was replayed meanwhile is left out."}
@@ -148,5 +163,24 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
         )}
       </div>
     </Dialog>
+  );
+}
+
+function Resolves({
+  checked,
+  onChange,
+}: {
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+}) {
+  const id = useId();
+  return (
+    <span className="toggle-row">
+      <Checkbox id={id} checked={checked} onChange={onChange} />
+      <label htmlFor={id}>
+        Resolve the error{" "}
+        <span className="dim">It opens again by itself if one of them fails with it.</span>
+      </label>
+    </span>
   );
 }

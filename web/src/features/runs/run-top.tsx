@@ -111,7 +111,8 @@ function Lineage({ other, first, second }: { other: string; first: string; secon
 
 const kinds: Record<string, string> = {
   delay: "It goes on by itself",
-  suspend: "It waits to be resumed, and is cancelled otherwise",
+  suspend:
+    "It waits for whoever has its resume address, or for somebody here who may run things, and is cancelled otherwise",
   rerun: "The step runs again by itself, or when it is asked to",
   retry: "The step failed and is tried again",
 };

@@ -11,9 +11,10 @@ import { eventQuery } from "~/api/events";
 import { nextTickQuery } from "~/api/queries";
 import type { EventSummary, Source } from "~/api/schema";
 import { OwnerLog } from "~/shell/owner-log";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { Confirm } from "~/ui/dialog";
@@ -150,11 +151,7 @@ export function SourceEvents({
         <div className="scroll" ref={scroll}>
           {events.isPending && <SkeletonRows height={29} />}
           {events.error !== null && (
-            <div className="crash">
-              <Banner kind="failed" role="alert" title="The events could not be read">
-                {sentence(events.error)}
-              </Banner>
-            </div>
+            <ReadFailed what="The events" error={events.error} again={events.refetch} />
           )}
           {events.isSuccess && all.length === 0 && asked !== "" && (
             <Empty title={`None of the newest 2,000 events has “${asked}”.`}>
@@ -259,7 +256,7 @@ function OneEvent({
   base: string | undefined;
   onBase: (id: string | undefined) => void;
 }) {
-  const { data: event, error } = useQuery({ ...eventQuery(source, id), retry: false });
+  const { data: event, error, refetch } = useQuery({ ...eventQuery(source, id), retry: false });
   const refused = useRefusal("deploy");
   return (
     <>
@@ -295,13 +292,7 @@ function OneEvent({
       {base !== undefined && base !== id && (
         <CompareEvents source={source} before={base} after={id} />
       )}
-      {error !== null && (
-        <div className="crash">
-          <Banner kind="failed" title="The event could not be read">
-            {sentence(error)}
-          </Banner>
-        </div>
-      )}
+      {error !== null && <ReadFailed what="The event" error={error} again={refetch} />}
       {event === undefined && error === null && <SkeletonRows height={20} />}
       {event !== undefined && (base === undefined || base === id) && (
         <JsonInspector value={event.event} base="steps.trigger.event" label="Event" />

@@ -5,6 +5,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Rocket, Trash2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
+import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { isObject } from "~/api/json";
 import type { ErrorGroup, Workflow } from "~/api/schema";
@@ -126,15 +127,17 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       );
     }
     if (then.finishes && mended !== undefined) {
-      await data(
-        client.POST("/v1/replays", {
-          body: { workflow_id: base.id, group: mended.id, from_failed: true },
-        }),
+      await resolvingError(mended.id, () =>
+        data(
+          client.POST("/v1/replays", {
+            body: { workflow_id: base.id, group: mended.id, from_failed: true },
+          }),
+        ),
       ).then(
         (made) =>
           say({
             title: "The failed runs are being finished",
-            about: `${mended.code} in ${base.name}`,
+            about: `${mended.code} in ${base.name} is resolved, unless one of them fails with it again`,
             shape: "running",
             act: {
               label: "Watch",
@@ -149,6 +152,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       );
     }
     void queries.invalidateQueries({ queryKey: ["runs"] });
+    void queries.invalidateQueries({ queryKey: ["error-groups"] });
   };
   const submit = () => {
     if (deploy.isPending) return;
@@ -175,6 +179,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
                         owner: { workflow_id: base.id },
                         name: `${mended.code} in ${base.name}`,
                         group: mended.id,
+                        mended: true,
                       }),
                   },
                 }),

@@ -10,8 +10,8 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import type { Source } from "~/api/schema";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
-import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { clock } from "~/ui/format";
@@ -34,8 +34,12 @@ function endpointOf(source: Source): string | undefined {
 export function SourceEvents({ source, eventName }: { source: string; eventName: string }) {
   const { test } = useBuilder();
   const queries = useQueryClient();
-  const { data: record, error: gone } = useQuery(sourceQuery(source));
-  const { data: events, error } = useQuery({
+  const { data: record, error: gone, refetch: readSource } = useQuery(sourceQuery(source));
+  const {
+    data: events,
+    error,
+    refetch: readEvents,
+  } = useQuery({
     ...newestEventsQuery(source, eventName),
     refetchInterval: ASK_MS,
   });
@@ -54,6 +58,7 @@ export function SourceEvents({ source, eventName }: { source: string; eventName:
     }
   };
   const wrong = gone ?? error;
+  const again = () => Promise.all([readSource(), readEvents()]);
   return (
     <section className="src-events" aria-label="Events of the source">
       <PaneHead title="Events" hint={events === undefined ? undefined : "live, the newest first"}>
@@ -61,13 +66,7 @@ export function SourceEvents({ source, eventName }: { source: string; eventName:
           Open the source
         </Link>
       </PaneHead>
-      {wrong !== null && (
-        <div className="bld-wrong">
-          <Banner kind="failed" role="alert" title="The source could not be read">
-            {sentence(wrong)}
-          </Banner>
-        </div>
-      )}
+      {wrong !== null && <ReadFailed what="The source" error={wrong} again={again} />}
       <p className="sr" role="status">
         {events !== undefined &&
           events.length > 0 &&

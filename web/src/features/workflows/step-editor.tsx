@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { propsOf } from "~/api/props";
+import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { buttonClass } from "~/ui/button";
@@ -140,7 +141,11 @@ function useComponent(step: StepDraft, saved: SavedStep | undefined) {
     step.runs.kind === "action" && saved?.componentKey !== step.runs.component
       ? step.runs.component
       : undefined;
-  const { data, error } = useQuery({ ...componentOfKey(key ?? ""), enabled: key !== undefined });
+  const {
+    data,
+    error,
+    refetch: again,
+  } = useQuery({ ...componentOfKey(key ?? ""), enabled: key !== undefined });
   if (key === undefined) {
     return {
       defs: saved?.defs ?? [],
@@ -148,6 +153,7 @@ function useComponent(step: StepDraft, saved: SavedStep | undefined) {
       code: saved?.code ?? "",
       sealed: saved?.sealed ?? [],
       error: null,
+      again,
     };
   }
   return {
@@ -156,6 +162,7 @@ function useComponent(step: StepDraft, saved: SavedStep | undefined) {
     code: data?.code ?? "",
     sealed: [],
     error,
+    again,
   };
 }
 
@@ -170,7 +177,7 @@ function Props({
 }) {
   const { state, draft, edit, test } = useBuilder();
   const refused = useRefusal("deploy");
-  const { defs, target, sealed, error } = useComponent(step, saved);
+  const { defs, target, sealed, error, again } = useComponent(step, saved);
   const order = draft.steps.map(({ key, namespace }) => `${key} ${namespace}`).join();
   // An event may have megabytes: it is not written anew with each key.
   // biome-ignore lint/correctness/useExhaustiveDependencies: these are what the data are made of
@@ -180,13 +187,7 @@ function Props({
   );
   const refusal = state.refusal?.step === step.key ? state.refusal.problems : {};
   if (error !== null) {
-    return (
-      <div className="bld-wrong">
-        <Banner kind="failed" role="alert" title="The action could not be read">
-          {error.message}
-        </Banner>
-      </div>
-    );
+    return <ReadFailed what="The action" error={error} again={again} />;
   }
   if (defs === undefined) return <p className="bld-none dim">Reading the action…</p>;
   if (defs.length === 0 || target === undefined) {
