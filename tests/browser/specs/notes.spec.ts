@@ -11,7 +11,7 @@ test("a step has a note that is part of the version, and a workflow a note and t
   await expect(page.getByRole("navigation", { name: "Trigger and steps" })).toContainText("Asks the bank once");
   await expectAccessible(page);
   await page.keyboard.press("ControlOrMeta+Shift+d");
-  await expect(page.getByRole("list", { name: "Changes", exact: true })).toContainText("one: note");
+  await expect(page.getByRole("list", { name: "Changes", exact: true })).toContainText("one: note added");
   await page.keyboard.press("Escape");
   await page.reload();
   await page.getByRole("tab", { name: "Settings" }).click();

@@ -65,7 +65,7 @@ test("any two versions of a workflow are compared: props, settings and code", as
   await page.goto(`/workflows/${made.id}/versions`);
   await page.getByRole("button", { name: "Compare v1 with another" }).click();
   const dialog = page.getByRole("dialog", { name: "v1 against v3" });
-  await expect(dialog.getByRole("list", { name: "Changes", exact: true })).toContainText("greet: code, props");
+  await expect(dialog.getByRole("list", { name: "Changes", exact: true })).toContainText("greet: code changed, value of whom changed");
   await expect(dialog.getByRole("list", { name: "Changed values of greet" })).toContainText(/whom\W*Ada\W+Noor/);
   await expect(dialog.getByRole("list", { name: "Changed values of Settings" })).toContainText(/timeout_ms\W*not set\W+5000/);
   await expect(dialog.getByRole("figure", { name: "Changes of greet" })).toContainText("Good day");

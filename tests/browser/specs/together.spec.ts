@@ -106,6 +106,8 @@ test("'which version did this run have?': deployments stand between runs, and a 
   await send(server, made, { n: 1 });
   const mark = runs.getByRole("row").filter({ hasText: "Saved in millrace dev" });
   await expect(mark).toContainText("one differs");
+  // Whoever changes it here is told that the files have it.
+  await expect(page.getByText(/millrace dev saved v2/)).toBeVisible();
   await expectAccessible(page);
   const rows = (await runs.getByRole("row").allTextContents()).slice(1);
   expect(rows.map((text) => (text.includes("millrace dev") ? "v2" : text.includes("v1") ? "v1" : "run"))).toEqual(["run", "v2", "run", "v1"]);
@@ -113,6 +115,11 @@ test("'which version did this run have?': deployments stand between runs, and a 
   await expect(page.getByRole("heading", { name: "Two runs" })).toBeVisible();
   await expect(page.getByRole("list", { name: "Differences of one" })).toContainText('"before" → "after"');
   await expect(page.getByRole("figure", { name: "Code of one" })).toContainText("after");
+  const code = `export default { name: "From files", version: "0.1.0", props: { http: "$.interface.http" }, run() {} };`;
+  const source = await server.call<{ id: string }>("POST", "/sources", { component_code: code, message: "Saved in millrace dev" });
+  await page.goto(`/sources/${source.id}`);
+  await expect(page.getByText(/millrace dev saved v1/)).toBeVisible();
+  await expectAccessible(page);
 });
 
 test("a component is added by its address, which is read by a button only", async ({ page, server, context }) => {

@@ -97,7 +97,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await write(page, "code", greet(`"everybody"`));
   await page.keyboard.press("ControlOrMeta+Shift+d");
   const dialog = page.getByRole("dialog", { name: "Deploy, against v1" });
-  await expect(dialog.getByRole("list", { name: "Changes" })).toContainText("code: code");
+  await expect(dialog.getByRole("list", { name: "Changes" })).toContainText("code: code changed");
   await expect(dialog.getByRole("figure", { name: "Changes of code" })).toContainText("everybody");
   await expectAccessible(page);
   await shot(page, "deploy");
@@ -367,7 +367,7 @@ test("fix and finish: what failed at a step goes on from there with the mended v
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(page.getByRole("tree", { name: "Exports of label" })).toContainText("nobody");
   await page.keyboard.press("ControlOrMeta+Shift+d");
-  await expect(page.getByRole("list", { name: "Changes" })).toContainText("label: code");
+  await expect(page.getByRole("list", { name: "Changes" })).toContainText("label: code changed");
   await page.getByRole("button", { name: "Deploy", exact: true }).click();
   await page.getByRole("button", { name: "Finish 2 failed runs…" }).click();
   await page.getByRole("dialog", { name: "Replay 2 runs" }).getByRole("button", { name: /^Replay/ }).click();

@@ -3,6 +3,9 @@
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "./client";
 
+/** Message of the deployments that `millrace dev` makes. */
+export const SAVED_IN_DEV = "Saved in millrace dev";
+
 const MARKS_MAX = 50;
 const ASK_MS = 15_000;
 const FIELDS = "id,version,message,made_by,created_at";

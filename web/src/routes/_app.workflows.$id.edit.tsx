@@ -55,9 +55,9 @@ function Edit() {
 }
 
 function Form(given: FormGiven) {
-  const { target, props, stored, sealed, refused, readOnly, renderValue, onValues } = given;
+  const { target, props, stored, sealed, refused, readOnly, renderValue, known, onValues } = given;
   const expressions = renderValue !== undefined;
-  const form = usePropForm({ target, props, stored, sealed, expressions });
+  const form = usePropForm({ target, props, stored, sealed, expressions, known });
   const { refuse } = form;
   const wrong = JSON.stringify(refused);
   // biome-ignore lint/correctness/useExhaustiveDependencies: made anew by each drawing

@@ -23,6 +23,9 @@ const SETTLE: Duration = Duration::from_millis(30);
 /// Saves that may wait to be looked at; a full queue already holds one.
 const SAVES_MAX: usize = 64;
 
+/// Message of each version; the web application says who saves from files, and shows runs of one event before and after it.
+pub(crate) const SAVED: &str = "Saved in millrace dev";
+
 pub(crate) struct Dev {
     pub(crate) file: PathBuf,
     pub(crate) attach: Option<String>,
@@ -41,7 +44,7 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
     }
     let code = Code::read(&dev.file)?;
     let started = Instant::now();
-    let mut body = code.body();
+    let mut body = saved(&code);
     if !dev.props.is_empty() || dev.attach.is_none() {
         body["configured_props"] = Value::Object(dev.props);
     }
@@ -99,11 +102,18 @@ async fn watch(client: &Client, file: &Path, mut saves: Saves, mut paths: Vec<Pa
     }
 }
 
+/// Body of the request that deploys the code as a version of a source.
+fn saved(code: &Code) -> Value {
+    let mut body = code.body();
+    body["message"] = SAVED.into();
+    body
+}
+
 async fn redeploy(client: &Client, file: &Path, id: &str, paths: &mut Vec<PathBuf>) -> Result<Duration, CliError> {
     let started = Instant::now();
     let code = Code::read(file)?;
     paths.clone_from(&code.paths);
-    client.call(Method::PUT, &format!("/sources/{id}"), &code.body()).await?;
+    client.call(Method::PUT, &format!("/sources/{id}"), &saved(&code)).await?;
     Ok(started.elapsed())
 }
 

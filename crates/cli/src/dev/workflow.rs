@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::client::stream::{self, Follow};
 use crate::client::{Client, segment};
 use crate::commands::{Steps, deploy_file, endpoints, log_line};
-use crate::dev::Saves;
+use crate::dev::{SAVED, Saves};
 use crate::error::CliError;
 use crate::terminal::line::Line;
 use crate::terminal::printer::{self, Show};
@@ -21,8 +21,6 @@ use crate::workflow::file::{self, WorkflowFile};
 
 /// Runs that are remembered as shown: more than a connection that was lost begins with.
 const SEEN_MAX: usize = 1000;
-/// Message of each deployment; the web application shows runs of one event before and after it.
-const SAVED: &str = "Saved in millrace dev";
 /// Files that are no part of the workflow.
 const IGNORED: [&str; 3] = [".millrace.json", "node_modules", ".git"];
 

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { isObject, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { Button } from "~/ui/button";
+import { CompletedText } from "~/ui/code/completed-text";
 import { Editor } from "~/ui/code/editor";
 import { Copy } from "~/ui/copy";
 import { type ControlProps, Switch, TextArea } from "~/ui/field";
@@ -83,15 +84,11 @@ function TextField({ form, prop, control, mono = false }: FieldProps & { mono?: 
       </div>
     );
   }
-  return (
-    <TextArea
-      {...shared}
-      className="is-line"
-      rows={1}
-      mono={mono || prop.type === "sql"}
-      onChange={(event) => set(event.target.value)}
-    />
-  );
+  const line = { ...shared, className: "is-line", rows: 1, mono: mono || prop.type === "sql" };
+  if (form.known !== undefined) {
+    return <CompletedText {...line} known={form.known} onText={set} />;
+  }
+  return <TextArea {...line} onChange={(event) => set(event.target.value)} />;
 }
 
 function BooleanField({ form, prop, control }: FieldProps) {
@@ -136,6 +133,7 @@ function JsonField({ form, prop, control }: FieldProps) {
       describedBy={control["aria-describedby"]}
       invalid={control["aria-invalid"]}
       wrongLine={line === undefined ? undefined : Number(line)}
+      known={form.known}
       value={textIn(form, prop)}
       onChange={(text) => form.set(prop.name, text === "" ? undefined : { kind: "text", text })}
       onBlur={() => form.commit(prop.name)}

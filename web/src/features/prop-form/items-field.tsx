@@ -1,8 +1,10 @@
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
-import { useRef } from "react";
+import { type ComponentProps, useRef } from "react";
 import type { PropDef } from "~/api/props";
 import { Button, IconButton } from "~/ui/button";
-import type { ControlProps } from "~/ui/field";
+import { CompletedText } from "~/ui/code/completed-text";
+import type { Known } from "~/ui/code/completion";
+import { type ControlProps, TextArea } from "~/ui/field";
 import type { PropForm } from "./use-prop-form";
 
 /** A list that is typed item by item; items move up and down. */
@@ -21,7 +23,9 @@ export function ItemsField({
   const set = (next: readonly string[]) =>
     form.set(prop.name, next.length === 0 ? undefined : { kind: "items", items: next });
   const focus = (index: number) =>
-    requestAnimationFrame(() => list.current?.querySelectorAll("input")[index]?.focus());
+    requestAnimationFrame(() =>
+      list.current?.querySelectorAll<HTMLElement>(".input")[index]?.focus(),
+    );
   const move = (from: number, to: number) => {
     const next = [...items];
     const [item] = next.splice(from, 1);
@@ -36,16 +40,13 @@ export function ItemsField({
         <ul ref={list} className="items" style={{ width: "100%" }} aria-label={prop.label}>
           {items.map((item, index) => (
             <li key={index} className="item">
-              <input
+              <ItemText
                 {...control}
                 id={index === 0 ? control.id : `${control.id}-${index}`}
                 aria-label={`${prop.label}, item ${index + 1}`}
-                className="input"
-                autoComplete="off"
+                known={form.known}
                 value={item}
-                onChange={(event) =>
-                  set(items.map((each, at) => (at === index ? event.target.value : each)))
-                }
+                onText={(text) => set(items.map((each, at) => (at === index ? text : each)))}
                 onBlur={() => form.commit(prop.name)}
                 onKeyDown={(event) => {
                   if (event.key === "Enter") {
@@ -110,5 +111,19 @@ export function ItemsField({
         Add
       </Button>
     </div>
+  );
+}
+
+type ItemTextProps = Omit<ComponentProps<typeof CompletedText>, "known"> & {
+  /** What expressions may name, where items may be such. */
+  known: (() => Known) | undefined;
+};
+
+function ItemText({ known, value, onText, ...rest }: ItemTextProps) {
+  const line = { ...rest, autoComplete: "off", className: "is-line", rows: 1, value };
+  return known === undefined ? (
+    <TextArea {...line} onChange={({ target }) => onText(target.value)} />
+  ) : (
+    <CompletedText {...line} known={known} onText={onText} />
   );
 }

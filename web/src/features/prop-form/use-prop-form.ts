@@ -7,6 +7,7 @@ import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { forget, keep, keptOf } from "~/shell/kept";
+import type { Known } from "~/ui/code/completion";
 import { keptDrafts, withoutSecrets } from "./kept-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
@@ -23,6 +24,8 @@ type Given = {
   keepAs?: string;
   /** Values may be `{{expressions}}`, as those of steps are. */
   expressions?: boolean;
+  /** What expressions may name, and what it holds now. */
+  known?: (() => Known) | undefined;
 };
 
 export type PropForm = ReturnType<typeof usePropForm>;
@@ -34,6 +37,7 @@ export function usePropForm({
   sealed = [],
   keepAs,
   expressions = false,
+  known,
 }: Given) {
   const [start] = useState(() => {
     const kept = keepAs === undefined ? undefined : keptOf(keepAs);
@@ -103,6 +107,7 @@ export function usePropForm({
     drafts,
     sealed,
     expressions,
+    known,
     values: read.values,
     formId: () => formId.current,
     changed,

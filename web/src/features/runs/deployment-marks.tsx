@@ -4,7 +4,7 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { GitCommitHorizontal } from "lucide-react";
 import { client, data } from "~/api/client";
-import { type Deployed, deployedQuery } from "~/api/deployments";
+import { type Deployed, deployedQuery, SAVED_IN_DEV } from "~/api/deployments";
 import type { RunRow } from "~/api/run-list";
 import { runOf } from "~/api/runs";
 import { Tag } from "~/ui/tag";
@@ -16,8 +16,6 @@ import { pairOf } from "./twin";
 /** Runs among which one event is looked for twice. */
 const RUNS_MAX = 30;
 const ASK_MS = 5_000;
-/** Message of the deployments that `millrace dev` makes. */
-const DEV = "Saved in millrace dev";
 /** Owners whose deployments a list of all runs shows: those of its newest rows. */
 const OWNERS_MAX = 12;
 
@@ -28,7 +26,7 @@ export function useDeploymentMarks(owner: string, isWorkflow: boolean): Marks {
     ...deployedQuery(owner, isWorkflow),
     refetchInterval: ASK_MS,
   });
-  const isDev = isWorkflow && all.some(({ message }) => message === DEV);
+  const isDev = isWorkflow && all.some(({ message }) => message === SAVED_IN_DEV);
   const { data: runs = [] } = useQuery({
     queryKey: ["runs", owner, "twin"],
     queryFn: ({ signal }) =>
@@ -47,7 +45,9 @@ export function useDeploymentMarks(owner: string, isWorkflow: boolean): Marks {
       deployed,
       <Content
         deployed={deployed}
-        pair={deployed.message === DEV ? pairOf(runs, all[at + 1]?.id, deployed.id) : undefined}
+        pair={
+          deployed.message === SAVED_IN_DEV ? pairOf(runs, all[at + 1]?.id, deployed.id) : undefined
+        }
       />,
     ),
   );

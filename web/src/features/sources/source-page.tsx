@@ -11,6 +11,7 @@ import { isObject, textOf } from "~/api/json";
 import { ownersQuery, subscriptionsQuery, webhookNamesQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { AsCommand, curlOf } from "~/shell/as-command";
+import { HeldByDev } from "~/shell/held-by-dev";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
@@ -87,6 +88,7 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
             </Banner>
           </div>
         )}
+        <HeldByDev owner={id} isWorkflow={false} className="source-reason" />
         {isObject(source.made_from) && (
           <div className="source-reason">
             <Banner title={`Made by the project ${textOf(source.made_from.project) ?? ""}`}>

@@ -7,6 +7,7 @@ import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { cn } from "~/ui/cn";
 import { copyText } from "~/ui/copy";
+import { dropsPaths } from "~/ui/json/dragged-path";
 import { takesText } from "~/ui/keyboard";
 import { say } from "~/ui/toast";
 import { AddStep } from "./add-step";
@@ -185,6 +186,7 @@ export function WorkflowBuilder({
           onFocus={({ target }) => {
             if (takesText(target)) field.current = target;
           }}
+          {...dropsPaths((field, path) => void insert(field, path))}
           aria-label={step === undefined ? "Trigger" : `Step ${step.namespace}`}
         >
           {step !== undefined ? (

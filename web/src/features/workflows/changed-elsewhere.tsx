@@ -11,6 +11,7 @@ import { differences } from "./differences";
 import { type Choices, type Conflict, mergeOf, type Side, sameKeys } from "./merge";
 import { draftOf } from "./model";
 import { type ChangedElsewhere, useBuilder } from "./use-builder";
+import { Differences } from "./version-changes";
 
 export function ChangedElsewhereNotice({ error }: { error: ChangedElsewhere }) {
   const builder = useBuilder();
@@ -48,11 +49,7 @@ export function ChangedElsewhereNotice({ error }: { error: ChangedElsewhere }) {
         {conflicts.length === 0
           ? "What you typed and what was saved there are different things: both fit."
           : "Nothing was saved or deployed. What you typed is here still, and an undo brings it back where you take theirs."}
-        <ul className="deploy-changes" aria-label="What was changed elsewhere">
-          {differences(error.record, base).map((each) => (
-            <li key={each}>{each}</li>
-          ))}
-        </ul>
+        <Differences found={differences(error.record, base)} label="What was changed elsewhere" />
       </Banner>
       {decides && (
         <Decide

@@ -18,7 +18,7 @@ import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { DeployThen, type Then } from "./deploy-then";
 import { DeployWarnings } from "./deploy-warnings";
-import { differences } from "./differences";
+import { type Difference, differences } from "./differences";
 import { type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
@@ -94,8 +94,8 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const mendedIn = (groups: readonly ErrorGroup[]) =>
     live === undefined
       ? undefined
-      : failingSince(groups, live).find(({ step }) =>
-          found.some((each) => each.startsWith(`${step}: `)),
+      : failingSince(groups, live).find((group) =>
+          found.some(({ step, kind }) => kind === "changed" && step === group.step),
         );
   const mendedBy = async () => {
     // Read anew: runs may have failed a moment ago. That none can be finished is no fault of the deploy.
@@ -259,16 +259,11 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
 /** Names of the steps that a deploy changes, all of them at the first. */
 function changedSteps(
   steps: readonly unknown[],
-  found: readonly string[],
+  found: readonly Difference[],
   first: boolean,
 ): ReadonlySet<string> {
   const names = savedStepsOf(steps).map(({ namespace }) => namespace);
-  return new Set(
-    names.filter(
-      (name) =>
-        first || found.some((each) => each === `${name} added` || each.startsWith(`${name}: `)),
-    ),
-  );
+  return new Set(names.filter((name) => first || found.some(({ step }) => step === name)));
 }
 
 /** The draft becomes what is live, secrets included. */

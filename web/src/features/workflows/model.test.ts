@@ -91,15 +91,17 @@ describe("a draft", () => {
       ],
     };
     expect(differences(draft, live)).toEqual([
-      "Triggers changed",
-      "a: code, props",
-      "mail: turned off",
-      "c added",
-      "b removed",
-      "Settings changed",
+      { kind: "changed", says: "A trigger removed" },
+      { step: "a", kind: "changed", says: "code changed, value of n changed" },
+      { step: "mail", kind: "changed", says: "turned off" },
+      { step: "c", kind: "added", says: "added" },
+      { step: "b", kind: "removed", says: "removed" },
+      { kind: "changed", says: "Settings changed: timeout ms" },
     ]);
     const turned = { triggers, settings, steps: [step("b", "1"), step("a", "1"), action] };
-    expect(differences(turned, live)).toEqual(["Steps in another order"]);
+    expect(differences(turned, live)).toEqual([
+      { kind: "changed", says: "Steps in another order" },
+    ]);
   });
 });
 

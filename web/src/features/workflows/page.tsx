@@ -11,6 +11,7 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import type { Workflow } from "~/api/schema";
+import { HeldByDev } from "~/shell/held-by-dev";
 import { useRefusal } from "~/shell/session";
 import { shortcuts, useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -206,7 +207,7 @@ function History() {
     return () => document.removeEventListener("keydown", onKey);
   }, [undo, redo]);
   return (
-    <span className="row bld-undo only-wide">
+    <span className="row bld-undo">
       <IconButton
         icon={Undo2}
         size="sm"
@@ -233,7 +234,7 @@ function Saved() {
   const location = useLocation();
   const kept = stuck !== undefined && keptAt !== undefined;
   return (
-    <span className={cn("small dim bld-saved", stuck === undefined && "only-wide")} role="status">
+    <span className={cn("small dim bld-saved", stuck !== undefined && "is-stuck")} role="status">
       {save.isPending
         ? "Saving…"
         : dirty
@@ -293,6 +294,9 @@ function Notices() {
             the same.
           </Banner>
         </div>
+      )}
+      {base.deployment_id !== null && (
+        <HeldByDev owner={base.id} isWorkflow className="bld-notice" />
       )}
       {showsFiles && <ChangeFiles onClose={() => setShowsFiles(false)} />}
       {builder.older !== undefined && (

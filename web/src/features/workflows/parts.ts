@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import type { Run } from "~/api/schema";
+import type { Known } from "~/ui/code/completion";
 
 export type FormGiven = {
   /** A component's key or the id of a saved one. */
@@ -16,6 +17,8 @@ export type FormGiven = {
   readOnly: boolean;
   /** Values may be expressions; what one gives with the data at hand. */
   renderValue?: (text: string) => ReactNode;
+  /** What expressions may name, and what it holds now. */
+  known?: () => Known;
   onValues: (values: JsonObject, more: { form: string | undefined; secrets: string[] }) => void;
 };
 

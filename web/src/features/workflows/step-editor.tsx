@@ -220,6 +220,7 @@ function Props({
           refused === undefined && (
             <ValueOfExpression project={state.base.project_id} text={text} data={data} />
           ),
+        known: () => ({ steps: test.dataFor(step.key), event: test.event.value }),
         onValues: (props, { form, secrets }) =>
           edit(
             {

@@ -1,8 +1,8 @@
-/** How two versions of a workflow differ: in sentences, values and lines of code. */
+/** How two versions of a workflow differ: in words, values and lines of code. */
 
 import { DiffView } from "~/ui/code/diff-view";
 import { ValueChanges } from "~/ui/value-changes";
-import { differences, valuesThatDiffer } from "./differences";
+import { type Difference, differences, valuesThatDiffer } from "./differences";
 import { savedStepsOf } from "./model";
 
 type Version = {
@@ -28,11 +28,7 @@ export function VersionChanges({
   if (found.length === 0) return <p className="mid">{none}</p>;
   return (
     <>
-      <ul className="deploy-changes" aria-label="Changes">
-        {found.map((each) => (
-          <li key={each}>{each}</li>
-        ))}
-      </ul>
+      <Differences found={found} label="Changes" />
       {valuesThatDiffer(one, other).map(({ title, changes }) => (
         <section key={title} className="deploy-code">
           <h3 className="mono">{title}</h3>
@@ -43,6 +39,24 @@ export function VersionChanges({
       ))}
       <CodeChanges before={one.steps} after={other.steps} />
     </>
+  );
+}
+
+/** What differs, a line for each step, for the triggers and the settings. */
+export function Differences({ found, label }: { found: readonly Difference[]; label: string }) {
+  return (
+    <ul className="deploy-changes" aria-label={label}>
+      {found.map(({ step, says }) => (
+        <li key={`${step} ${says}`}>
+          {step !== undefined && (
+            <>
+              <span className="mono name">{step}</span>:{" "}
+            </>
+          )}
+          {says}
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -2,6 +2,7 @@
 
 import {
   autocompletion,
+  type Completion,
   type CompletionContext,
   type CompletionResult,
   closeBrackets,
@@ -36,8 +37,9 @@ import {
 import { classHighlighter } from "@lezer/highlight";
 import { useEffect, useRef, useState } from "react";
 import { changeGutter, compareAgain } from "./change-gutter";
-import { completionOf } from "./completion";
+import { completionOf, dotBefore, type Option } from "./completion";
 import type { EditorProps } from "./editor";
+import { completionAt } from "./expression";
 import type { Problem } from "./language/core";
 import type { Language } from "./language/extension";
 import { LanguageStatus } from "./language/status";
@@ -104,6 +106,22 @@ function rangeTyped(view: EditorView): { from: number; to: number } {
   };
 }
 
+/** A name that takes brackets goes in the place of the dot before it too. */
+function completed({ bracket, ...option }: Option): Completion {
+  if (bracket === undefined) return option;
+  return {
+    ...option,
+    apply(view, _, from, to) {
+      const start = from - dotBefore(view.state.sliceDoc(Math.max(0, from - 2), from));
+      view.dispatch({
+        changes: { from: start, to, insert: bracket },
+        selection: { anchor: start + bracket.length },
+        userEvent: "input.complete",
+      });
+    },
+  };
+}
+
 /** It submits dialogs and tests steps; the editor would add a line. */
 const SUBMITS = "Mod-Enter";
 
@@ -163,9 +181,18 @@ export default function CodeMirror({
       const line = context.state.doc.lineAt(context.pos);
       const names = handlers.current.known?.();
       if (names === undefined) return null;
-      const found = completionOf(names, line.text.slice(0, context.pos - line.from));
+      const before = line.text.slice(0, context.pos - line.from);
+      // JSON has code within its expressions alone.
+      const found =
+        begin.language === "json"
+          ? completionAt(names, line.text, before.length)
+          : completionOf(names, before);
       if (found === undefined) return null;
-      return { from: line.from + found.from, options: found.options, validFor: /^[\w$]*$/ };
+      return {
+        from: line.from + found.from,
+        options: found.options.map(completed),
+        validFor: /^[\w$]*$/,
+      };
     };
     /** What the data at hand have is there at once; the service adds what they do not. */
     const completeMore = async (context: CompletionContext) => {

@@ -4,8 +4,8 @@ export type Known = Readonly<Record<string, unknown>>;
 
 export type Option = {
   label: string;
-  /** What is inserted, where it is not the label. */
-  apply?: string;
+  /** What is inserted in place of the label, and of the dot before it: names that are not written with a dot. Its quotes are none of JSON. */
+  bracket?: string;
   /** The value, in short. */
   detail: string;
   type: string;
@@ -44,6 +44,16 @@ export function completionOf(
   return options.length === 0 ? undefined : { from: before.length - typed.length, options };
 }
 
+/** All names that code may begin with. */
+export function namesOf(known: Known): Option[] {
+  return Object.keys(known).map((name) => optionOf(name, known[name]));
+}
+
+/** The dot that goes where a name is written in brackets; `?.` stays before these. */
+export function dotBefore(text: string): 0 | 1 {
+  return text.endsWith(".") && !text.endsWith("?.") ? 1 : 0;
+}
+
 /** `lines[0]`, `body`: a member, and places within it. */
 function stepInto(value: unknown, part: string): unknown {
   const name = /^[^[]*/.exec(part)?.[0] ?? "";
@@ -63,7 +73,7 @@ function optionOf(name: string, value: unknown): Option {
   const isName = /^[A-Za-z_$][\w$]*$/.test(name);
   return {
     label: name,
-    ...(isName ? {} : { apply: `[${JSON.stringify(name)}]` }),
+    ...(isName ? {} : { bracket: `['${name.replaceAll(/[\\']/g, "\\$&")}']` }),
     detail: sampleOf(value),
     type: "property",
   };

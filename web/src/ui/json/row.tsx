@@ -1,5 +1,5 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
-import type { CSSProperties } from "react";
+import type { CSSProperties, DragEvent } from "react";
 import { cn } from "../cn";
 import { bytes, clock, date, plural, zoneWord } from "../format";
 import { Marked } from "./marked";
@@ -15,6 +15,7 @@ export function JsonRow({
   active,
   words,
   onPress,
+  onDrag,
 }: {
   id: string;
   row: Row;
@@ -22,6 +23,8 @@ export function JsonRow({
   active: boolean;
   words: string;
   onPress: () => void;
+  /** Called as somebody begins to drag it; without it, it stays. */
+  onDrag: ((event: DragEvent) => void) | undefined;
 }) {
   const place: CSSProperties & Record<"--depth", number> = {
     "--depth": row.depth,
@@ -45,6 +48,8 @@ export function JsonRow({
       aria-expanded={row.kind === "leaf" ? undefined : row.kind === "open"}
       aria-selected={active}
       onClick={onPress}
+      draggable={onDrag !== undefined}
+      onDragStart={onDrag}
     >
       <span className="json-twist" aria-hidden="true">
         {row.kind !== "leaf" && <Twist className="icon is-xs" />}

@@ -7,6 +7,7 @@ import { IconButton } from "../button";
 import { Copy, copyText } from "../copy";
 import { Menu, MenuItem } from "../menu";
 import { say } from "../toast";
+import { dragPath } from "./dragged-path";
 import {
   firstOpen,
   type Hit,
@@ -199,6 +200,11 @@ export function Tree({ value, base, label, hit, words, onStep, onSearch, onPick 
                     setActive(each.key);
                     toggle(each);
                   }}
+                  onDrag={
+                    onPick === undefined || each.range !== undefined
+                      ? undefined
+                      : (event) => dragPath(event, pathText(base, each.path))
+                  }
                 />
               )
             );
