@@ -3,6 +3,7 @@ import { createFileRoute, Link } from "@tanstack/react-router";
 import { SourceList } from "~/features/sources/list";
 import { componentOfId, componentOfKey, sourcesQuery } from "~/features/sources/queries";
 import { ReadAddress } from "~/features/sources/read-address";
+import { isSourceState, type SourceState } from "~/features/sources/states";
 import { ActLink } from "~/shell/act-link";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -18,7 +19,7 @@ type Search = {
   url?: string;
   component?: string;
   q?: string;
-  state?: "active" | "inactive";
+  state?: SourceState;
 };
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
@@ -30,7 +31,7 @@ export const Route = createFileRoute("/_app/sources/")({
     ...(text(given.url) === undefined ? {} : { url: text(given.url) }),
     ...(text(given.component) === undefined ? {} : { component: text(given.component) }),
     ...(text(given.q) === undefined ? {} : { q: text(given.q) }),
-    ...(given.state === "active" || given.state === "inactive" ? { state: given.state } : {}),
+    ...(isSourceState(given.state) ? { state: given.state } : {}),
   }),
   loaderDeps: ({ search }) => search,
   loader: async ({ context: { queryClient }, deps }) => {

@@ -7,6 +7,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { HeartPulse } from "lucide-react";
 import { accountQuery, accountUsesQuery } from "~/api/queries";
 import type { Account } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { placeOf } from "~/shell/places";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
@@ -30,6 +31,16 @@ export function AccountPage({ id }: { id: string }) {
         acts={
           account !== undefined && (
             <>
+              <AsCommand
+                about={account.name}
+                commands={() => [
+                  {
+                    name: "Command line",
+                    text: `millrace accounts check ${id}\nmillrace accounts uses ${id}`,
+                  },
+                  { name: "curl", text: curlOf("GET", `/accounts/${id}`) },
+                ]}
+              />
               <Check account={account} />
               <AccountActs account={account} onGone={() => void navigate({ to: "/accounts" })} />
             </>

@@ -8,6 +8,7 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { propsOf } from "~/api/props";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button, buttonClass } from "~/ui/button";
@@ -44,6 +45,15 @@ export function ComponentPage({ id }: { id: string }) {
       <PageHead
         acts={
           <>
+            <AsCommand
+              about={name}
+              commands={() => [
+                ...(component.type === "source"
+                  ? [{ name: "Command line", text: `millrace deploy ${component.key ?? id}` }]
+                  : []),
+                { name: "curl", text: curlOf("GET", `/components/${id}`) },
+              ]}
+            />
             {component.published && component.key !== null && (
               <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
                 Take the key away…

@@ -11,6 +11,7 @@ import { sentence } from "~/api/errors";
 import { upload } from "~/api/files";
 import { pagesOf } from "~/api/queries";
 import type { StoredFile } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -49,6 +50,16 @@ export function FilesPage({ store }: { store: string }) {
       <PageHead
         acts={
           <>
+            <AsCommand
+              about={store}
+              commands={() => [
+                {
+                  name: "Command line",
+                  text: `millrace files list ${store}\nmillrace files put ${store} FILE`,
+                },
+                { name: "curl", text: curlOf("GET", `/file_stores/${store}/files`) },
+              ]}
+            />
             <input
               ref={input}
               type="file"

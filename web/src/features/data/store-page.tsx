@@ -9,7 +9,7 @@ import {
   useQueryClient,
   useSuspenseQuery,
 } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { Plus, Trash2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { body, client, data } from "~/api/client";
@@ -20,7 +20,6 @@ import { ListState } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { WouldGo } from "~/shell/would-go";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
@@ -32,6 +31,7 @@ import { Until } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { storeQuery } from "./queries";
+import { StoreActs } from "./store-acts";
 
 const keysQuery = (id: string, prefix: string) =>
   pagesOf(["data-store", id, "keys", prefix], (page, signal) => {
@@ -66,7 +66,7 @@ export function StorePage({
   const [adds, setAdds] = useState(false);
   return (
     <>
-      <PageHead acts={<Acts id={id} name={store.name} keys={store.keys} />}>
+      <PageHead acts={<StoreActs id={id} name={store.name} keys={store.keys} chosen={chosen} />}>
         <Crumbs>
           <Link to="/data">Data</Link>
           <h1 className="cut">{store.name}</h1>
@@ -352,39 +352,4 @@ function parse(text: string): { value: unknown } | { problem: string } {
   } catch {
     return { problem: "This is no JSON. A text needs quotes." };
   }
-}
-
-function Acts({ id, name, keys }: { id: string; name: string; keys: number }) {
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const refused = useRefusal("deploy");
-  const [asks, setAsks] = useState(false);
-  const remove = useMutation({
-    mutationFn: () => data(client.DELETE("/v1/data_stores/{id}", { params: { path: { id } } })),
-    onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: ["data-stores"] });
-      say({ title: `${name} is deleted` });
-      void navigate({ to: "/data" });
-    },
-  });
-  return (
-    <>
-      <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
-        Delete…
-      </Button>
-      <Confirm
-        open={asks}
-        onClose={() => setAsks(false)}
-        title={`Delete data store “${name}”?`}
-        act="Delete data store"
-        typed={keys > 0 ? name : undefined}
-        busy={remove.isPending && "Deleting…"}
-        error={remove.error === null ? undefined : sentence(remove.error)}
-        onConfirm={() => remove.mutate()}
-      >
-        <p>{plural(keys, "key")} and their values go.</p>
-        <WouldGo kind="data_store" id={id} />
-      </Confirm>
-    </>
-  );
 }

@@ -7,6 +7,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useRef } from "react";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ReadFailed } from "~/shell/read-failed";
 import { useShortcuts } from "~/shell/shortcuts";
@@ -24,6 +25,7 @@ import { VirtualRows } from "~/ui/virtual-rows";
 import { Line } from "~/ui/worded";
 import { DAYS } from "./days";
 import { StateActs, StateHistory, StateOf } from "./group-state";
+import { useHeldOrder } from "./held-order";
 import { DayBars, Lately } from "./lately";
 import { ownerOf } from "./owner";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
@@ -67,13 +69,14 @@ export function ErrorList({
   const comes = groups.isPending || areOwnersPending;
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
-  const shown = all.filter((group) =>
+  const matching = all.filter((group) =>
     `${group.code} ${group.message} ${group.step} ${group.frame} ${ownerOf(group, owners).name}`
       .toLowerCase()
       .includes(words),
   );
+  const { shown, fresh, show } = useHeldOrder(comes ? [] : matching, `${state} ${words}`, scroll);
   const total = groups.data?.pages[0]?.page_info.total_count ?? all.length;
-  const times = shown.reduce((sum, group) => sum + group.count, 0);
+  const times = matching.reduce((sum, group) => sum + group.count, 0);
   const { current, index } = useListKeys({
     ids: shown.map(({ id }) => id),
     onOpen: (id) => onShow({ q, group: id }),
@@ -82,7 +85,19 @@ export function ErrorList({
   const open = shown.find(({ id }) => id === chosen) ?? shown[0];
   return (
     <>
-      <PageHead>
+      <PageHead
+        acts={
+          <AsCommand
+            commands={() => [
+              {
+                name: "Command line",
+                text: `millrace errors --groups --state ${SHOWN[state].state}`,
+              },
+              { name: "curl", text: curlOf("GET", `/error_groups?state=${SHOWN[state].state}`) },
+            ]}
+          />
+        }
+      >
         <h1>Errors</h1>
       </PageHead>
       <div className="bar">
@@ -102,9 +117,9 @@ export function ErrorList({
         />
         <BarStatus>
           {groups.isSuccess &&
-            (shown.length === all.length
+            (matching.length === all.length
               ? `${plural(total, "group")}, ${plural(times, "error")}`
-              : `${count(shown.length)} of ${plural(total, "group")}`)}
+              : `${count(matching.length)} of ${plural(total, "group")}`)}
         </BarStatus>
         <ColumnsMenu list="errors" columns={COLUMNS} />
       </div>
@@ -133,6 +148,13 @@ export function ErrorList({
         <div className="error-cols scroll">
           <div className="error-list">
             <div className="scroll" ref={scroll}>
+              <div className="new-bar-place" role="status">
+                {fresh > 0 && (
+                  <button type="button" className="new-bar" onClick={show}>
+                    {count(fresh)} new
+                  </button>
+                )}
+              </div>
               <table className={cn("tbl t-groups", columns.className)} aria-label="Errors">
                 <thead>
                   <tr className="tr is-head">

@@ -7,6 +7,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ownersQuery } from "~/api/queries";
 import type { ErrorGroupRecord } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { ReadFailed } from "~/shell/read-failed";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
@@ -49,8 +50,21 @@ export function GroupPage({ id, ...parts }: { id: string } & Parts) {
 }
 
 function Acts({ group }: { group: ErrorGroupRecord }) {
+  const { id, workflow_id, source_id } = group;
+  const owner = workflow_id === null ? { source_id } : { workflow_id };
+  const again = { ...owner, group: id, ...(workflow_id === null ? {} : { from_failed: true }) };
   return (
     <>
+      <AsCommand
+        about={group.code}
+        commands={() => [
+          {
+            name: "Command line",
+            text: `millrace error-groups show ${id}\nmillrace error-groups resolve ${id}`,
+          },
+          { name: "curl, replay all", text: curlOf("POST", "/replays", again) },
+        ]}
+      />
       <StateActs group={group} />
       <ReplayAll group={group} />
     </>

@@ -10,6 +10,7 @@ import { setErrorState } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { statusOf } from "~/api/runs";
 import type { ReplayWithRuns } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -46,25 +47,33 @@ export function ReplayPage({ id }: { id: string }) {
     <>
       <PageHead
         acts={
-          !over && (
-            <>
-              <Button
-                icon={replay.status === "paused" ? Play : Pause}
-                refused={refused}
-                onClick={() => change.mutate(replay.status === "paused" ? "resume" : "pause")}
-              >
-                {replay.status === "paused" ? "Resume" : "Pause"}
-              </Button>
-              <Button
-                look="danger"
-                icon={CircleSlash}
-                refused={refused}
-                onClick={() => change.mutate("cancel")}
-              >
-                Queue no more
-              </Button>
-            </>
-          )
+          <>
+            <AsCommand
+              commands={() => [
+                { name: "Command line", text: `millrace replays show ${id}` },
+                { name: "curl", text: curlOf("GET", `/replays/${id}`) },
+              ]}
+            />
+            {!over && (
+              <>
+                <Button
+                  icon={replay.status === "paused" ? Play : Pause}
+                  refused={refused}
+                  onClick={() => change.mutate(replay.status === "paused" ? "resume" : "pause")}
+                >
+                  {replay.status === "paused" ? "Resume" : "Pause"}
+                </Button>
+                <Button
+                  look="danger"
+                  icon={CircleSlash}
+                  refused={refused}
+                  onClick={() => change.mutate("cancel")}
+                >
+                  Queue no more
+                </Button>
+              </>
+            )}
+          </>
         }
       >
         <Crumbs>

@@ -7,6 +7,7 @@ import { body, client } from "~/api/client";
 import { ownersQuery } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
 import { useLiveRuns } from "~/api/stream";
+import { AsCommand, type Command, curlOf } from "~/shell/as-command";
 import { ColumnsMenu } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
 import { SavedViews } from "~/shell/saved-views";
@@ -23,7 +24,7 @@ import { FilterBar, filterInWords } from "./filter-bar";
 import { useFresh } from "./fresh";
 import { NewBar } from "./new-bar";
 import { useRunPages } from "./pages";
-import { queryOf, type RunFilter } from "./run-filter";
+import { type Query, queryOf, type RunFilter } from "./run-filter";
 import { rememberRuns } from "./run-order";
 import { RUN_COLUMNS, RunTable } from "./run-table";
 import { useSelection } from "./selection";
@@ -109,9 +110,12 @@ export function AllRuns({
     <>
       <PageHead
         acts={
-          <Link to="/replays" className={buttonClass({})}>
-            Replays
-          </Link>
+          <>
+            <AsCommand commands={() => commandsOf(queryOf(view, filter, Date.now()), q)} />
+            <Link to="/replays" className={buttonClass({})}>
+              Replays
+            </Link>
+          </>
         }
       >
         <h1>Runs</h1>
@@ -196,6 +200,25 @@ export function AllRuns({
       )}
     </>
   );
+}
+
+/** The list as commands. Those of the terminal take no filter but words, a status and an owner. */
+function commandsOf(query: Query, q: string): Command[] {
+  const all = { ...query, ...(q === "" ? {} : { q }) };
+  const asked = new URLSearchParams(
+    Object.entries(all).map(([name, value]) => [name, String(value)]),
+  ).toString();
+  const status = query.status === undefined ? "" : ` --status ${query.status}`;
+  const line =
+    q !== ""
+      ? `millrace runs search '${q.replaceAll("'", "'\\''")}'${status}`
+      : query.owner_id === undefined
+        ? undefined
+        : `millrace runs list ${query.owner_id}${status}`;
+  return [
+    { name: "curl", text: curlOf("GET", asked === "" ? "/runs" : `/runs?${asked}`) },
+    ...(line === undefined ? [] : [{ name: "Command line", text: line }]),
+  ];
 }
 
 /** Words are sent with the return key: each search is a request. */

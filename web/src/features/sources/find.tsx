@@ -10,6 +10,7 @@ import { sentence } from "~/api/errors";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { TextArea } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { Tile } from "~/ui/tag";
@@ -23,9 +24,12 @@ export type Found = { key: string } | { url: string } | { component: string };
 /** `first`: what was typed elsewhere. `onChoose`: takes what is found; without it, the page of its form is gone to. */
 export function FindSource({
   first,
+  aside = false,
   onChoose,
 }: {
   first: string;
+  /** It stands in the place of an empty list: the keys are not its own at once. */
+  aside?: boolean;
   onChoose?: ((found: Found) => void) | undefined;
 }) {
   const navigate = useNavigate();
@@ -52,7 +56,7 @@ export function FindSource({
           return words?.every((word) => all.includes(word)) ?? false;
         });
   return (
-    <div className="find">
+    <div className={cn("find", aside && "is-aside")}>
       <div>
         <h2>Where do events come from?</h2>
         <p className="mid">
@@ -64,7 +68,7 @@ export function FindSource({
         aria-label="Words, a key, an address or code"
         placeholder="new rows, rss-new-item-in-feed, https://…"
         rows={1}
-        autoFocus
+        autoFocus={!aside}
         mono={pasted.kind === "code"}
         value={text}
         onChange={(event) => setText(event.target.value)}

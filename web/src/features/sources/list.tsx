@@ -12,7 +12,7 @@ import { ActLink } from "~/shell/act-link";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ReadFailed } from "~/shell/read-failed";
 import { RunsOfDay } from "~/shell/runs-of-day";
-import { useSession } from "~/shell/session";
+import { useRefusal, useSession } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty, SkeletonRows } from "~/ui/banner";
@@ -24,7 +24,9 @@ import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
+import { FindSource } from "./find";
 import { sourcesQuery } from "./queries";
+import type { SourceState } from "./states";
 import { triggerOf } from "./trigger";
 
 const COLUMNS: readonly Column[] = [
@@ -35,7 +37,7 @@ const COLUMNS: readonly Column[] = [
   { name: "event", label: "Last event" },
 ];
 
-type Filter = { q: string; state: "active" | "inactive" | undefined };
+type Filter = { q: string; state: SourceState | undefined };
 
 export function SourceList({
   q,
@@ -45,21 +47,26 @@ export function SourceList({
   useTitle("Sources");
   const { org } = useSession();
   const sources = useInfiniteQuery(sourcesQuery);
-  const { data: subscriptions = [] } = useQuery(subscriptionsQuery(org.id));
+  const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
   const field = useRef<HTMLInputElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
   const columns = useColumns("sources", COLUMNS);
   const all = sources.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
-  const shown = all.filter(
-    ({ name, id, active }) =>
-      (state === undefined || active === (state === "active")) &&
-      (name.toLowerCase().includes(words) || id.toLowerCase() === words),
-  );
   const listeners = new Map<string, number>();
-  for (const { emitter_id } of subscriptions) {
+  for (const { emitter_id } of subscriptions ?? []) {
     listeners.set(emitter_id, (listeners.get(emitter_id) ?? 0) + 1);
   }
+  const isOf = ({ id, active }: Source) =>
+    state === undefined ||
+    (state === "unheard" ? !listeners.has(id) : active === (state === "active"));
+  const shown = all.filter(
+    (source) =>
+      isOf(source) &&
+      (source.name.toLowerCase().includes(words) || source.id.toLowerCase() === words),
+  );
+  // Who is heard is not known yet.
+  const comes = sources.isPending || (state === "unheard" && subscriptions === undefined);
   const total = sources.data?.pages[0]?.page_info.total_count ?? all.length;
   return (
     <>
@@ -89,6 +96,7 @@ export function SourceList({
             ["all", "All"],
             ["active", "Active"],
             ["inactive", "Off"],
+            ["unheard", "Nobody listens"],
           ]}
         />
         <BarStatus>
@@ -100,17 +108,17 @@ export function SourceList({
         <ColumnsMenu list="sources" columns={COLUMNS} />
       </div>
       <div className="scroll">
-        {sources.isPending && <SkeletonRows />}
+        {comes && <SkeletonRows />}
         {sources.error !== null && (
           <ReadFailed what="The sources" error={sources.error} again={sources.refetch} />
         )}
         {sources.isSuccess && all.length === 0 && <None />}
-        {all.length > 0 && shown.length === 0 && (
+        {!comes && all.length > 0 && shown.length === 0 && (
           <Empty title={`None of ${plural(total, "source")} matches.`}>
             <Button onClick={() => onFilter({ q: "", state: undefined })}>Remove the filter</Button>
           </Empty>
         )}
-        {shown.length > 0 && (
+        {!comes && shown.length > 0 && (
           <table className={cn("tbl t-sources", columns.className)} aria-label="Sources">
             <thead>
               <tr className="tr is-head">
@@ -197,13 +205,16 @@ function LastEvent({ source: { last_event: event, last_error: error } }: { sourc
   return event ? <When at={event.at_ms} /> : "none yet";
 }
 
+/** The first source is found at once: the examples need no account. */
 function None() {
+  const refused = useRefusal("deploy");
   return (
-    <Empty title="No source yet.">
-      <p>A source brings events in: requests, timers, or what happens in an app.</p>
-      <ActLink to="/sources/new" needs="deploy" look="primary" icon={Plus}>
-        New source
-      </ActLink>
-    </Empty>
+    <>
+      <Empty title="No source yet.">
+        <p>A source brings events in: requests, timers, or what happens in an app.</p>
+        {refused !== undefined && <p>{refused}</p>}
+      </Empty>
+      {refused === undefined && <FindSource first="" aside />}
+    </>
   );
 }

@@ -12,21 +12,28 @@ import { changedFiles, type FileChange, filesOf, folderOf } from "./files";
 import { deploymentQuery } from "./queries";
 import { useBuilder } from "./use-builder";
 
-export function ChangeFiles({ onClose }: { onClose: () => void }) {
+/** `whole`: all files of the saved draft, as for a workflow that no project has. */
+export function ChangeFiles({ whole = false, onClose }: { whole?: boolean; onClose: () => void }) {
   const { state } = useBuilder();
   const { base } = state;
   const { data: live } = useQuery({
     ...deploymentQuery(base.id, base.deployment_id ?? ""),
-    enabled: base.deployment_id !== null,
+    enabled: !whole && base.deployment_id !== null,
   });
   const { data: changes } = useQuery({
-    queryKey: ["workflow", base.id, "files", base.revision, live?.id],
-    queryFn: () => changesOf(base, live),
-    enabled: base.deployment_id === null || live !== undefined,
+    queryKey: ["workflow", base.id, "files", base.revision, whole || live?.id],
+    queryFn: () => changesOf(base, whole ? undefined : live),
+    enabled: whole || base.deployment_id === null || live !== undefined,
   });
   const folder = folderOf(base.made_from);
   return (
-    <Dialog open onClose={onClose} title="The change as files" about={base.name} size="wide">
+    <Dialog
+      open
+      onClose={onClose}
+      title={whole ? "The workflow as files" : "The change as files"}
+      about={base.name}
+      size="wide"
+    >
       <div className="dialog-body">
         {changes === undefined ? (
           <p className="dim">Reading what is live…</p>
@@ -34,12 +41,19 @@ export function ChangeFiles({ onClose }: { onClose: () => void }) {
           <p>The saved draft is what is live: no file changes.</p>
         ) : (
           <>
-            <p className="mid">
-              {changes.length === 1 ? "This file differs" : "These files differ"} from what is live.
-              Put {changes.length === 1 ? "it" : "them"} into the project, and the next{" "}
-              <code className="mono">millrace apply</code> deploys the same. Secrets are not in
-              them.
-            </p>
+            {whole ? (
+              <p className="mid">
+                What <code className="mono">millrace workflows pull {base.name_slug}</code> writes,
+                of the saved draft. Secrets are not in them.
+              </p>
+            ) : (
+              <p className="mid">
+                {changes.length === 1 ? "This file differs" : "These files differ"} from what is
+                live. Put {changes.length === 1 ? "it" : "them"} into the project, and the next{" "}
+                <code className="mono">millrace apply</code> deploys the same. Secrets are not in
+                them.
+              </p>
+            )}
             {changes.map((change) => (
               <File key={change.path} change={change} folder={folder} />
             ))}

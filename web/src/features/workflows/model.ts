@@ -56,7 +56,16 @@ export type SavedStep = {
   isAction: boolean;
 };
 
-export function savedStepsOf(steps: readonly unknown[]): SavedStep[] {
+/** Records never change: each is read once, and not with every key that is typed. */
+const readSteps = new WeakMap<readonly unknown[], readonly SavedStep[]>();
+
+export function savedStepsOf(steps: readonly unknown[]): readonly SavedStep[] {
+  const known = readSteps.get(steps) ?? readSavedSteps(steps);
+  readSteps.set(steps, known);
+  return known;
+}
+
+function readSavedSteps(steps: readonly unknown[]): SavedStep[] {
   return steps.flatMap((step) => {
     const namespace = isObject(step) ? textOf(step.namespace) : undefined;
     if (!isObject(step) || namespace === undefined) return [];

@@ -6,7 +6,7 @@ import "./workflow.css";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useBlocker, useLocation, useMatchRoute } from "@tanstack/react-router";
 import { FileDiff, Redo2, Rocket, StickyNote, Undo2 } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
@@ -261,9 +261,9 @@ function Versions() {
     ...deploymentQuery(base.id, base.deployment_id ?? ""),
     enabled: base.deployment_id !== null,
   });
+  const found = useMemo(() => (live === undefined ? [] : differences(base, live)), [base, live]);
   if (base.deployment_id === null) return <Tag kind="draft">not deployed</Tag>;
   if (live === undefined) return null;
-  const found = differences(base, live);
   return (
     <>
       <Tag kind="live">v{live.version} live</Tag>

@@ -2,7 +2,7 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Trash2 } from "lucide-react";
+import { Files, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
@@ -16,6 +16,7 @@ import { Button } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
 import { Field, Input, SwitchRow, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
+import { ChangeFiles } from "./change-files";
 import { useBuilder } from "./use-builder";
 
 type Limit = { name: string; label: string; hint: string; scale: number };
@@ -50,6 +51,7 @@ export function WorkflowSettings() {
   const { base } = builder.state;
   const shown: JsonObject = base.settings;
   const refused = useRefusal("deploy");
+  const [showsFiles, setShowsFiles] = useState(false);
   const [name, setName] = useState(base.name);
   const [limits, setLimits] = useState<Record<string, string>>(() =>
     Object.fromEntries(
@@ -184,7 +186,11 @@ export function WorkflowSettings() {
           Save settings
         </Button>
       </div>
-      <div>
+      <div className="row">
+        <Button look="quiet" icon={Files} onClick={() => setShowsFiles(true)}>
+          As files…
+        </Button>
+        {showsFiles && <ChangeFiles whole onClose={() => setShowsFiles(false)} />}
         <AsCommand
           about={base.name}
           commands={() => [

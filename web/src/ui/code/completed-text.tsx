@@ -17,7 +17,7 @@ type Props = Omit<ComponentProps<typeof TextArea>, "value" | "onChange" | "ref">
 export function CompletedText({ value, onText, known, onBlur, onKeyDown, ...rest }: Props) {
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const [found, setFound] = useState<(Completion & { at: number }) | undefined>(undefined);
   const look = () => {
     const area = field.current;
@@ -80,10 +80,10 @@ export function CompletedText({ value, onText, known, onBlur, onKeyDown, ...rest
         }}
       />
       {found !== undefined && (
-        <ul ref={list} id={id} role="listbox" aria-label="Names that fit" className="completions">
+        <div ref={list} id={id} role="listbox" aria-label="Names that fit" className="completions">
           {found.options.map((option, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles keys for the option that it names
-            <li
+            <div
               key={option.label}
               id={`${id}-${index}`}
               role="option"
@@ -96,9 +96,9 @@ export function CompletedText({ value, onText, known, onBlur, onKeyDown, ...rest
             >
               <span>{option.label}</span>
               <span className="cut">{option.detail}</span>
-            </li>
+            </div>
           ))}
-        </ul>
+        </div>
       )}
       <span className="sr" role="status">
         {found !== undefined && `${found.options.length} fit, arrows choose, Enter takes`}

@@ -1,0 +1,6 @@
+/** Which sources a list has, as its address says it; apart from the page, as every address is read at the first view. */
+
+export type SourceState = "active" | "inactive" | "unheard";
+
+export const isSourceState = (text: unknown): text is SourceState =>
+  text === "active" || text === "inactive" || text === "unheard";
