@@ -73,7 +73,11 @@ test("the event of the run that the address names is there before anything is te
   await page.reload();
   await bar.locator(".event-pick").click();
   await expect(page.getByRole("menuitem").filter({ hasText: "succeeded" })).toHaveCount(3);
-  await page.keyboard.press("Escape");
+  // The event that is chosen is the same after a reload.
+  await page.getByRole("menuitem").filter({ hasText: "succeeded" }).nth(1).click();
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 2");
+  await page.reload();
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 2");
   // An edited copy is there after a reload.
   await page.getByRole("button", { name: "Edit a copy" }).click();
   const dialog = page.getByRole("dialog", { name: "Edit a copy of the event" });

@@ -282,10 +282,26 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await expect(page.getByLabel("Value").first()).toHaveText("41");
   await page.getByLabel("Note").fill("of {{steps.trigger.event.body.");
   await expect(page.getByLabel("Value").nth(1)).toContainText("SyntaxError");
-  await page.getByLabel("Note").fill("of {{steps.trigger.event.body.hello}}");
+  // Names are offered in fields too, and values are dragged into them.
+  const note = page.getByLabel("Note");
+  await note.fill("of {{");
+  const fit = page.getByRole("listbox", { name: "Names that fit" });
+  await expect(fit.getByRole("option")).toHaveCount(2);
+  await page.keyboard.type("steps.one.");
+  await expect(fit.getByRole("option", { name: /return_value/ })).toBeVisible();
+  await expectAccessible(page);
+  await page.keyboard.press("Enter");
+  await expect(note).toHaveValue("of {{steps.one.$return_value");
+  await expect(fit).toBeHidden();
+  await page.keyboard.type(".n}}");
+  await expect(page.getByLabel("Value").nth(1)).toHaveText('"of 41"');
+  await note.fill("");
+  await page.getByRole("tree", { name: "Event" }).getByRole("treeitem", { name: /^hello/ }).dragTo(note);
+  await expect(note).toHaveValue("{{steps.trigger.event.body.hello}}");
+  await note.press("Home");
+  await page.keyboard.type("of ");
   await expect(page.getByLabel("Value").nth(1)).toHaveText('"of world"');
   await page.getByLabel("Token").fill("hunter2");
-  await expectAccessible(page);
   await shot(page, "expressions");
   await page.getByRole("button", { name: "Test to here" }).click();
   const exports = page.getByRole("tree", { name: "Exports of math_add" });

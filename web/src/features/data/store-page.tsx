@@ -23,7 +23,6 @@ import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
-import { Confirm } from "~/ui/dialog";
 import { Field, Input, Message, Search } from "~/ui/field";
 import { bytes, plural } from "~/ui/format";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";

@@ -20,7 +20,7 @@ import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { keepSample, samplesOf } from "./samples";
-import { eventOfSource, READING, sampleOf } from "./test-event";
+import { eventOfSource, READING, sampleOf, type TestEvent } from "./test-event";
 import { useBuilder } from "./use-builder";
 import { eventOfRunQuery } from "./use-test";
 
@@ -116,6 +116,18 @@ function RunLive() {
   );
 }
 
+/** Puts the chosen event into the address: it is the same after a reload, and for whoever gets the link. */
+function useNamedEvent(): (named: { run?: string; event?: string }) => void {
+  const navigate = useNavigate();
+  return (named) =>
+    void navigate({
+      to: ".",
+      search: ({ run: _, event: __, ...had }) => ({ ...had, ...named }),
+      replace: true,
+      resetScroll: false,
+    });
+}
+
 /** The event of the next run that comes: a request that is sent meanwhile. */
 function WaitForNext() {
   const { id, state, draft, test } = useBuilder();
@@ -128,8 +140,12 @@ function WaitForNext() {
   const newest = runs?.[0]?.id;
   const came = waits && newest !== undefined && newest !== before ? newest : undefined;
   const { data: event } = useQuery({ ...eventOfRunQuery(came ?? ""), enabled: came !== undefined });
-  const take = useRef(test.choose);
-  take.current = test.choose;
+  const name = useNamedEvent();
+  const take = useRef<(event: TestEvent) => void>(() => {});
+  take.current = (event) => {
+    test.choose(event);
+    name({ run: event.id });
+  };
   useEffect(() => {
     if (event === undefined) return;
     setBefore(undefined);
@@ -160,16 +176,23 @@ function Choices() {
   const sources = draft.triggers.flatMap((each) =>
     each.kind === "source" && each.id !== "" ? [each.id] : [],
   );
+  const name = useNamedEvent();
   const chooseRun = async (run: string) => {
     try {
       test.choose(await queries.fetchQuery(eventOfRunQuery(run)));
+      name({ run });
     } catch (error) {
       say({ title: "The event could not be read", about: sentence(error) });
     }
   };
   return (
     <>
-      <MenuItem onSelect={() => test.choose(sampleOf(draft.triggers[0]))}>
+      <MenuItem
+        onSelect={() => {
+          test.choose(sampleOf(draft.triggers[0]));
+          name({});
+        }}
+      >
         {sampleOf(draft.triggers[0]).from}
       </MenuItem>
       {runs.length > 0 && <MenuHead>Events of runs</MenuHead>}
@@ -182,7 +205,13 @@ function Choices() {
       ))}
       {samples.length > 0 && <MenuHead>Edited in this browser</MenuHead>}
       {samples.map((sample) => (
-        <MenuItem key={sample.id} onSelect={() => test.choose(sample)}>
+        <MenuItem
+          key={sample.id}
+          onSelect={() => {
+            test.choose(sample);
+            name({});
+          }}
+        >
           <span className="cut">{sample.from}</span>
         </MenuItem>
       ))}
@@ -190,13 +219,14 @@ function Choices() {
       {kept.map((event) => (
         <MenuItem
           key={event.id}
-          onSelect={() =>
+          onSelect={() => {
             test.choose({
               id: event.id,
               from: `Test event ${clock(event.indexed_at_ms)}`,
               value: event.event,
-            })
-          }
+            });
+            name({});
+          }}
         >
           <span className="num">{clock(event.indexed_at_ms)}</span>
         </MenuItem>
@@ -209,7 +239,10 @@ function Choices() {
 }
 
 function SourceEvents({ source }: { source: string }) {
-  const { test } = useBuilder();
+  const { test, draft } = useBuilder();
+  const name = useNamedEvent();
+  const [first] = draft.triggers;
+  const isFirst = first?.kind === "source" && first.id === source;
   const { data: events = [] } = useQuery(keptEventsQuery(source, undefined));
   if (events.length === 0) return null;
   return (
@@ -218,7 +251,14 @@ function SourceEvents({ source }: { source: string }) {
       {events.map((event) => {
         const { summary } = event.metadata;
         return (
-          <MenuItem key={event.id} onSelect={() => test.choose(eventOfSource(event))}>
+          <MenuItem
+            key={event.id}
+            onSelect={() => {
+              test.choose(eventOfSource(event));
+              // The address names events of the first trigger.
+              name(isFirst ? { event: event.id } : {});
+            }}
+          >
             <span className="num">{clock(event.indexed_at_ms)}</span>
             <span className="dim cut">{typeof summary === "string" ? summary : ""}</span>
           </MenuItem>
