@@ -267,7 +267,7 @@ pub struct StepResult {
     /// Why it failed, where it will be tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<StepError>,
-    /// Its tries before this one, of those that a pause or a retry ended; the last [`StepResult::ATTEMPTS_MAX`].
+    /// Its tries before this one, of those that a pause, a retry or the end of their process ended; the last [`StepResult::ATTEMPTS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<StepAttempt>,
 }
@@ -291,7 +291,7 @@ impl StepResult {
     }
 }
 
-/// A try of a step that was tried again.
+/// A try of a step that was tried again. One that ended with its process left nothing: [`StepAttempt::LOST`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepAttempt {
     /// When it began.
@@ -300,6 +300,11 @@ pub struct StepAttempt {
     pub duration_ms: Option<u64>,
     /// Why it failed; none: it asked to run again.
     pub error: Option<StepError>,
+}
+
+impl StepAttempt {
+    /// A try whose process ended before it did: when it began is not known.
+    pub const LOST: Self = Self { started_at_ms: None, duration_ms: None, error: None };
 }
 
 /// Why a try failed.

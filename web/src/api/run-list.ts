@@ -1,7 +1,7 @@
 /** A run as lists show it. */
 
 import { listOf, objectOf, textOf } from "./json";
-import { errorOf, runOf, statusOf, stepOf } from "./runs";
+import { errorOf, firstStart, runOf, statusOf, stepOf } from "./runs";
 import type { ListedRun, Run } from "./schema";
 import type { Status } from "./status";
 
@@ -45,7 +45,7 @@ export function listedRowOf(run: ListedRun): RunRow {
     summary: run.summary ?? undefined,
     steps,
     acceptedAt: run.created_at_ms,
-    startedAt: run.started_at_ms ?? undefined,
+    startedAt: firstStart(run, steps),
     finishedAt: run.finished_at_ms ?? undefined,
     version: run.version ?? undefined,
     replayOf: run.replay_of ?? undefined,

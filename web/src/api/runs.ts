@@ -14,10 +14,13 @@ export type StepRecord = {
   /** Values of its props after expressions, where the server kept them. */
   props: JsonObject | undefined;
   summary: string | undefined;
+  /** Its tries before the last one. */
   attempts: AttemptRecord[];
 };
 
 export type AttemptRecord = {
+  /** Its process or the server ended before it did: nothing else of it is known. */
+  lost: boolean;
   startedAt: number | undefined;
   durationMs: number | undefined;
   problem: string | undefined;
@@ -95,17 +98,33 @@ export function stepOf(given: unknown): StepRecord[] {
       exports,
       props: isObject(given.props) ? given.props : undefined,
       summary: textOf(exports.$summary),
-      attempts: listOf(given.attempts).flatMap((each) =>
-        isObject(each)
-          ? {
-              startedAt: numberOf(each.started_at_ms),
-              durationMs: numberOf(each.duration_ms),
-              problem: isObject(each.error) ? textOf(each.error.message) : textOf(each.error),
-            }
-          : [],
-      ),
+      attempts: listOf(given.attempts).flatMap((each) => (isObject(each) ? attemptOf(each) : [])),
     },
   ];
+}
+
+function attemptOf(given: JsonObject): AttemptRecord {
+  const startedAt = numberOf(given.started_at_ms);
+  const problem = isObject(given.error) ? textOf(given.error.message) : textOf(given.error);
+  return {
+    startedAt,
+    durationMs: numberOf(given.duration_ms),
+    problem,
+    lost: startedAt === undefined && problem === undefined,
+  };
+}
+
+/** When the first attempt of a run began, as far as its steps tell: its record has the time of the last one. */
+export function firstStart(
+  run: Pick<Run, "created_at_ms" | "started_at_ms">,
+  steps: readonly StepRecord[],
+): number | undefined {
+  if (run.started_at_ms === null) return undefined;
+  const known = steps
+    .flatMap(({ startedAt, attempts }) => [startedAt, ...attempts.map((each) => each.startedAt)])
+    // Results that a replay kept are of another run.
+    .filter((at) => at !== undefined && at >= run.created_at_ms);
+  return Math.min(run.started_at_ms, ...known.flatMap((at) => at ?? []));
 }
 
 export function errorOf(given: unknown, steps: readonly StepRecord[]): RunError | undefined {
@@ -143,7 +162,7 @@ export function runOf(run: Run): RunDetail {
     paused: isObject(run.paused) ? run.paused : undefined,
     error: errorOf(run.error, steps),
     acceptedAt: run.created_at_ms,
-    startedAt: run.started_at_ms ?? undefined,
+    startedAt: firstStart(run, steps),
     finishedAt: run.finished_at_ms ?? undefined,
     durationMs: run.duration_ms ?? undefined,
     logs: (run.logs ?? []).map((line) => ({

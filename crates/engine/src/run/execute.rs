@@ -184,10 +184,11 @@ impl Engine {
         sink.tell_lines(held.attempt);
         let mut carried = self.carried(held).await?;
         let held = &*held;
-        if let Program::Workflow(workflow) = &*program
-            && held.kind == RunKind::Live
-        {
-            sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
+        if let Program::Workflow(workflow) = &*program {
+            carried.add_lost(held.attempt, next_step(workflow, &carried));
+            if held.kind == RunKind::Live {
+                sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
+            }
         }
         let tries = carried.tries(held.attempt);
         let (asked, waits) = (self.now(), Instant::now());

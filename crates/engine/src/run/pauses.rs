@@ -97,6 +97,17 @@ impl Carried {
         attempt - self.pause.as_ref().map_or(0, |(_, ended)| *ended)
     }
 
+    /// Adds the attempts that ended with their process to the tries of the step that they were in.
+    pub(crate) fn add_lost(&mut self, attempt: i64, step: Option<String>) {
+        let Some(namespace) = step.filter(|_| self.tries(attempt) > 1) else { return };
+        let told = self.steps.iter().flat_map(|step| &step.attempts).filter(|tried| **tried == StepAttempt::LOST).count();
+        // The last one was lost in this step; those of steps before it are told there.
+        let lost = usize::try_from(self.tries(attempt) - 1).unwrap_or(0).saturating_sub(told).clamp(1, StepResult::ATTEMPTS_MAX);
+        let mut tries = self.tried.take().filter(|(tried, _)| *tried == namespace).map(|(_, tries)| tries).unwrap_or_default();
+        tries.extend(std::iter::repeat_n(StepAttempt::LOST, lost));
+        self.tried = Some((namespace, tries));
+    }
+
     /// The `results` of a call: exports of finished steps by namespace, JSON text.
     pub(crate) fn results(&self) -> Result<String, EngineError> {
         let mut text = String::from("{");

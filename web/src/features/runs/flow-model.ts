@@ -5,6 +5,7 @@ export type StretchKind =
   | "done"
   | "running"
   | "retried"
+  | "lost"
   | "wait"
   | "paused"
   | "failed"

@@ -81,6 +81,7 @@ function drawn(kind: Stretch["kind"], x: number, w: number): ReactNode {
           <path className="gate" d={`M${x + 0.75} 0.5v11M${x + w - 0.75} 0.5v11`} />
         </>
       );
+    case "lost":
     case "dry":
       return <path className="dry" d={`M${x} 6h${w}`} />;
   }

@@ -1,14 +1,14 @@
 import "./timeline.css";
 import { FoldHorizontal } from "lucide-react";
 import { type CSSProperties, type KeyboardEvent, useEffect, useRef, useState } from "react";
-import type { RunDetail } from "~/api/runs";
+import { isFinal, type RunDetail } from "~/api/runs";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
-import { count, duration } from "~/ui/format";
+import { count, duration, plural } from "~/ui/format";
 import { keepInView } from "~/ui/keep-in-view";
 import { PaneHead } from "~/ui/pane";
 import { Glyph, type Shape } from "~/ui/status";
-import { type Timeline, type TimelineRow, timelineOf } from "./timeline";
+import { type Lost, type Timeline, type TimelineRow, timelineOf } from "./timeline";
 
 type Vars = CSSProperties & Partial<Record<"--left" | "--width", string>>;
 
@@ -114,7 +114,21 @@ export function TimelineView({
         ))}
       </div>
       <Key timeline={timeline} />
+      {timeline.lost.map((lost) => (
+        <LostIn key={lost.step} lost={lost} isOver={isFinal(run.status)} />
+      ))}
     </section>
+  );
+}
+
+/** What a crash cost: nothing that was done before it. */
+function LostIn({ lost: { step, kept }, isOver }: { lost: Lost; isOver: boolean }) {
+  return (
+    <p className="race-lost small mid">
+      The server, or the process of the code, ended in <span className="mono">{step}</span>.{" "}
+      {kept > 0 && `${plural(kept, "result")} before it ${kept === 1 ? "was" : "were"} kept, and `}
+      {kept > 0 ? "it" : "It"} {isOver ? "ran" : "runs"} again.
+    </p>
   );
 }
 
@@ -185,6 +199,7 @@ const words = {
   done: "done",
   running: "running",
   retried: "failed attempt",
+  lost: "ended with its process",
   paused: "paused",
   failed: "failed",
 } as const;

@@ -84,8 +84,9 @@ describe("rows", () => {
         {
           namespace: "a",
           status: "succeeded",
-          started_at_ms: 1_100,
-          duration_ms: 900,
+          // Of the last try; those before it are told apart.
+          started_at_ms: 1_800,
+          duration_ms: 200,
           exports: {},
           attempts: [
             {
@@ -93,7 +94,6 @@ describe("rows", () => {
               duration_ms: 200,
               error: { code: "Error", message: "ETIMEDOUT" },
             },
-            { started_at_ms: 1_800, duration_ms: 200, error: null },
           ],
         },
       ],
@@ -105,6 +105,45 @@ describe("rows", () => {
       ["done", 1_800, 2_000],
     ]);
     expect(row.note).toBe("attempt 2");
+  });
+
+  it("show where a step ended with its process, what was kept, and that it ran again", () => {
+    const lost = { started_at_ms: null, duration_ms: null, error: null };
+    const crashed = run({
+      attempt: 2,
+      // Of the last attempt.
+      started_at_ms: 9_000,
+      finished_at_ms: 9_300,
+      steps: [
+        {
+          namespace: "a",
+          status: "succeeded",
+          started_at_ms: 1_100,
+          duration_ms: 400,
+          exports: {},
+        },
+        {
+          namespace: "b",
+          status: "succeeded",
+          started_at_ms: 9_100,
+          duration_ms: 200,
+          exports: {},
+          attempts: [lost],
+        },
+      ],
+    });
+    const timeline = timelineOf(crashed, [], 9_999);
+    const kinds = (name: string) =>
+      at(timeline, name).stretches.map(({ kind, from, to }) => [kind, from, to]);
+    // The queue ends where the first attempt began, and the gap is no pause.
+    expect(at(timeline, "trigger").durationMs).toBe(100);
+    expect(kinds("a")).toEqual([["done", 1_100, 1_500]]);
+    expect(kinds("b")).toEqual([
+      ["lost", 1_500, 9_100],
+      ["done", 9_100, 9_300],
+    ]);
+    expect(timeline.lost).toEqual([{ step: "b", kept: 1 }]);
+    expect(timeline.foldedMs).toBe(7_600);
   });
 });
 

@@ -28,7 +28,16 @@ export type TimelineRow = {
 
 export type Tick = { at: number; left: number };
 
-export type Timeline = { rows: TimelineRow[]; ticks: Tick[]; foldedMs: number; totalMs: number };
+/** A step whose process ended in it, and how many steps before it kept what they left. */
+export type Lost = { step: string; kept: number };
+
+export type Timeline = {
+  rows: TimelineRow[];
+  ticks: Tick[];
+  foldedMs: number;
+  totalMs: number;
+  lost: Lost[];
+};
 
 /** A pause longer than this part of the rest is folded. */
 const FOLD_FROM = 0.1;
@@ -45,13 +54,23 @@ function timedSteps(run: RunDetail, now: number): Timed[] {
   let cursor = run.startedAt ?? run.acceptedAt;
   const last = run.finishedAt ?? (isFinal(run.status) ? cursor : now);
   return run.steps.map((step, index) => {
-    const from = step.startedAt ?? cursor;
+    // Of a try that was lost only what was before it is known.
+    const from = step.attempts[0] === undefined ? step.startedAt : step.attempts[0].startedAt;
+    const begun = from ?? cursor;
     const open = step.durationMs === undefined;
     const next = run.steps[index + 1]?.startedAt;
-    const to = open ? Math.max(from, next ?? last) : from + (step.durationMs ?? 0);
+    const again = Math.max(begun, step.startedAt ?? begun);
+    const to = open ? Math.max(again, next ?? last) : again + (step.durationMs ?? 0);
     cursor = to;
-    return { step, from, to };
+    return { step, from: begun, to };
   });
+}
+
+/** Times in which a step was lost with its process, until it ran again. */
+function lostOf(timed: readonly Timed[]): Span[] {
+  return timed.flatMap(({ step, from, to }) =>
+    step.attempts[0]?.lost === true ? { from, to: step.startedAt ?? to } : [],
+  );
 }
 
 /** Gaps between steps that only a pause explains. */
@@ -106,7 +125,7 @@ export function timelineOf(
     timed.at(-1)?.to ?? start,
     start + 1,
   );
-  const scale = foldedScale(pauses, start, end, folds);
+  const scale = foldedScale([...pauses, ...lostOf(timed)], start, end, folds);
   const place = (kind: Stretch["kind"], from: number, to: number, label?: string) => ({
     kind,
     from,
@@ -165,6 +184,9 @@ export function timelineOf(
     ),
     foldedMs: scale.foldedMs,
     totalMs: end - start,
+    lost: run.steps.flatMap(({ name, attempts }, at) =>
+      attempts.some(({ lost }) => lost) ? { step: name, kept: at } : [],
+    ),
   };
 }
 
@@ -187,15 +209,21 @@ function stepRow(
 ): TimelineRow {
   const failed = step.status === "failed";
   const open = step.durationMs === undefined && !isFinal(run.status) && isLast;
-  const retried = step.attempts.slice(0, -1);
   const stretches: TimelineRow["stretches"] = [];
   let begin = from;
-  for (const attempt of retried) {
+  for (const [index, attempt] of step.attempts.entries()) {
+    const isLast = index === step.attempts.length - 1;
+    const next = isLast ? step.startedAt : step.attempts[index + 1]?.startedAt;
+    if (attempt.lost) {
+      stretches.push(place("lost", begin, next ?? begin));
+      begin = next ?? begin;
+      continue;
+    }
     const at = attempt.startedAt ?? begin;
     const until = at + (attempt.durationMs ?? 0);
-    const next = step.attempts[step.attempts.indexOf(attempt) + 1]?.startedAt ?? until;
-    stretches.push(place("retried", at, until), place("wait", until, next));
-    begin = next;
+    const kind = attempt.problem === undefined ? "done" : "retried";
+    stretches.push(place(kind, at, until), place("wait", until, next ?? until));
+    begin = next ?? until;
   }
   const paused = open && run.status === "paused";
   stretches.push(place(failed ? "failed" : open && !paused ? "running" : "done", begin, to));
@@ -213,7 +241,7 @@ function stepRow(
             ? "skipped"
             : "succeeded",
     durationMs: step.durationMs ?? (failed ? to - from : undefined),
-    note: step.attempts.length > 1 ? `attempt ${step.attempts.length}` : undefined,
+    note: step.attempts.length > 0 ? `attempt ${step.attempts.length + 1}` : undefined,
     stretches,
   };
 }

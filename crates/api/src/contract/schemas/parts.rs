@@ -178,7 +178,7 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
     ("StepError", "Why a try of a step failed", &[("code", "string"), ("message", "string")]),
     (
         "StepAttempt",
-        "A try of a step that was tried again",
+        "A try of a step that was tried again. Where nothing of it is known, its process or the server ended before it did",
         &[("started_at_ms", "integer|null"), ("duration_ms", "integer|null"), ("error", "#StepError|null")],
     ),
     (
