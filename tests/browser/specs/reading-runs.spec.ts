@@ -58,3 +58,18 @@ test("runs that come while a list is read wait under a bar, and j and k go from 
   await context.close();
   await server.stop();
 });
+
+test("'durability is a claim': where the server ended within a step, the run's page shows what was kept, and that the step ran again", async ({ page, server }) => {
+  const made = await workflow(server, "Ended midway", { kept: step("return 1;"), slow: step("await new Promise((done) => setTimeout(done, 1500)); return 2;") });
+  await fetch(made.endpoint, { method: "POST", body: "{}" });
+  const runs = () => server.call<{ id: string; status: string; steps: unknown[] }[]>("GET", `/workflows/${made.id}/runs?limit=1`);
+  await expect.poll(async () => (await runs())[0]?.steps.length).toBe(1);
+  await server.kill();
+  await server.start();
+  await expect.poll(async () => (await runs())[0]?.status, { timeout: 60_000 }).toBe("succeeded");
+  await page.goto(`/runs/${(await runs())[0]?.id}`);
+  const times = page.getByRole("region", { name: "Time line" });
+  await expect(times).toContainText("ended in slow. 1 result before it was kept, and it ran again.");
+  await expect(times.getByRole("button", { name: /slow/ })).toContainText("attempt 2");
+  await expectAccessible(page);
+});
