@@ -1,5 +1,5 @@
 // A walk over every page that is opened anew: nothing that is shown moves when more arrives.
-import type { Page, Route } from "@playwright/test";
+import type { Page } from "@playwright/test";
 import { expect, test } from "../fixtures/test.ts";
 import { pagesOf, shop } from "../fixtures/shop.ts";
 
@@ -26,24 +26,37 @@ const watchShifts = (page: Page) =>
     }).observe({ type: "layout-shift", buffered: true });
   });
 
-/** The answers of the server, each let through when the page has drawn what came before it: the last asked for comes first. */
-async function oneByOne(page: Page): Promise<{ open: (path: string) => Promise<void> }> {
-  const held: Route[] = [];
-  await page.route(/\/v1\/(?!stream)/, (route) => void held.push(route));
-  const drawn = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  return {
-    open: async (path) => {
-      await page.goto(path);
-      // What an answer makes the page ask for is asked for in the frames after it.
-      for (let still = 0; still < 5 || (await page.locator(".skeleton").count()) > 0; ) {
-        const route = held.pop();
-        still = route === undefined ? still + 1 : 0;
-        if (route !== undefined) await route.fulfill({ response: await route.fetch() }).catch(() => undefined);
-        await drawn();
-      }
-    },
-  };
-}
+type Held = { answers: (() => Promise<void>)[] };
+
+/**
+ * Holds the answers of the server. They are held within the page: a browser whose requests are routed has no cache, and would
+ * compile the scripts anew for each page.
+ */
+const holdAnswers = (page: Page) =>
+  page.addInitScript(() => {
+    const answers: Held["answers"] = [];
+    Object.assign(window, { answers });
+    const ask = window.fetch.bind(window);
+    window.fetch = (input, init) => {
+      const request = new Request(input, init);
+      if (!new URL(request.url).pathname.startsWith("/v1/")) return ask(request);
+      return new Promise((resolve, reject) => answers.push(() => ask(request).then(resolve, reject)));
+    };
+  });
+
+/** Lets each answer through when the page has drawn what came before it: the last asked for comes first. */
+const oneByOne = (page: Page) =>
+  page.evaluate(async () => {
+    const { answers } = window as unknown as Held;
+    const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    // What an answer makes the page ask for is asked for in the frames after it.
+    for (let still = 0; still < 5 || document.querySelector(".skeleton") !== null; ) {
+      const answer = answers.pop();
+      still = answer === undefined ? still + 1 : 0;
+      await answer?.();
+      await drawn();
+    }
+  });
 
 for (const width of [1440, 380]) {
   test(`no page of ${width} px moves what it shows, in whichever order its parts arrive`, async ({ page, server, messages }) => {
@@ -51,10 +64,11 @@ for (const width of [1440, 380]) {
     const made = await shop(server);
     await page.setViewportSize({ width, height: 900 });
     await watchShifts(page);
-    const { open } = await oneByOne(page);
+    await holdAnswers(page);
     const wrong: string[] = [];
     for (const [name, path] of pagesOf(made)) {
-      await open(path);
+      await page.goto(path);
+      await oneByOne(page);
       const shifts = await page.evaluate(() => (window as unknown as { shifts: Shift[] }).shifts);
       const sum = shifts.reduce((all, { value }) => all + value, 0);
       if (process.env["NUMBERS"] !== undefined) console.log(`layout shift of ${name}, ${width} px: ${sum.toFixed(3)}`, shifts);
