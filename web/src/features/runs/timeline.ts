@@ -268,6 +268,8 @@ function sourceRow(run: RunDetail, from: number, to: number, place: Place): Time
 
 const STEPS = [1, 2, 5];
 const TICKS = 4;
+/** Nearer to the end a tick would stand in the way of the whole. */
+const LAST_TICK = 0.82;
 
 /** Round times on the axis, in the time that is not folded away. */
 export function ticksOf(
@@ -279,7 +281,7 @@ export function ticksOf(
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
   const size = (STEPS.find((step) => step * power >= rough) ?? 10) * power;
   const ticks: Tick[] = [];
-  for (let at = 0; at <= runningMs * 0.9; at += size) ticks.push({ at, left: percent(at) });
+  for (let at = 0; at <= runningMs * LAST_TICK; at += size) ticks.push({ at, left: percent(at) });
   ticks.push({ at: totalMs, left: 100 });
   return ticks;
 }
