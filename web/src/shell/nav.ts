@@ -130,13 +130,10 @@ export const more: readonly Place[] = [
 export const isHeldBy = ({ holds = [] }: Place, pathname: string): boolean =>
   holds.some((each) => pathname === each || pathname.startsWith(`${each}/`));
 
-/** The place of the side bar that an address belongs to. */
-export const placeAt = (pathname: string): Place | undefined =>
-  groups
-    .flatMap(({ places }) => places)
-    .find(
-      (place) =>
-        pathname === place.to ||
-        (place.to !== "/" && pathname.startsWith(`${place.to}/`)) ||
-        isHeldBy(place, pathname),
-    );
+/** The list that an address is below; where it has none of its own, the place of the side bar that holds it. */
+export function placeAt(pathname: string): Place | undefined {
+  const places = groups.flatMap((group) => group.places);
+  const isAbove = ({ to }: Place) =>
+    pathname === to || (to !== "/" && pathname.startsWith(`${to}/`));
+  return [...places, ...more].find(isAbove) ?? places.find((place) => isHeldBy(place, pathname));
+}
