@@ -1,7 +1,7 @@
 // Errors as the server gets them.
 import { dirname, join } from "node:path";
 
-import { hide, hideFoldersOfRequire, OF_THREADS, withoutFolders, withoutFrames } from "./folders.ts";
+import { hide, hideFoldersOfRequire, hideProgram, OF_THREADS, withoutFolders, withoutFrames } from "./folders.ts";
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
 import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
@@ -32,6 +32,7 @@ const LINE_MAX = 200;
 export function showAsTmp(own: string): void {
   hide(own, "/tmp");
   hideFoldersOfRequire(asCodeKnows);
+  hideProgram(__filename, asCodeKnows);
 }
 
 /** The folder beside a module in which its author's own files lie; the bundle knows its name too. */

@@ -1,10 +1,17 @@
 // `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs, never in the server.
+import { wireError } from "./errors.ts";
 import { JSON } from "./kept.ts";
 
 type Evaluate = (steps: unknown, process: unknown, event: unknown) => unknown;
 
 const ENV = { env: {} };
 const CACHE_MAX = 5000;
+/** Characters that are compiled to find where one expression ends: each `}}` in it makes another try. */
+const COMPILED_MAX = 4 << 20;
+/** Characters of an expression that an error shows. */
+const SHOWN_MAX = 80;
+
+const shown = (text: string): string => (text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`);
 const cache = new Map<string, Template>();
 
 type Part = { text: string } | { source: string; evaluate: Evaluate };
@@ -37,8 +44,8 @@ function evaluateText(text: string, steps: unknown, where: string): unknown {
       // `event` is what older workflows call the trigger's.
       return part.evaluate(steps, ENV, (steps as { trigger?: { event?: unknown } }).trigger?.event);
     } catch (error) {
-      const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      throw new Error(`the expression {{${part.source}}} in ${where} failed: ${why}`, { cause: error });
+      const { name, message } = wireError(error);
+      throw new Error(`the expression {{${shown(part.source)}}} in ${where} failed: ${name}: ${message}`, { cause: error });
     }
   };
   if (template.single) return value(template.parts[0] as Part);
@@ -61,20 +68,28 @@ function parse(text: string, where: string): Template {
     let close = text.indexOf("}}", open + 2);
     let failure: unknown = new SyntaxError("it is not closed by }}");
     let found: Part | undefined;
+    let compiledLength = 0;
     while (close >= 0) {
       const source = text.slice(open + 2, close);
+      compiledLength += source.length;
+      if (compiledLength > COMPILED_MAX && compiledLength > source.length) {
+        failure = new SyntaxError("it holds too many }} before its end; build the value in a step's code");
+        break;
+      }
       try {
         const compiled = new Function("steps", "process", "event", `"use strict"; return (${source}\n);`) as Evaluate;
         found = { source: source.trim(), evaluate: compiled };
         break;
       } catch (error) {
         failure = error;
+        // Nested deeper than the engine reads; a longer text is, too.
+        if (error instanceof RangeError) break;
         close = text.indexOf("}}", close + 1);
       }
     }
     if (!found) {
-      const why = failure instanceof Error ? failure.message : String(failure);
-      throw new SyntaxError(`the expression ${text.slice(open, open + 80)} in ${where} is not JavaScript: ${why}`);
+      const why = failure instanceof RangeError ? "it is nested too deep" : wireError(failure).message;
+      throw new SyntaxError(`the expression ${shown(text.slice(open))} in ${where} is not JavaScript: ${why}`);
     }
     parts.push(found);
     at = close + 2;

@@ -1,5 +1,7 @@
 // Folders of the server in what code reads: where the server keeps its files tells an author nothing.
+import fs from "node:fs";
 import Module from "node:module";
+import { resolve } from "node:path";
 import { setEnvironmentData } from "node:worker_threads";
 
 /** The data of all threads (`setEnvironmentData`) under which the main thread names the folders. */
@@ -41,6 +43,61 @@ export const withoutFrames = (stack: string, file: string): string =>
 
 /** As V8 shows it. */
 export const plainStack = (error: unknown, trace: unknown[]): string => headOf(error) + trace.map((frame) => `\n    at ${String(frame)}`).join("");
+
+type Prepare = (error: unknown, trace: unknown[]) => unknown;
+
+/** From now on, stacks are made by `own`. A function that code puts in its place gets the frames that are not of `file`, and what is none restores it. */
+export function prepareStacks(own: Prepare, file: string): void {
+  const known = new WeakSet<Prepare>([own]);
+  const nameOf = (frame: unknown): unknown => (frame as { getFileName?: () => unknown }).getFileName?.();
+  const withoutOurs = (given: Prepare): Prepare => {
+    const filtered: Prepare = (error, trace) => given.call(Error, error, Array.isArray(trace) ? trace.filter((frame) => nameOf(frame) !== file) : trace);
+    known.add(filtered);
+    return filtered;
+  };
+  let current = own;
+  const set = (given: unknown): void => {
+    current = typeof given !== "function" ? own : known.has(given as Prepare) ? (given as Prepare) : withoutOurs(given as Prepare);
+  };
+  Object.defineProperty(Error, "prepareStackTrace", { get: () => current, set, configurable: true, enumerable: false });
+}
+
+/** What tells of this process names no file of this program: the loader's cache, and reports, once code asks for them. `shown`: a text as code knows it. */
+export function hideProgram(file: string, shown: (text: string) => string): void {
+  const { _pathCache: paths } = Module as unknown as { _pathCache?: Record<string, string> };
+  for (const [asked, found] of Object.entries(paths ?? {})) if (found === file) delete paths?.[asked];
+  const descriptor = Object.getOwnPropertyDescriptor(process, "report");
+  if (!descriptor?.configurable) return;
+  let report: typeof process.report | undefined;
+  const get = (): typeof process.report => (report ??= withoutProgram(descriptor.get ? (descriptor.get.call(process) as typeof process.report) : (descriptor.value as typeof process.report), shown));
+  Object.defineProperty(process, "report", { get, configurable: true, enumerable: true });
+}
+
+function withoutProgram(report: typeof process.report, shown: (text: string) => string): typeof process.report {
+  if (!report) return report;
+  const { getReport } = report;
+  const text = (error?: Error): string => {
+    const told = getReport.call(report, error) as { header?: { commandLine?: string[] } };
+    if (told.header) told.header.commandLine = process.argv.slice(0, 1);
+    return shown(JSON.stringify(told, undefined, 2));
+  };
+  const own = {
+    getReport: (error?: Error) => JSON.parse(text(error)) as object,
+    writeReport: (name?: unknown, error?: Error): string => {
+      const file = typeof name === "string" ? name : `report.${Date.now()}.${process.pid}.json`;
+      fs.writeFileSync(resolve(process.cwd(), report.directory, file), text(typeof name === "object" && name !== null ? (name as Error) : error));
+      return file;
+    },
+  };
+  // What Node writes by itself would not be read through.
+  const off = { get: () => false, set: () => undefined, configurable: true, enumerable: true };
+  return Object.defineProperties(Object.create(report) as typeof process.report, {
+    ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, { value, writable: true, configurable: true, enumerable: true }])),
+    reportOnFatalError: off,
+    reportOnSignal: off,
+    reportOnUncaughtException: off,
+  });
+}
 
 function headOf(error: unknown): string {
   try {

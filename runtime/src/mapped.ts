@@ -5,7 +5,7 @@ import { SourceMap, type SourceMapping, type SourceMapPayload } from "node:modul
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { plainStack } from "./folders.ts";
+import { plainStack, prepareStacks } from "./folders.ts";
 import { JSON } from "./kept.ts";
 
 interface Mapped {
@@ -57,7 +57,7 @@ function withOwnFiles(stack: string): string {
 /** From now on, stacks name the files that the module at `path` was made of; code gets them as `shown` has them. */
 export function mapStacksOf(path: string, shown: (error: object, stack: string) => string): void {
   maps.set(path, "unread");
-  Error.prepareStackTrace = (error, trace) => shown(error as object, withOwnFiles(plainStack(error, trace)));
+  prepareStacks((error, trace) => shown(error as object, withOwnFiles(plainStack(error, trace))), __filename);
 }
 
 /** Text in which a module is called by the file that it was made of: its author's, the last one that is of no package. */

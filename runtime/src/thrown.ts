@@ -283,11 +283,19 @@ function isVague(error: object, name: string, message: string): boolean {
   return message === "" || message === "Error" || message === name || ["AggregateError", "SuppressedError", "TypeError"].includes(name);
 }
 
+function ownMessage(error: object): string {
+  try {
+    const given = (error as Bag)["message"];
+    return given === undefined || given === null ? "" : typeof given === "string" ? given : shownValue(given);
+  } catch {
+    return "[a message that cannot be read]";
+  }
+}
+
 /** The message of an error and, where it says nothing by itself, of what lay behind it. */
 export function messageOf(error: object, depth = 0): string {
-  const given = read(error, "message");
   const name = read(error, "name");
-  const message = given === undefined || given === null ? "" : typeof given === "string" ? given : shownValue(given);
+  const message = ownMessage(error);
   if (depth > ERRORS_DEEP_MAX || !isVague(error, typeof name === "string" ? name : "", message)) return message;
   const errors = read(error, "errors");
   const cause = read(error, "cause");

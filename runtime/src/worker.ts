@@ -4,7 +4,7 @@ import { keepHeapOfWorkers } from "./code_cache.ts";
 
 import { getEnvironmentData, isMainThread } from "node:worker_threads";
 
-import { hideFoldersOfRequire, OF_THREADS, OWN_FOLDERS, plainStack, takeFolders, withoutFolders, withoutFrames } from "./folders.ts";
+import { hideFoldersOfRequire, OF_THREADS, OWN_FOLDERS, plainStack, prepareStacks, takeFolders, withoutFolders, withoutFrames } from "./folders.ts";
 import { leadTmp, OWN_TMP } from "./tmp.ts";
 
 // Packages that start threads look for it there, and would leave it out; it also tells where the server keeps its files. Threads inherit it all the same.
@@ -18,5 +18,5 @@ if (!isMainThread && typeof own === "string") {
   leadTmp(own);
   takeFolders(getEnvironmentData(OWN_FOLDERS));
   hideFoldersOfRequire(withoutFolders);
-  Error.prepareStackTrace = (error, trace) => withoutFolders(withoutFrames(plainStack(error, trace), OF_THREADS));
+  prepareStacks((error, trace) => withoutFolders(withoutFrames(plainStack(error, trace), OF_THREADS)), OF_THREADS);
 }

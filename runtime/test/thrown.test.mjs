@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { done, Host, run, source } from "./harness.mjs";
+import { done, Host, run, source, workflow } from "./harness.mjs";
 
 /** Runs each of the expressions as a throw of its own; gives the errors as the server gets them. */
 async function errorsOf(thrown, setup = "") {
@@ -178,4 +178,62 @@ test("stacks, messages and output show no folder of the server", async () => {
   assert.match(shown[0], /^Error: printed\n\s+at .*m\.mjs:4/);
   assert.equal(shown[1], "at m.mjs");
   assert.match(error.stack, /path: 'm\.mjs'/);
+});
+
+test("what an expression throws is told as what code throws, whatever it is", async () => {
+  const thrown = [
+    [`const e = new Error("a"); Object.defineProperty(e, "message", { get() { throw 1; } }); throw e;`, "Error: [a message that cannot be read]"],
+    [`throw new Proxy(new Error("p"), { get() { throw 1; }, getPrototypeOf() { throw 2; } });`, "Error: [Proxy]"],
+    [`throw Object.assign(Object.create(null), { status: 500 });`, "Error: { status: 500 }"],
+    [`throw Symbol("s");`, "Error: Symbol(s)"],
+    [`throw { message: { toString() { throw 1; } } };`, "Error: { toString: [Function: toString] }"],
+    [`class E extends Error { toJSON() { throw 1; } get name() { throw 2; } } throw new E("own");`, "Error: own"],
+    [`const e = new Error("e"); e.name = Symbol("n"); throw e;`, "Error: e"],
+    [`throw new AggregateError([null, Symbol("x")], "");`, "AggregateError: null; Symbol(x)"],
+    [`throw undefined;`, "Error: undefined"],
+  ];
+  const host = await Host.load({ m: `globalThis.all = [${thrown.map(([text]) => `() => { ${text} }`).join(",\n")}]; export default { run() {} };` });
+  try {
+    for (const [i, [, said]] of thrown.entries()) {
+      const { error } = done(await host.call(i + 1, workflow({ p: `{{all[${i}]()}}` })));
+      assert.equal(error.message, `the expression {{all[${i}]()}} in the prop \`p\` of the step \`one\` failed: ${said}`);
+    }
+  } finally {
+    host.end();
+  }
+});
+
+test("an expression that is nested too deep, or whose end is looked for too often, is refused, in few words", async () => {
+  const host = await Host.load({ m: "export default { run() {} };" });
+  try {
+    const texts = [[`{{${"[".repeat(20_000)}${"]".repeat(20_000)}}}`, "nested too deep"], [`{{${"{a:".repeat(20_000)}1${"}".repeat(20_000)}}}`, "nested too deep"], [`{{(${"}} ".repeat(20_000)}`, "too many }}"]];
+    for (const [i, [text, said]] of texts.entries()) {
+      const { error } = done(await host.call(i + 1, workflow({ p: text })));
+      assert.ok(error.message.includes(said) && error.message.length < 300, error.message.slice(0, 400));
+    }
+  } finally {
+    host.end();
+  }
+});
+
+test("nothing that tells of the process names the files of this program", async () => {
+  const code = `import Module from "node:module"; import fs from "node:fs";
+    const frames = () => new Error("x").stack.map((frame) => [frame.getFileName(), String(frame)]);
+    export default { run() {
+      const before = Error.prepareStackTrace;
+      Error.prepareStackTrace = (_, trace) => trace;
+      const own = frames();
+      Error.prepareStackTrace = undefined;
+      const plain = new Error("plain").stack;
+      Error.prepareStackTrace = before;
+      const file = process.report.writeReport("report.json");
+      process.report.reportOnFatalError = true;
+      return { own, plain, after: new Error("after").stack, cache: Object.keys(Module._cache), paths: Object.entries(Module._pathCache), argv: [process.argv, process.execArgv, process.argv0],
+        report: [process.report.getReport(), fs.readFileSync(file, "utf8"), process.report.reportOnFatalError] };
+    } };`;
+  const { result } = done(await run(code, source));
+  assert.ok(result.own.length > 1 && result.report[0].header.nodejsVersion === process.version);
+  assert.match(result.plain, /^Error: plain\n    at .*run/);
+  assert.equal(result.report[2], false);
+  assert.doesNotMatch(JSON.stringify(result), /host\.cjs|worker\.cjs/);
 });

@@ -138,3 +138,63 @@ async fn r3_8_an_endpoint_answers_by_itself_once_no_step_that_runs_responds() {
     server.put(&path, &json!({ "triggers": [{ "type": "http" }], "settings": { "auto_deploy": true } })).await.data();
     assert_eq!(asked().await, 201);
 }
+
+/// What a step hands on is a copy as JSON has it, of when it was handed on, whether or not the run pauses behind it.
+#[tokio::test]
+async fn r4_1_what_a_step_hands_on_is_the_same_with_and_without_a_pause() {
+    let server = Server::shared().await;
+    let hands = |pause: &str| {
+        step(&format!(
+            "class Money {{ constructor(n) {{ this.n = n; }} get double() {{ return 2 * this.n; }} }}
+             class Coin {{ toJSON() {{ return 'coin'; }} }}
+             const shared = {{ n: 1 }};
+             const value = {{ date: new Date(0), never: new Date(NaN), map: new Map([['a', 1]]), set: new Set([1]), bytes: Buffer.from('ab'), array: new Uint8Array([1, 2]),
+               no: undefined, list: [undefined, () => 1, Symbol('s'), NaN, -0, Infinity], holes: [, 1], money: new Money(2), coin: new Coin(), twice: [shared, shared],
+               error: new Error('e'), url: new URL('http://a.test/'), regexp: /a/, boxed: [new String('s'), new Number(1)], bare: Object.create(null), get got() {{ return 1; }},
+               ['__proto__']: {{ own: 1 }}, constructor: 1 }};
+             $.export('before', value);
+             {pause}
+             shared.n = 2;
+             value.later = 1;
+             queueMicrotask(() => {{ value.tooLate = 1; }});
+             setTimeout(() => {{ shared.n = 3; }}, 0);
+             return value;"
+        ))
+    };
+    let reads = step(
+        "const { before, $return_value: got } = steps.first;
+         const kinds = Object.fromEntries(Object.entries(got).map(([name, value]) => [name, Object.prototype.toString.call(value)]));
+         const seen = JSON.stringify(steps.first);
+         got.twice[0].n = 9; before.date = 'changed'; delete steps.first.$return_value.map; steps.first.more = 1;
+         return { seen, kinds, twice: got.twice, own: Object.hasOwn(got, '__proto__'), names: Object.keys(steps) };",
+    );
+    let reads_again = step("return JSON.stringify(steps.first);");
+    let mut seen = Vec::new();
+    for pause in ["", "$.flow.delay(1);"] {
+        let steps = [("first", &*hands(pause)), ("second", &*reads), ("third", &*reads_again)];
+        let workflow = server.workflow("hands", json!([{ "type": "http" }]), &steps).await;
+        answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+        let runs = format!("/workflows/{}/runs?status=succeeded", id(&workflow));
+        let listed = server.until("its end", &runs, |l| l["page_info"]["total_count"] == 1).await;
+        let run = server.get(&format!("/runs/{}", id(&listed["data"][0]))).await.data();
+        let [second, third] = [1, 2].map(|at| run["steps"][at]["exports"]["$return_value"].clone());
+        let first: Value = serde_json::from_str(second["seen"].as_str().unwrap_or_else(|| panic!("{run}"))).expect("JSON");
+        let again: Value = serde_json::from_str(third.as_str().unwrap_or_else(|| panic!("{run}"))).expect("JSON");
+        assert_eq!(again, first, "{pause}: a step changed what a later one reads");
+        let (before, returned) = (&first["before"], &first["$return_value"]);
+        assert_eq!(
+            (&before["twice"][1]["n"], &before["later"], &returned["twice"][1]["n"], &returned["later"]),
+            (&json!(1), &Value::Null, &json!(2), &json!(1))
+        );
+        assert_eq!((&returned["date"], &returned["coin"], &returned["money"]), (&json!("1970-01-01T00:00:00.000Z"), &json!("coin"), &json!({ "n": 2 })));
+        assert_eq!(second["twice"], json!([{ "n": 9 }, { "n": 2 }]), "{pause}: each is a copy of its own");
+        seen.push((first, second["kinds"].clone(), second["own"].clone(), second["names"].clone()));
+    }
+    assert_eq!(seen[1], seen[0], "a delay changes what is handed on");
+    for pause in ["", "$.flow.delay(1);"] {
+        let workflow = server.workflow("big", json!([]), &[("first", &step(&format!("{pause} return {{ n: 1n }};"))), ("second", &step("return 1;"))]).await;
+        let failed = run(&server, &workflow).await;
+        let message = failed["error"]["message"].as_str().unwrap_or_default();
+        assert!(failed["status"] == "failed" && message.contains("the value returned by the step `first` is not JSON-serializable"), "{pause}: {failed}");
+    }
+}
