@@ -13,6 +13,8 @@ pub enum Says {
     Events(String),
     /// A status, with no body.
     Status(&'static str),
+    /// A status, and JSON.
+    Refuses(&'static str, String),
     /// A status, the beginning of a body, and blanks without an end.
     Endless(&'static str, &'static str),
     /// A status, and header lines without an end.
@@ -80,6 +82,7 @@ fn answer(mut stream: TcpStream, says: &(dyn Fn(&str) -> Says + Sync), sent: &At
     let _ = match says(&head) {
         Says::Json(body) => stream.write_all(whole("200 OK", "application/json", &body).as_bytes()),
         Says::Events(body) => stream.write_all(whole("200 OK", "text/event-stream", &body).as_bytes()),
+        Says::Refuses(status, body) => stream.write_all(whole(status, "application/json", &body).as_bytes()),
         Says::Status(status) => stream.write_all(whole(status, "application/json", "").as_bytes()),
         Says::Endless(status, start) => {
             let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{start}");

@@ -145,7 +145,7 @@ impl Client {
                 return match millrace_model::json::read(&String::from_utf8_lossy(&bytes)) {
                     Ok(Value::Null) | Err(_) if bytes.trim_ascii().is_empty() => Ok(Value::Null),
                     Ok(answer @ Value::Object(_)) => Ok(answer),
-                    _ => Err(CliError::NoAnswer { url: self.profile.url.clone() }),
+                    _ => Err(self.no_answer()),
                 };
             }
             let pause = retry_after(&response);
@@ -185,6 +185,11 @@ impl Client {
             sentence: body["error"].as_str().map_or_else(|| format!("the server at `{}` answered {status}", self.profile.url), str::to_owned),
             details,
         }
+    }
+
+    /// What answers is another program, or a server that says nothing sensible.
+    pub(crate) fn no_answer(&self) -> CliError {
+        CliError::NoAnswer { url: self.profile.url.clone() }
     }
 
     pub(crate) fn unreachable(&self, source: reqwest::Error) -> CliError {
@@ -227,7 +232,7 @@ impl Client {
                 Some(cursor) => {
                     let next = format!("&after={}", segment(cursor));
                     if next == after {
-                        return Err(CliError::NoAnswer { url: self.profile.url.clone() });
+                        return Err(self.no_answer());
                     }
                     after = next;
                 }

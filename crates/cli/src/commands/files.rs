@@ -1,6 +1,6 @@
 //! File stores and what they hold.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use millrace_model::file::FILE_BYTES_MAX;
 use reqwest::Method;
@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::FileCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
+use crate::terminal::line::escaped;
 use crate::terminal::printer::Show;
 
 pub(super) async fn files(client: &Client, show: Show, command: FileCommand) -> Result<(), CliError> {
@@ -26,6 +27,10 @@ pub(super) async fn files(client: &Client, show: Show, command: FileCommand) -> 
             let bytes = client.bytes(request, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX)).await?;
             match output {
                 Some(file) => std::fs::write(&file, bytes).map_err(|source| CliError::Write { path: file, source }),
+                None if std::io::stdout().is_terminal() && !is_shown_as_it_is(&bytes) => Err(CliError::Usage {
+                    message: "the file holds what is no text, or would steer the terminal".into(),
+                    hint: "write it to a file with `--output FILE`, or on into another program",
+                }),
                 None => std::io::stdout().write_all(&bytes).map_err(CliError::Output),
             }
         }
@@ -40,4 +45,9 @@ pub(super) async fn files(client: &Client, show: Show, command: FileCommand) -> 
             show.record(&client.send(request).await?)
         }
     }
+}
+
+/// Whether a terminal shows all of it, and nothing of it does anything else there.
+fn is_shown_as_it_is(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| *escaped(text) == *text)
 }

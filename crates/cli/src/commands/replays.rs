@@ -71,6 +71,10 @@ async fn follow(client: &Client, show: Show, made: Value) -> Result<(), CliError
         }
         tokio::time::sleep(LOOK).await;
         now = client.get(&format!("/replays/{}", segment(&id))).await?;
+        // It would be waited for without end.
+        if !(now["data"]["status"].is_string() && now["data"]["runs"]["unfinished"].is_i64()) {
+            return Err(client.no_answer());
+        }
     }
 }
 

@@ -1,10 +1,18 @@
 //! YAML and JSON files: read with the lines that things stand on, and written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData, YamlEmitter};
+use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Number, Value};
+
+/// Levels of lists and mappings within each other, as readers of JSON have them.
+const LEVELS_MAX: usize = 128;
+/// What a file may come to once each `*alias` stands for its anchor's value, bytes.
+const EXPANDED_BYTES_MAX: usize = 64 << 20;
+/// What a value counts beside its text, bytes.
+const VALUE_BYTES: usize = 100;
 
 /// A file's content, and on which line each part of it begins.
 #[derive(Debug, Default)]
@@ -40,6 +48,7 @@ impl Document {
     }
 
     fn yaml(text: &str) -> Result<Self, Problem> {
+        check_expanded(text)?;
         let documents = MarkedYaml::load_from_str(text).map_err(|e| Problem::at(e.marker().line(), format!("it is not YAML: {}", e.info())))?;
         match documents.as_slice() {
             [] => Ok(Self::default()),
@@ -62,6 +71,42 @@ impl Document {
             at = &at[..at.rfind('/')?];
         }
     }
+}
+
+/// Refuses what is nested too deep, and aliases that make a small file large. What is no YAML is left to its reader.
+fn check_expanded(text: &str) -> Result<(), Problem> {
+    let mut total = 0_usize;
+    let mut of_anchors = HashMap::new();
+    // Of each list and mapping that is open: its anchor, and the bytes before it.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    for event in Parser::new_from_str(text) {
+        let Ok((event, span)) = event else { return Ok(()) };
+        match event {
+            Event::Scalar(text, _, anchor, _) => {
+                of_anchors.insert(anchor, text.len() + VALUE_BYTES);
+                total = total.saturating_add(text.len() + VALUE_BYTES);
+            }
+            Event::Alias(anchor) => total = total.saturating_add(of_anchors.get(&anchor).copied().unwrap_or(VALUE_BYTES)),
+            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
+                open.push((anchor, total));
+                total = total.saturating_add(VALUE_BYTES);
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some((anchor, before)) = open.pop() {
+                    of_anchors.insert(anchor, total - before);
+                }
+            }
+            _ => {}
+        }
+        let line = span.start.line();
+        if open.len() > LEVELS_MAX {
+            return Err(Problem::at(line, format!("it is nested more than {LEVELS_MAX} levels deep")));
+        }
+        if total > EXPANDED_BYTES_MAX {
+            return Err(Problem::at(line, format!("with its aliases written out it has more than {EXPANDED_BYTES_MAX} bytes, the limit")));
+        }
+    }
+    Ok(())
 }
 
 /// A part's name in a JSON pointer.
@@ -178,6 +223,26 @@ mod tests {
             let problem = parse(file, text).expect_err("refuses");
             assert!(problem.line == Some(line) && problem.text.contains(word), "{text:?}: {problem:?}");
         }
+    }
+
+    #[test]
+    fn little_that_stands_for_much_is_refused() {
+        let level = |n: usize| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", "));
+        let bomb: String = "a0: &a0 lol\n".to_owned() + &(1..9).map(level).collect::<String>();
+        let texts = format!("a: &a \"{}\\n\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100].join(", "));
+        let itself = "a: &a [*a, *a]\n".to_owned();
+        let deep = ["[", "{a: "].map(|open| open.repeat(100_000));
+        let blocks: String = (0..200).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+        for (text, line, word) in
+            [(bomb, 7, "aliases"), (texts, 2, "aliases"), (deep[0].clone(), 1, "nested"), (deep[1].clone(), 1, "nested"), (blocks, 129, "nested")]
+        {
+            let problem = parse("w.yaml", &text).expect_err("refuses");
+            assert!(problem.line == Some(line) && problem.text.contains(word), "{text:.80}: {problem:?}");
+            assert!(parse("w.json", &text).is_err(), "{text:.80}");
+        }
+        assert!(parse("w.yaml", &itself).is_err(), "a value does not hold itself");
+        let twice = parse("w.yaml", "a: &a { b: [1] }\nc: *a\n").expect("reads");
+        assert_eq!(twice.value, json!({ "a": { "b": [1] }, "c": { "b": [1] } }));
     }
 
     #[test]

@@ -94,7 +94,8 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
         let typed = match field["type"].as_str() {
             Some("password") => asked(name, Password::new().with_prompt(text).allow_empty_password(true).interact())?,
             _ => {
-                let default = field["default"].as_str().unwrap_or_default().to_owned();
+                // It is shown as it is: one that would steer the terminal is none.
+                let default = field["default"].as_str().filter(|text| *escaped(text) == **text).unwrap_or_default().to_owned();
                 asked(name, Input::new().with_prompt(text).default(default).allow_empty(true).interact_text())?
             }
         };
