@@ -12,6 +12,7 @@ use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{EngineError, ErrorKind};
 use millrace_model::http::{BodyFault, TooManyHeaders};
+use millrace_model::{bound_details, bounded_message};
 use serde_json::{Value, json};
 
 use crate::contract::codes;
@@ -80,7 +81,7 @@ impl ApiError {
 
     /// A field that nobody reads.
     pub(crate) fn unknown_field(name: &str, of: &str, allowed: &[&str]) -> Self {
-        let shown: String = name.chars().take(80).collect();
+        let shown = millrace_model::shown(name);
         let list = match allowed {
             [] => "none is".to_owned(),
             names => format!("allowed are {}", names.join(", ")),
@@ -196,6 +197,12 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "memory_bytes": bytes, "limit_bytes": bytes_max }))
     }
 
+    /// A body of more named fields than are read.
+    pub(crate) fn too_many_fields(fields: usize, fields_max: usize) -> Self {
+        let message = format!("the body has {fields} named fields in all of its objects, allowed are {fields_max}; send less of them at once");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "fields": fields, "limit_fields": fields_max }))
+    }
+
     /// A large body while there are as many as there is memory for.
     pub(crate) fn no_memory_for_body() -> Self {
         let message = "the server has as much of requests in memory as it may (--requests-memory-mb); try again";
@@ -204,7 +211,7 @@ impl ApiError {
 
     /// A body that would have to be unpacked.
     pub(crate) fn packed(encoding: &str) -> Self {
-        let message = format!("the body is encoded as `{}`; send it as it is, without `content-encoding`", encoding.chars().take(40).collect::<String>());
+        let message = format!("the body is encoded as `{}`; send it as it is, without `content-encoding`", millrace_model::shown(encoding));
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", message)
     }
 
@@ -267,7 +274,9 @@ fn internal(error: &EngineError) -> ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(json!({ "error": self.message, "code": self.code, "details": self.details }))).into_response();
+        let (message, mut details) = (bounded_message(self.message), self.details);
+        bound_details(&mut details);
+        let mut response = (self.status, Json(json!({ "error": message, "code": self.code, "details": details }))).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());

@@ -244,9 +244,11 @@ impl FromRequestParts<App> for ListQuery {
         let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
         let limit = match params.text("limit")? {
             None => Page::LIMIT_DEFAULT,
-            Some(text) => text.parse().ok().filter(|n| (1..=Page::LIMIT_MAX).contains(n)).ok_or_else(|| {
-                ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", text.chars().take(40).collect::<String>(), Page::LIMIT_MAX))
-            })?,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|n| (1..=Page::LIMIT_MAX).contains(n))
+                .ok_or_else(|| ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", millrace_model::shown(&text), Page::LIMIT_MAX)))?,
         };
         let cursor = |field| params.text(field).map(|c| c.filter(|text| !text.is_empty()).map(|text| decode_cursor(&text)));
         Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")?, room: memory.room() }, params, memory })

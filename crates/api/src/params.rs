@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use millrace_engine::EngineError;
 use millrace_model::tenant::Caller;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use url::form_urlencoded;
@@ -21,6 +21,7 @@ use crate::extract::NamesOrg;
 use crate::guard::Part;
 use crate::room::{Share, Use, Whose};
 use crate::{App, KEYLESS_BODY_BYTES_MAX, V1_BODY_BYTES_MAX};
+
 /// Parameters of a request: the query, and over it the JSON body (reference 1).
 pub(crate) struct Params(pub(crate) Map<String, Value>);
 
@@ -50,6 +51,10 @@ impl FromRequest<App> for Params {
             if memory > UNFOLDED_BYTES_MAX {
                 return Err(ApiError::body_unfolds(memory, UNFOLDED_BYTES_MAX));
             }
+            let fields = named(&bytes, is_form);
+            if fields > FIELDS_MAX {
+                return Err(ApiError::too_many_fields(fields, FIELDS_MAX));
+            }
             if let Some(part) = part {
                 if !share.grow(memory) {
                     return Err(ApiError::no_memory_for_body());
@@ -58,9 +63,12 @@ impl FromRequest<App> for Params {
             }
             if is_form {
                 // OAuth asks for it (RFC 6749, 4.4.2), and `curl -d` says it of whatever it sends.
-                merge_form(&mut params, &bytes)?;
+                merge_form(&mut params, &bytes, known.as_deref())?;
             } else {
-                merge(&mut params, &bytes)?;
+                merge(&mut params, &bytes, known.as_deref())?;
+            }
+            if let Some(known) = known {
+                known.check(&params)?;
             }
             Ok(params)
         };
@@ -71,9 +79,6 @@ impl FromRequest<App> for Params {
         } else {
             read()?
         };
-        if let Some(known) = known {
-            known.check(&params)?;
-        }
         if let (Some(asked), Some(given)) = (for_user, params.get(EXTERNAL_USER))
             && asked != *given
         {
@@ -101,6 +106,8 @@ const READ_AT_ONCE_BYTES_MAX: usize = 256 << 10;
 static LARGE_READS: Semaphore = Semaphore::const_new(2);
 /// The memory that one body may take as it is read, bytes.
 const UNFOLDED_BYTES_MAX: usize = 256 << 20;
+/// Named fields of one body, at any depth: each costs far more to read than the bytes that it has.
+const FIELDS_MAX: usize = 100_000;
 /// What a value takes in its list or object, with the room that these keep to grow, bytes.
 const VALUE_BYTES: usize = 160;
 /// What a list or object takes with its first value, bytes.
@@ -126,46 +133,75 @@ pub(crate) fn unfolded(body: &[u8], is_form: bool) -> usize {
     bytes
 }
 
+/// How many named fields a body has, in all of its objects.
+fn named(body: &[u8], is_form: bool) -> usize {
+    if is_form && !is_object(body) {
+        return body.iter().filter(|byte| **byte == b'&').count() + 1;
+    }
+    let (mut fields, mut in_text) = (0, false);
+    let mut rest = body.iter();
+    while let Some(byte) = rest.next() {
+        match (byte, in_text) {
+            (b'"', _) => in_text = !in_text,
+            (b'\\', true) => _ = rest.next(),
+            (b':', false) => fields += 1,
+            _ => {}
+        }
+    }
+    fields
+}
+
 /// Lays the body's fields over those of the query. How deep it may be nested is serde's own limit.
-fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
+fn merge(params: &mut Map<String, Value>, body: &[u8], known: Option<&Known>) -> Result<(), ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(());
     }
-    let fields: Option<Fields> = serde_json::from_slice(body).map_err(|e| match e.classify() {
+    let mut fields = Fields { known, read: Map::new(), unknown: None };
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let read = reader.deserialize_any(&mut fields).and_then(|()| reader.end());
+    if let (Some(name), Some(known)) = (&fields.unknown, known) {
+        return Err(known.refuse(name));
+    }
+    read.map_err(|e| match e.classify() {
         // Of JSON that is right there is nothing else to say.
         serde_json::error::Category::Data => ApiError::malformed_json(format!("the body is JSON, but cannot be read as an object of fields: {e}")),
         _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
     })?;
-    params.extend(fields.unwrap_or_default().0);
+    params.extend(fields.read);
     Ok(())
 }
 
-/// The fields of a body, each there once: of two, one reader would take the first and another the last.
-#[derive(Default)]
-struct Fields(Map<String, Value>);
+/// Reader of a body's fields, each there once: of two, one reader would take the first and another the last. It ends at the first field that the route
+/// does not take.
+struct Fields<'k> {
+    known: Option<&'k Known>,
+    read: Map<String, Value>,
+    unknown: Option<String>,
+}
 
-impl<'de> serde::Deserialize<'de> for Fields {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Once;
-        impl<'de> serde::de::Visitor<'de> for Once {
-            type Value = Fields;
+impl<'de> Visitor<'de> for &mut Fields<'_> {
+    type Value = ();
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut given: A) -> Result<(), A::Error> {
+        while let Some(name) = given.next_key::<String>()? {
+            if self.known.is_some_and(|known| !known.takes(&name)) {
+                self.unknown = Some(name);
+                return Err(serde::de::Error::custom("an unknown field"));
             }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut given: A) -> Result<Fields, A::Error> {
-                let mut fields = Map::new();
-                while let Some((name, value)) = given.next_entry::<String, Value>()? {
-                    if fields.contains_key(&name) {
-                        return Err(serde::de::Error::custom(format!("the field `{name:.100}` is given twice; give it once")));
-                    }
-                    fields.insert(name, value);
-                }
-                Ok(Fields(fields))
+            if self.read.contains_key(&name) {
+                return Err(serde::de::Error::custom(format!("the field `{name:.100}` is given twice; give it once")));
             }
+            self.read.insert(name, given.next_value()?);
         }
-        deserializer.deserialize_any(Once)
+        Ok(())
     }
 }
 
@@ -174,9 +210,9 @@ fn is_object(body: &[u8]) -> bool {
 }
 
 /// A body that says it is a form: JSON where it looks like an object all the same.
-fn merge_form(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
+fn merge_form(params: &mut Map<String, Value>, body: &[u8], known: Option<&Known>) -> Result<(), ApiError> {
     if is_object(body) {
-        return merge(params, body);
+        return merge(params, body, known);
     }
     let text = std::str::from_utf8(body).map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
     let given = query(Some(text));
@@ -203,7 +239,7 @@ pub(crate) fn given_once(text: Option<&str>, read: &Map<String, Value>) -> Resul
 
 /// The values are not shown: they may be secrets.
 fn given_twice(name: &str) -> ApiError {
-    let shown: String = name.chars().take(80).collect();
+    let shown = millrace_model::shown(name);
     ApiError::field(&shown, format!("`{shown}` is given twice, with two values; give it once (the values of a list with commas between them)"))
 }
 
@@ -293,8 +329,7 @@ impl Params {
 }
 
 pub(crate) fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() > 60 { format!("`{}…`", text.chars().take(57).collect::<String>()) } else { format!("`{text}`") }
+    format!("`{}`", millrace_model::shown(&value.to_string()))
 }
 
 #[cfg(test)]
@@ -307,7 +342,7 @@ mod tests {
     fn a_body_wins_over_the_query_and_must_be_an_object() {
         let check = |text: &str, body: &str| {
             let mut params = query(Some(text));
-            merge(&mut params, body.as_bytes()).map(|()| Value::Object(params)).map_err(|e| format!("{e:?}"))
+            merge(&mut params, body.as_bytes(), None).map(|()| Value::Object(params)).map_err(|e| format!("{e:?}"))
         };
         assert_eq!(check("a=1&event_name=%24errors", ""), Ok(json!({ "a": "1", "event_name": "$errors" })));
         assert_eq!(check("a=1&b=2", r#" {"a": {"c": null}} "#), Ok(json!({ "a": { "c": null }, "b": "2" })));
@@ -323,6 +358,7 @@ mod tests {
         let json = br#"{"a": [0, 1, ",,[{&\\\",,"], "b": "\\"}"#;
         assert_eq!((unfolded(json, false), unfolded(json, true)), (2 * NEST_BYTES + 3 * VALUE_BYTES, 2 * NEST_BYTES + 3 * VALUE_BYTES));
         assert_eq!((unfolded(b"\"=1&b=2,[", true), unfolded(b"\"\\", false)), (VALUE_BYTES, 0));
+        assert_eq!((named(json, false), named(json, true), named(b"\"=1&b=:2", true), named(br#"{"a:": {"b": "\\\":"}}"#, false)), (2, 2, 2, 2));
     }
 
     #[test]

@@ -45,6 +45,16 @@ pub enum BundleError {
         /// File, line and a code frame.
         text: String,
     },
+    /// Nested too deep.
+    #[error(
+        "`{place}`: the code is nested more than {levels_max} levels deep there, the limit for brackets, operators, functions, blocks and elements within each other; write it flatter, or keep large data as JSON text"
+    )]
+    Nested {
+        /// File, line and column.
+        place: String,
+        /// The limit.
+        levels_max: usize,
+    },
     /// A relative import that is not there.
     #[error("`{specifier}`, which {importer} imports, is not among the files of the component")]
     FileNotFound {
@@ -209,7 +219,7 @@ impl BundleError {
             Self::TooLarge { .. } | Self::TooManyFiles { .. } => "component_too_large",
             Self::OutOfMemory { .. } => "bundle_out_of_memory",
             Self::TimedOut { .. } => "bundle_timeout",
-            Self::Build { .. } | Self::FileIsFolder { .. } | Self::Manifest { .. } => "bundle_failed",
+            Self::Build { .. } | Self::Nested { .. } | Self::FileIsFolder { .. } | Self::Manifest { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",
             Self::Integrity { .. } => "package_integrity",
             Self::Unpackable { .. } => "package_unpackable",

@@ -1,5 +1,7 @@
 //! The language of an author's files: which of JavaScript and TypeScript a text is, and its syntax that Node does not have.
 
+use std::collections::HashSet;
+
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     AccessorProperty, Decorator, FormalParameter, MethodDefinition, PropertyDefinition, PropertyKey, RegExpLiteral, VariableDeclaration,
@@ -174,7 +176,7 @@ fn has_modifiers(pattern: &str) -> bool {
 
 /// The name that two groups of a pattern have: `(?<y>…)`, not `(?<=…)`, and not within a class.
 fn repeated_group(pattern: &str) -> Option<&str> {
-    let (mut seen, mut depth) = (Vec::new(), 0_usize);
+    let (mut seen, mut depth) = (HashSet::new(), 0_usize);
     let bytes = pattern.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -185,10 +187,9 @@ fn repeated_group(pattern: &str) -> Option<&str> {
             b']' => depth = depth.saturating_sub(1),
             b'(' if depth == 0 && pattern[at..].starts_with("(?<") && !matches!(bytes.get(at + 3), Some(b'=' | b'!')) => {
                 let name = pattern[at + 3..].split('>').next().unwrap_or_default();
-                if seen.contains(&name) {
+                if !seen.insert(name) {
                     return Some(name);
                 }
-                seen.push(name);
             }
             _ => {}
         }

@@ -5,6 +5,7 @@
 mod archive;
 mod author;
 mod dependencies;
+mod depth;
 mod error;
 pub mod extract;
 mod facts;

@@ -17,6 +17,7 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::author::Author;
 use crate::dependencies::{Dependencies, From};
+use crate::depth;
 use crate::laying::Root;
 use crate::names::begun_by;
 use crate::overrides::Overrides;
@@ -299,6 +300,17 @@ fn module_type(kind: SourceType) -> ModuleType {
     }
 }
 
+/// How code of such a module is read; None: it is no code.
+fn source_type(of_module: &ModuleType) -> Option<SourceType> {
+    match of_module {
+        ModuleType::Js => Some(SourceType::unambiguous()),
+        ModuleType::Jsx => Some(SourceType::unambiguous().with_jsx(true)),
+        ModuleType::Ts => Some(SourceType::ts()),
+        ModuleType::Tsx => Some(SourceType::tsx()),
+        _ => None,
+    }
+}
+
 impl Plugin for MillracePlugin {
     fn name(&self) -> Cow<'static, str> {
         "millrace".into()
@@ -340,6 +352,9 @@ impl Plugin for MillracePlugin {
         }
         if let Some(code) = args.code.strip_prefix('\u{feff}') {
             return Ok(Some(HookTransformOutput { code: Some(code.into()), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }));
+        }
+        if let Some(kind) = source_type(args.module_type) {
+            depth::check(&self.shown(args.id), args.code, kind).map_err(|error| self.fail(error))?;
         }
         let rewritten = rewritten(args.code);
         let code = rewritten.as_deref().unwrap_or(args.code);

@@ -17,6 +17,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
 use crate::dependencies::{From, version};
+use crate::depth;
 use crate::language::{evaluates, needs_lowering};
 use crate::laying::{Root, folder_of, placed};
 use crate::names::{Names, names};
@@ -223,6 +224,10 @@ impl Job {
     async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
         let author = Arc::new(Author::open(request.entry, self.pages.clone()).await?);
         author.check_manifests()?;
+        // Before anything else walks through it.
+        for (path, text) in author.given() {
+            depth::check(&path, &text, author.kind_of(&path, &path, &text))?;
+        }
         let entry_code = author.entry_code().to_owned();
         let lowered = lowered(&author, &self.node_version)?;
         let lock = request.lock.unwrap_or_default();

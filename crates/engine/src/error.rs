@@ -278,7 +278,7 @@ impl EngineError {
 
     /// An unknown id.
     pub fn not_found(what: &'static str, id: impl std::fmt::Display) -> Self {
-        Self::NotFound { what, id: id.to_string().chars().take(80).collect() }
+        Self::NotFound { what, id: millrace_model::shown(&id.to_string()) }
     }
 
     /// A fault of ours, or of a disk that is full.

@@ -233,10 +233,10 @@ impl AppDefinition {
                 _ => usize::MAX,
             };
             if size > CREDENTIAL_BYTES_MAX || field.is_empty() || field.len() > 200 {
-                return Err(CredentialError::Value { field: field.chars().take(80).collect() });
+                return Err(CredentialError::Value { field: crate::shown(field) });
             }
             if !self.open && self.custom_fields.iter().all(|f| &f.name != field) {
-                return Err(CredentialError::Unknown { field: field.chars().take(80).collect(), app: slug.into(), known: known() });
+                return Err(CredentialError::Unknown { field: crate::shown(field), app: slug.into(), known: known() });
             }
         }
         let mut kept = given.clone();
@@ -266,7 +266,7 @@ impl AppDefinition {
         let is_known = |field: &str| self.custom_fields.iter().any(|f| f.name == field) || (self.auth_type == AuthType::Oauth && field.starts_with("oauth_"));
         let has_value = |field: &str| given.get(field).is_some_and(|value| value.as_str() != Some(""));
         let strange = given.keys().filter(|field| !is_known(field)).map(|field| {
-            let field: String = field.chars().take(80).collect();
+            let field = crate::shown(field);
             format!("`{field}` is kept, but no code of {slug} that is known here reads it; what it reads: {known}")
         });
         let nothing = given.keys().all(|field| !is_known(field) || !has_value(field));

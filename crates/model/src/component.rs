@@ -197,8 +197,8 @@ impl Manifest {
         match self.component_type.as_deref() {
             None | Some("source") => Ok(ComponentType::Source),
             Some("action") if self.has_run => Ok(ComponentType::Action),
-            Some("action") => Err(ManifestError::ActionWithoutRun { name: name.into() }),
-            Some(other) => Err(ManifestError::Type { value: other.into() }),
+            Some("action") => Err(ManifestError::ActionWithoutRun { name: crate::shown(name) }),
+            Some(other) => Err(ManifestError::Type { value: crate::shown(other) }),
         }
     }
 
@@ -217,7 +217,7 @@ impl Manifest {
             Some("unique") => Ok(Some(Strategy::Unique)),
             Some("greatest") => Ok(Some(Strategy::Greatest)),
             Some("last") => Ok(Some(Strategy::Last)),
-            Some(other) => Err(ManifestError::Dedupe { value: other.into() }),
+            Some(other) => Err(ManifestError::Dedupe { value: crate::shown(other) }),
         }
     }
 }

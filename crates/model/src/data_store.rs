@@ -71,7 +71,7 @@ pub fn check_value(key: &str, json: &str) -> Result<(), DataStoreError> {
     if json.len() <= VALUE_BYTES_MAX {
         return Ok(());
     }
-    Err(DataStoreError::Value { key: key.chars().take(80).collect(), bytes: json.len() })
+    Err(DataStoreError::Value { key: crate::shown(key), bytes: json.len() })
 }
 
 /// When a value ends that is to live `ttl` seconds from `now`; fractions count.

@@ -66,14 +66,14 @@ pub fn check_name(name: &str) -> Result<(), FileError> {
     let fits = (1..=NAME_CHARS_MAX).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
         && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
-    if fits { Ok(()) } else { Err(FileError::Name(name.chars().take(80).collect())) }
+    if fits { Ok(()) } else { Err(FileError::Name(crate::shown(name))) }
 }
 
 /// Checks the path of a file: it stays within its store, and within `/tmp` where it is mirrored.
 pub fn check_path(path: &str) -> Result<(), FileError> {
     let part_fits = |part: &str| part.len() <= PART_BYTES_MAX && !matches!(part, "" | "." | "..");
     let fits = path.len() <= PATH_BYTES_MAX && path.split('/').all(part_fits) && !path.contains(|c: char| c.is_control());
-    if fits { Ok(()) } else { Err(FileError::Path(path.chars().take(80).collect())) }
+    if fits { Ok(()) } else { Err(FileError::Path(crate::shown(path))) }
 }
 
 #[cfg(test)]

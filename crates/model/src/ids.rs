@@ -181,7 +181,7 @@ macro_rules! id_type {
                 if (1..=64).contains(&tail.len()) && tail.bytes().all(|b| b.is_ascii_alphanumeric()) {
                     Ok(Self(text.to_owned()))
                 } else {
-                    Err(InvalidId { value: text.chars().take(80).collect(), expected: concat!($prefix, "…") })
+                    Err(InvalidId { value: crate::shown(&text), expected: concat!($prefix, "…") })
                 }
             }
         }

@@ -7,9 +7,15 @@ use crate::component::PropDef;
 use crate::ids::AccountId;
 use crate::prop_type::PropType;
 use crate::schedule::{Schedule, ScheduleError};
+use crate::shown;
 
 /// Static text of a value (spec 8).
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// Names of props that one error lists.
+const NAMES_SHOWN: usize = 50;
+/// Props that values may be given for at once.
+pub const PROPS_MAX: usize = 5_000;
 
 /// The key of a sealed value as it is stored: `{"$sealed": "…"}`. Only the server writes it.
 pub const SEALED: &str = "$sealed";
@@ -49,6 +55,12 @@ pub enum PropError {
         /// Its size.
         bytes: usize,
     },
+    /// Values of more props than one component may have.
+    #[error("values of {count} props are given, allowed are those of {PROPS_MAX}")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
     /// A value for a prop that the component does not have.
     #[error("the component has no prop `{name}`; it has {known}")]
     Unknown {
@@ -78,6 +90,7 @@ impl PropError {
             | Self::TooLarge { name, .. }
             | Self::Unknown { name, .. }
             | Self::Schedule { name, .. } => name,
+            Self::TooMany { .. } => "",
         }
     }
 }
@@ -103,16 +116,18 @@ impl Site {
 /// Checks `given` against the definitions and gives the values to keep: defaults filled in, `{__lv}` unwrapped where the prop has no `withLabel`.
 /// All problems are reported, not only the first.
 pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Map<String, Value>, Vec<PropError>> {
+    if given.len() > PROPS_MAX {
+        return Err(vec![PropError::TooMany { count: given.len() }]);
+    }
     let mut errors = Vec::new();
     let mut kept = Map::new();
     for (name, value) in given {
         if value.get(SEALED).is_some() {
-            errors.push(PropError::Reserved { name: shorten(name) });
+            errors.push(PropError::Reserved { name: shown(name) });
             continue;
         }
         if !defs.iter().any(|d| &d.name == name) && site == Site::Source {
-            let known = if defs.is_empty() { "none".to_owned() } else { defs.iter().map(|d| format!("`{}`", d.name)).collect::<Vec<_>>().join(", ") };
-            errors.push(PropError::Unknown { name: shorten(name), known });
+            errors.push(PropError::Unknown { name: shown(name), known: names_of(defs) });
         }
     }
     for def in defs.iter().filter(|def| given.get(&def.name).is_none_or(|value| value.get(SEALED).is_none())) {
@@ -134,6 +149,16 @@ pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Time
         }
     }
     if errors.is_empty() { Ok(kept) } else { Err(errors) }
+}
+
+/// The names that an error lists.
+fn names_of(defs: &[PropDef]) -> String {
+    let names: Vec<_> = defs.iter().take(NAMES_SHOWN).map(|def| format!("`{}`", shown(&def.name))).collect();
+    match defs.len().checked_sub(NAMES_SHOWN) {
+        _ if defs.is_empty() => "none".to_owned(),
+        Some(more @ 1..) => format!("{} and {more} more", names.join(", ")),
+        _ => names.join(", "),
+    }
 }
 
 fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Option<Value>, PropError> {
@@ -171,11 +196,9 @@ fn made_here(def: &PropDef, given: Option<&Value>) -> Result<Value, PropError> {
     };
     match given {
         Some(Value::Object(record)) if is_shown(record) => Ok(json!({ "type": def.prop_type })),
-        Some(value) if value.as_str().is_none_or(|name| name != def.prop_type) => Err(PropError::Type {
-            name: def.name.clone(),
-            value: shorten(&value.to_string()),
-            allowed: format!("none: the server makes the {}", def.prop_type),
-        }),
+        Some(value) if value.as_str().is_none_or(|name| name != def.prop_type) => {
+            Err(PropError::Type { name: def.name.clone(), value: shown(&value.to_string()), allowed: format!("none: the server makes the {}", def.prop_type) })
+        }
         _ => Ok(json!({ "type": def.prop_type })),
     }
 }
@@ -237,7 +260,7 @@ fn holds_expression(value: &Value) -> bool {
 fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
     let refuse = |allowed: &str| {
         let labelled = if has_label(def) { ", alone or as {\"label\": \"…\", \"value\": …}" } else { "" };
-        Err(PropError::Type { name: def.name.clone(), value: shown(def, value), allowed: format!("{allowed}{labelled}") })
+        Err(PropError::Type { name: def.name.clone(), value: shown_value(def, value), allowed: format!("{allowed}{labelled}") })
     };
     let (item_type, is_list) = PropType::parse(&def.prop_type);
     if is_list {
@@ -274,10 +297,10 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
 }
 
 /// A refused value as an error shows it: what is secret, or may be a key in the place of an account, is not repeated.
-fn shown(def: &PropDef, value: &Value) -> String {
+fn shown_value(def: &PropDef, value: &Value) -> String {
     let is_account = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("apn_"));
     if def.secret != Some(true) && (def.app().is_none() || is_account(value)) {
-        return shorten(&value.to_string());
+        return shown(&value.to_string());
     }
     let kind = match value {
         Value::Null => "null",
@@ -353,7 +376,7 @@ pub fn parse_timer(value: &Value, now: Timestamp) -> Result<Option<Schedule>, Sc
         None | Some(Value::Null) => Ok(None),
         Some(seconds) => match seconds.as_f64() {
             Some(n) if n.fract() == 0.0 && n.abs() < 1e15 => Schedule::interval(n as i64).map(Some),
-            _ => Err(ScheduleError::Interval { value: shorten(&seconds.to_string()) }),
+            _ => Err(ScheduleError::Interval { value: shown(&seconds.to_string()) }),
         },
     }
 }
@@ -375,22 +398,18 @@ fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, 
     const FIELDS: [&str; 5] = ["type", "cron", "timezone", "intervalSeconds", "interval_seconds"];
     // Of a definition the first that is understood counts, as on the hosted platform.
     let unread = given.and_then(Value::as_object).and_then(|given| given.keys().find(|name| !FIELDS.contains(&name.as_str())));
-    let wrong = unread.map(|name| format!("it has the field `{}`, which is none of a timer's", shorten(name))).or_else(|| passed_over_by_timer(given?));
+    let wrong = unread.map(|name| format!("it has the field `{}`, which is none of a timer's", shown(name))).or_else(|| passed_over_by_timer(given?));
     if let Some(reason) = wrong {
-        return Err(schedule_error(ScheduleError::Ambiguous { value: shorten(&value.to_string()), reason }));
+        return Err(schedule_error(ScheduleError::Ambiguous { value: shown(&value.to_string()), reason }));
     }
     match parse_timer(value, now).map_err(schedule_error)? {
         Some(schedule) => Ok(timer_value(&schedule)),
         None => Err(PropError::Type {
             name: def.name.clone(),
-            value: shorten(&value.to_string()),
+            value: shown(&value.to_string()),
             allowed: "{\"intervalSeconds\": 60} or {\"cron\": \"*/5 * * * *\"}".into(),
         }),
     }
-}
-
-fn shorten(text: &str) -> String {
-    if text.chars().count() <= 80 { text.to_owned() } else { text.chars().take(77).chain("...".chars()).collect() }
 }
 
 #[cfg(test)]

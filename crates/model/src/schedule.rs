@@ -100,10 +100,10 @@ impl Schedule {
                 Ok(anchor.plus_ms((missed + 1).saturating_mul(step)))
             }
             Self::Cron { cron, timezone } => {
-                let zone = Tz::from_str(timezone).map_err(|_| ScheduleError::Timezone { value: timezone.clone() })?;
-                let times = CronTimes::parse(cron).map_err(|reason| ScheduleError::Cron { value: cron.clone(), reason })?;
+                let zone = Tz::from_str(timezone).map_err(|_| ScheduleError::Timezone { value: crate::shown(timezone) })?;
+                let times = CronTimes::parse(cron).map_err(|reason| ScheduleError::Cron { value: crate::shown(cron), reason })?;
                 let next = times.next_after(&now.datetime().with_timezone(&zone));
-                next.map(|at| Timestamp(at.timestamp_millis())).ok_or_else(|| ScheduleError::Never { value: cron.clone() })
+                next.map(|at| Timestamp(at.timestamp_millis())).ok_or_else(|| ScheduleError::Never { value: crate::shown(cron) })
             }
         }
     }

@@ -59,7 +59,7 @@ impl Ask {
 
     /// Answers that nobody here knows such an ask.
     pub fn unknown(self) {
-        let message = format!("`{}` is not known here", self.kind.chars().take(80).collect::<String>());
+        let message = format!("`{}` is not known here", millrace_model::shown(&self.kind));
         self.answer(Err(AskError::new("NotFound", message)));
     }
 }
@@ -135,8 +135,7 @@ impl Asks {
         let (writer, turns) = (desk.writer.clone(), desk.turns.clone());
         let mut reply = Reply { call, ask, writer, open: self.open.clone(), turns, turn: None, given: false };
         if payload.get().len() > PAYLOAD_BYTES_MAX {
-            let message =
-                format!("what `{}` is given has {} bytes, allowed are {PAYLOAD_BYTES_MAX}", kind.chars().take(80).collect::<String>(), payload.get().len());
+            let message = format!("what `{}` is given has {} bytes, allowed are {PAYLOAD_BYTES_MAX}", millrace_model::shown(&kind), payload.get().len());
             reply.give(Err(AskError::new("PayloadTooLarge", message)));
             return Ok(None);
         }

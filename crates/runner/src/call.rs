@@ -35,6 +35,9 @@ const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
 /// What is kept of a call's output after its end, bytes.
 const LATE_BYTES_MAX: usize = 64 << 10;
 
+/// Events that a call may emit, and what it may send, in all: each is stored and delivered by itself.
+const EMITS_MAX: usize = 10_000;
+
 /// Different refused connections that a call's output tells of.
 pub(crate) const REFUSALS_KEPT: usize = 20;
 
@@ -50,6 +53,8 @@ pub(crate) struct UnderWay {
     result_bytes_max: usize,
     /// Bytes of frames that only show how far a step is.
     shown_bytes: usize,
+    /// Events that it emitted, and what it sent.
+    emits: usize,
     logs_cut: bool,
     /// Refused connections that its output tells of.
     refused: BTreeSet<Refusal>,
@@ -105,6 +110,7 @@ impl UnderWay {
             result_bytes_left: result_bytes_max,
             result_bytes_max,
             shown_bytes: 0,
+            emits: 0,
             logs_cut: false,
             refused: BTreeSet::new(),
             step: first_step,
@@ -159,6 +165,15 @@ impl UnderWay {
                 None => {
                     return Ok(After::OverWithHost(self.too_large()));
                 }
+            }
+        }
+        if matches!(frame, FromHost::Emit { .. } | FromHost::Send { .. }) {
+            self.emits += 1;
+            if self.emits > EMITS_MAX {
+                let message = format!(
+                    "the run emitted and sent more than {EMITS_MAX} times (`$emit`, `$.send`), the limit; emit several in one event, or leave some to the next run"
+                );
+                return Ok(After::OverWithHost(self.payload_too_large(message)));
             }
         }
         let owned = |raw: &RawValue| raw.to_owned();

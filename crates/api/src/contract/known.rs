@@ -74,7 +74,8 @@ impl Known {
         !self.declares(name) && name != ORG && self.record.iter().any(|own| own == name)
     }
 
-    fn takes(&self, name: &str) -> bool {
+    /// Whether a request may give the field.
+    pub(crate) fn takes(&self, name: &str) -> bool {
         let alias = ALIASES.iter().find(|(_, alias)| *alias == name).map_or(name, |(of, _)| of);
         self.declares(name)
             || self.shows_only(name)
@@ -87,9 +88,14 @@ impl Known {
     /// Refuses a field that is not read.
     pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
         match given.keys().find(|name| !self.takes(name)) {
-            Some(name) => Err(ApiError::unknown_field(name, &self.route, &self.names)),
+            Some(name) => Err(self.refuse(name)),
             None => Ok(()),
         }
+    }
+
+    /// The refusal of a field that is not read.
+    pub(crate) fn refuse(&self, name: &str) -> ApiError {
+        ApiError::unknown_field(name, &self.route, &self.names)
     }
 }
 

@@ -71,8 +71,7 @@ pub(crate) fn scopes(params: &Params) -> Result<Scopes, ApiError> {
     let missing = || ApiError::field("scopes", format!("`scopes` is missing; say what may be done: {} (`full` is everything)", allowed()));
     let words = params.words("scopes")?.ok_or_else(missing)?;
     let parsed = words.iter().map(|word| {
-        Scope::parse(word)
-            .ok_or_else(|| ApiError::field("scopes", format!("`{}` is not a scope; allowed are {}", word.chars().take(40).collect::<String>(), allowed())))
+        Scope::parse(word).ok_or_else(|| ApiError::field("scopes", format!("`{}` is not a scope; allowed are {}", millrace_model::shown(word), allowed())))
     });
     Scopes::of(parsed.collect::<Result<_, _>>()?).ok_or_else(|| ApiError::field("scopes", format!("`scopes` is empty; allowed are {}", allowed())))
 }

@@ -64,7 +64,7 @@ fn group_id(text: &str) -> Result<ErrorGroupId, ApiError> {
 
 fn state(text: &str) -> Result<ErrorState, ApiError> {
     let refused = || {
-        let shown: String = text.chars().take(40).collect();
+        let shown = millrace_model::shown(text);
         ApiError::field("state", format!("`{shown}` is not a state of errors; allowed are open, resolved, ignored and regressed"))
     };
     ErrorState::parse(text).ok_or_else(refused)

@@ -60,8 +60,7 @@ pub(crate) async fn withdraw(State(app): State<App>, Auth(caller): Auth, Path(te
 
 fn role(params: &Params) -> Result<Role, ApiError> {
     let text = params.text("role")?.unwrap_or_default();
-    Role::parse(&text)
-        .ok_or_else(|| ApiError::field("role", format!("`role` is `{}`, allowed are owner, member and viewer", text.chars().take(40).collect::<String>())))
+    Role::parse(&text).ok_or_else(|| ApiError::field("role", format!("`role` is `{}`, allowed are owner, member and viewer", millrace_model::shown(&text))))
 }
 
 fn shown(m: &Member) -> Value {

@@ -50,7 +50,7 @@ fn shown(c: &OauthClient) -> Value {
 pub(crate) async fn token(State(app): State<App>, ShownBy(from): ShownBy, headers: HeaderMap, params: Params) -> Result<Response, ApiError> {
     let grant = params.text("grant_type")?.unwrap_or_default();
     if grant != "client_credentials" {
-        let shown: String = grant.chars().take(40).collect();
+        let shown = millrace_model::shown(&grant);
         return Err(ApiError::field("grant_type", format!("`grant_type` is `{shown}`, allowed is `client_credentials`")));
     }
     let wanted = match params.text("scope")? {
@@ -58,7 +58,7 @@ pub(crate) async fn token(State(app): State<App>, ShownBy(from): ShownBy, header
         Some(text) if text.trim() != "*" => {
             let refused = |word: String| {
                 let allowed = Scope::ALL.map(Scope::as_str).join(", ");
-                let shown: String = word.chars().take(40).collect();
+                let shown = millrace_model::shown(&word);
                 ApiError::field("scope", format!("`{shown}` is not a scope; allowed are {allowed}, and `*` for all that the client may do"))
             };
             Scopes::parse(&text).map_err(refused)?

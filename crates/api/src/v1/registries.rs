@@ -53,7 +53,7 @@ pub(crate) async fn search(State(app): State<App>, Auth(caller): Auth, query: Li
     let limit = usize::try_from(query.page.limit).unwrap_or(usize::MAX);
     let component_type = query.params.text("type")?;
     if let Some(other) = component_type.as_deref().filter(|kind| !["source", "action"].contains(kind)) {
-        let shown: String = other.chars().take(40).collect();
+        let shown = millrace_model::shown(other);
         return Err(ApiError::field("type", format!("`{shown}` is no type of component; allowed are source and action")));
     }
     let is_own = query.params.flag("own")?.unwrap_or(false);

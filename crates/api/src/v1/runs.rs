@@ -96,7 +96,7 @@ pub(crate) async fn cancel_many(State(app): State<App>, Auth(caller): Auth, para
 pub(crate) fn given_filter(given: &Map<String, Value>) -> Result<RunFilter, ApiError> {
     let known: Vec<_> = RUN_STATES.iter().chain(&RUN_FILTER).map(|param| param.name).collect();
     if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
-        let shown: String = unknown.chars().take(40).collect();
+        let shown = millrace_model::shown(unknown);
         return Err(ApiError::field("filter", format!("`filter` has no field `{shown}`, allowed are {}", known.join(", "))));
     }
     // As a query has them.
@@ -234,7 +234,7 @@ fn window(params: &Params) -> Result<Option<(i64, i64)>, ApiError> {
         Some("7d") => Some((7 * 24 * HOUR, 6 * HOUR)),
         Some("30d") => Some((30 * 24 * HOUR, 24 * HOUR)),
         Some(other) => {
-            let shown: String = other.chars().take(40).collect();
+            let shown = millrace_model::shown(other);
             return Err(ApiError::field("stats", format!("`{shown}` is not a window; allowed are 1h, 24h, 7d and 30d")));
         }
     })

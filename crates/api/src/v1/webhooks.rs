@@ -45,7 +45,7 @@ pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text
 pub(crate) async fn deliveries(State(app): State<App>, Auth(caller): Auth, Path(text): Path, query: ListQuery) -> Result<Response, ApiError> {
     let status = query.params.text("status")?.map(|text| {
         DeliveryStatus::parse(&text).ok_or_else(|| {
-            let shown: String = text.chars().take(40).collect();
+            let shown = millrace_model::shown(&text);
             ApiError::field("status", format!("`{shown}` is not a status; allowed are queued, delivered and failed"))
         })
     });

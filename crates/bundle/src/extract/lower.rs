@@ -8,6 +8,7 @@ use oxc_ast_visit::Visit;
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
+use crate::depth::exceeded_at;
 use crate::language::kind_of;
 
 use super::auth::AuthKeys;
@@ -29,7 +30,7 @@ pub(super) fn lower(path: &str, text: &str) -> Module {
     if parsed.panicked && !kind.is_typescript() {
         parsed = Parser::new(&allocator, text, kind_of(path, text)).parse();
     }
-    if parsed.panicked {
+    if parsed.panicked || exceeded_at(&parsed.program).is_some() {
         return Module { is_broken: true, ..Module::default() };
     }
     let mut lowering = Lowering { module: Module::default(), changed: BTreeSet::new() };

@@ -42,7 +42,7 @@ impl Engine {
     pub async fn emit_event(&self, caller: &Caller, id: &SourceId, new: NewEvent) -> Result<PassedOn, EngineError> {
         let source = self.owned_source(caller, id).await?;
         if new.channel.starts_with('$') || new.channel.chars().count() > CHANNEL_CHARS_MAX {
-            let shown: String = new.channel.chars().take(40).collect();
+            let shown = millrace_model::shown(&new.channel);
             let message =
                 format!("`{shown}` is not a channel to emit into; allowed are names of up to {CHANNEL_CHARS_MAX} characters that do not begin with `$`");
             return Err(EngineError::invalid("event_name", message));
@@ -67,7 +67,7 @@ impl Engine {
         let all = self.listeners_of(&recorded.org_id, &recorded.emitter_id, &recorded.name).await?;
         let listeners: Vec<String> = all.iter().filter(|listener| to.is_none_or(|to| to == *listener)).cloned().collect();
         if let (Some(to), true) = (to, listeners.is_empty()) {
-            let shown: String = to.chars().take(60).collect();
+            let shown = millrace_model::shown(to);
             let message = format!("`{shown}` is no active listener of this event's channel; allowed are {}", shown_listeners(&all));
             return Err(EngineError::invalid("listener_id", message));
         }

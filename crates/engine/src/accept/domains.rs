@@ -81,7 +81,7 @@ impl Engine {
     pub async fn create_domain(&self, caller: &Caller, domain: &str, endpoint: &HttpInterfaceId) -> Result<EndpointDomain, EngineError> {
         let domain = domain.trim_end_matches('.').to_ascii_lowercase();
         if !is_domain(&domain) {
-            let shown: String = domain.chars().take(80).collect();
+            let shown = millrace_model::shown(&domain);
             return Err(EngineError::invalid(
                 "domain",
                 format!("`{shown}` is not a domain; allowed are names such as hooks.example.com, without scheme, port and path"),

@@ -65,7 +65,7 @@ impl Engine {
             "signature" => AuthKind::Signature,
             "oauth" | "api_key" => AuthKind::ApiKey,
             other => {
-                let shown: String = other.chars().take(80).collect();
+                let shown = millrace_model::shown(other);
                 return Err(EngineError::invalid(&field, format!("`{shown}` is not a kind of authorization; allowed are none, bearer, signature and api_key")));
             }
         };

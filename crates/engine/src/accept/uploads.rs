@@ -226,7 +226,7 @@ impl Engine {
 
     /// The file that an address leads to. `NotFound` for an address that was not given out here; `Gone` once its time is over.
     pub async fn upload(&self, token: &str) -> Result<Upload, EngineError> {
-        let unknown = || EngineError::not_found("file", token.chars().take(80).collect::<String>());
+        let unknown = || EngineError::not_found("file", millrace_model::shown(token));
         let id: UploadId = token.split_once('-').and_then(|(id, _)| id.parse().ok()).ok_or_else(unknown)?;
         let expected = self.upload_token(&id);
         if !same(expected.as_bytes(), token.as_bytes()) {
@@ -246,7 +246,7 @@ impl Engine {
 
     /// The stored file that a temporary address leads to. `NotFound` for an address that this server did not make; `Gone` once its time is over or its contents are gone.
     pub async fn linked_file(&self, token: &str, name: &str) -> Result<Upload, EngineError> {
-        let unknown = || EngineError::not_found("file", format!("{token}/{name}").chars().take(80).collect::<String>());
+        let unknown = || EngineError::not_found("file", millrace_model::shown(&format!("{token}/{name}")));
         let mut parts = token.splitn(3, '-');
         let (id, until, code) = (parts.next(), parts.next().and_then(|ms| ms.parse().ok()), parts.next());
         let (Some(id), Some(until), Some(code)) = (id.and_then(|id| id.parse::<UploadId>().ok()), until.map(Timestamp), code) else { return Err(unknown()) };

@@ -162,7 +162,7 @@ fn headers(given: &Map<String, Value>) -> Result<HeaderMap, String> {
     check_headers(given.iter().map(|(name, text)| (*name, text.as_str()))).map_err(|error| error.to_string())?;
     let mut headers = HeaderMap::new();
     for (name, text) in given {
-        let refuse = || format!("`{}` is not a header that can be sent", name.chars().take(80).collect::<String>());
+        let refuse = || format!("`{}` is not a header that can be sent", millrace_model::shown(name));
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
         if OWN_HEADERS.contains(&parsed.as_str()) {
             continue;

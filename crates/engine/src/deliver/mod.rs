@@ -260,7 +260,7 @@ fn recipients(to: &Value) -> Result<Vec<String>, String> {
     };
     let mut all = Vec::new();
     for text in texts {
-        let parsed: Mailboxes = text.parse().map_err(|e| format!("`{}` is not an e-mail address: {e}", text.chars().take(80).collect::<String>()))?;
+        let parsed: Mailboxes = text.parse().map_err(|e| format!("`{}` is not an e-mail address: {e}", millrace_model::shown(text)))?;
         all.extend(parsed.iter().map(ToString::to_string));
     }
     match all.len() {

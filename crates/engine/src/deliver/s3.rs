@@ -94,7 +94,7 @@ fn object(config: &S3Config, delivery: &Delivery) -> Result<(Url, Vec<u8>), Stri
     let fits =
         (3..=63).contains(&bucket.len()) && bucket.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) && !bucket.contains("..");
     if !fits {
-        return Err(format!("`{}` is not a bucket's name", bucket.chars().take(80).collect::<String>()));
+        return Err(format!("`{}` is not a bucket's name", millrace_model::shown(bucket)));
     }
     if !config.buckets.is_empty() && !config.buckets.contains(bucket) {
         return Err(format!("the bucket `{bucket}` is none of those that the server's operator allows (--s3-buckets)"));

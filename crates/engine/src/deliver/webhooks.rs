@@ -172,7 +172,7 @@ impl Engine {
 
 fn webhook_url(text: &str) -> Result<String, EngineError> {
     let refused = || {
-        let shown: String = text.chars().take(80).collect();
+        let shown = millrace_model::shown(text);
         EngineError::invalid("url", format!("`{shown}` is not the address of a webhook; it starts with http:// or https:// and names a host"))
     };
     if text.is_empty() {

@@ -474,7 +474,7 @@ pub fn entry_in_language(entry: Option<String>, stem: &str, language: Option<&st
         Some(JAVASCRIPT) => (&[".mjs", ".js", ".cjs", ".jsx"], ".mjs"),
         Some("typescript") => (&[".ts", ".mts", ".cts", ".tsx"], ".ts"),
         Some(other) => {
-            let shown: String = other.chars().take(80).collect();
+            let shown = millrace_model::shown(other);
             return Err(EngineError::invalid("language", format!("`{shown}` is no language of components; allowed are `javascript` and `typescript`")));
         }
     };

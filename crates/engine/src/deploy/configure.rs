@@ -120,7 +120,7 @@ impl Engine {
         let known = component.manifest.props.iter().any(|def| def.name == request.prop_name);
         if !known && !component.manifest.has_additional_props {
             let names = component.manifest.props.iter().map(|def| format!("`{}`", def.name)).collect::<Vec<_>>().join(", ");
-            let name: String = request.prop_name.chars().take(80).collect();
+            let name = millrace_model::shown(&request.prop_name);
             return Err(EngineError::invalid("prop_name", format!("the component has no prop `{name}`; it has {names}")));
         }
         let previous = self.previous(caller, &form, request.form.as_deref()).await?;

@@ -18,7 +18,7 @@ impl Engine {
     pub(crate) async fn told_before(&self, caller: &Caller, artifact_id: &str, form: Option<&str>) -> Result<Option<Vec<PropDef>>, EngineError> {
         let Some(text) = form else { return Ok(None) };
         let unknown = |why: &str| {
-            let shown: String = text.chars().take(80).collect();
+            let shown = millrace_model::shown(text);
             EngineError::invalid(FIELD, format!("`{shown}` {why}; leave `{FIELD}` out, or give the id of the latest answer of `/v1/components/props`"))
         };
         let id: FormId = text.parse().map_err(|_| unknown("is not the id of a form"))?;

@@ -62,7 +62,7 @@ impl SettingsRequest {
         let known = serde_json::to_value(Self::default()).unwrap_or_default();
         let known: Vec<String> = known.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
         for (name, value) in given {
-            let shown: String = name.chars().take(80).collect();
+            let shown = millrace_model::shown(name);
             let field = format!("settings.{shown}");
             if !known.contains(name) {
                 return Err(EngineError::invalid(&field, format!("`{shown}` is not a setting of a workflow; allowed are {}", known.join(", "))));
@@ -183,7 +183,7 @@ pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, E
     let mut all: Vec<String> = Vec::with_capacity(given.len());
     for text in given {
         let mailbox: lettre::message::Mailbox = text.parse().map_err(|_| {
-            let shown: String = text.chars().take(80).collect();
+            let shown = millrace_model::shown(text);
             EngineError::invalid(field, format!("`{shown}` is not an e-mail address; allowed are such as me@example.com, each an item of the list"))
         })?;
         let text = mailbox.to_string();

@@ -128,7 +128,7 @@ impl Engine {
     pub async fn auto_subscribe(&self, caller: &Caller, listener_id: String, event_name: String) -> Result<AutoSubscription, EngineError> {
         self.check_listener(caller, &listener_id).await?;
         if ![ERRORS, LOGS].contains(&event_name.as_str()) {
-            let shown: String = event_name.chars().take(80).collect();
+            let shown = millrace_model::shown(&event_name);
             return Err(EngineError::invalid("event_name", format!("`event_name` is `{shown}`, allowed are `{ERRORS}` and `{LOGS}`")));
         }
         let id = AutoSubscriptionId::generate(&self.0.ids);

@@ -22,6 +22,7 @@ impl Engine {
     ) -> Result<Map<String, Value>, EngineError> {
         let (mut values, mut errors) = match props::check(defs, given, site, self.now()) {
             Ok(values) => (values, Vec::new()),
+            Err(errors) if matches!(errors[..], [PropError::TooMany { .. }]) => return Err(invalid_props(&errors)),
             Err(errors) => (given.clone(), errors),
         };
         let more = [self.account_errors(caller, defs, &values, site).await?, self.data_store_errors(&caller.org_id, defs, &mut values, site).await?];

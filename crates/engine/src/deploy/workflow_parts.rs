@@ -129,7 +129,7 @@ const SHOWN_OF_SOURCES: &[&str] = &[
 fn check_fields<'a>(field: &str, mut given: impl Iterator<Item = &'a String>, read: &[&str], shown: &[&str]) -> Result<(), EngineError> {
     match given.find(|name| !read.contains(&name.as_str()) && !shown.contains(&name.as_str())) {
         Some(name) => {
-            let name: String = name.chars().take(80).collect();
+            let name = millrace_model::shown(name);
             Err(EngineError::invalid(&format!("{field}.{name}"), format!("`{name}` is not a field of `{field}`; allowed are {}", read.join(", "))))
         }
         None => Ok(()),
@@ -256,7 +256,7 @@ impl Engine {
         let own: BTreeSet<&str> = workflow.draft.ids().collect();
         for (field, id, fits) in triggers.chain(steps).filter(|(_, id, fits)| !(*fits && own.contains(id))) {
             if !fits || !self.0.store.was_deployed_with(&workflow.org_id, &workflow.id, id).await? {
-                let id: String = id.chars().take(80).collect();
+                let id = millrace_model::shown(id);
                 let message = format!(
                     "`{field}` is `{id}`, which is no part of this workflow's draft or of a version that was deployed; leave the id out, and a new part is made"
                 );
@@ -477,7 +477,7 @@ fn check_namespace(field: &str, name: &str) -> Result<(), EngineError> {
     if fits && name != "trigger" {
         return Ok(());
     }
-    let shown: String = name.chars().take(80).collect();
+    let shown = millrace_model::shown(name);
     Err(EngineError::invalid(
         &format!("{field}.namespace"),
         format!("`{shown}` is not a name for a step; allowed are up to 64 letters, digits and `_`, not starting with a digit, and not `trigger`"),

@@ -469,7 +469,7 @@ fn checked_tags(given: Vec<String>) -> Result<Vec<String>, EngineError> {
     for tag in given {
         let tag = tag.trim();
         if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX || tag.chars().any(|c| c.is_control() || c == ',') {
-            let shown: String = tag.chars().take(80).collect();
+            let shown = millrace_model::shown(tag);
             return Err(EngineError::invalid("tags", format!("`{shown}` is not a tag; one has 1 to {TAG_CHARS_MAX} characters on one line, without commas")));
         }
         if !tags.iter().any(|kept| kept == tag) {

@@ -1,7 +1,7 @@
 //! What code asks while it runs and waits for: data stores, starting a workflow (runtime/PROTOCOL.md).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use millrace_model::data_store::{self, DataStore};
 use millrace_model::error_chain;
@@ -26,6 +26,38 @@ const PAGE_BYTES_MAX: usize = 2 << 20;
 /// Entries of one page.
 const PAGE_LIMIT_MAX: u32 = 100;
 
+/// What one attempt of a run may ask for in all, whatever it is.
+const ASKS_MAX: u32 = 100_000;
+/// Runs that one attempt may start with `$.flow.trigger`.
+const TRIGGERED_MAX: u32 = 1_000;
+/// Requests that one attempt may make to this server's API by the hosted platform's address.
+const REQUESTS_MAX: u32 = 1_000;
+
+/// How often a call asked so far.
+#[derive(Default)]
+struct Asked {
+    all: AtomicU32,
+    triggers: AtomicU32,
+    requests: AtomicU32,
+}
+
+impl Asked {
+    /// Counts an ask, and refuses it where it is one too many.
+    fn count(&self, kind: &str) -> Result<(), AskError> {
+        let refuse = |what: &str, max: u32| {
+            let message = format!("{what} more than {max} times in this run, the limit; do more at once, or split the work into several runs");
+            Err(AskError::new("QuotaExceeded", message))
+        };
+        let is_beyond = |asked: &AtomicU32, max: u32| asked.fetch_add(1, Ordering::Relaxed) >= max;
+        match kind {
+            "flow.trigger" if is_beyond(&self.triggers, TRIGGERED_MAX) => refuse("`$.flow.trigger` was called", TRIGGERED_MAX),
+            "platform.request" if is_beyond(&self.requests, REQUESTS_MAX) => refuse("the hosted platform's API was asked", REQUESTS_MAX),
+            _ if is_beyond(&self.all, ASKS_MAX) => refuse("data stores, file stores and workflows were asked", ASKS_MAX),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What a call may ask for.
 pub(crate) struct AskScope {
     pub(crate) org: OrgId,
@@ -34,11 +66,12 @@ pub(crate) struct AskScope {
     pub(crate) run: Option<AskingRun>,
     /// Bytes of files that it sent so far.
     pub(crate) sent: AtomicI64,
+    asked: Asked,
 }
 
 impl AskScope {
     pub(crate) fn new(org: OrgId, stores: StoreGrants, run: Option<AskingRun>) -> Self {
-        Self { org, stores, run, sent: AtomicI64::new(0) }
+        Self { org, stores, run, sent: AtomicI64::new(0), asked: Asked::default() }
     }
 }
 
@@ -79,6 +112,9 @@ impl Engine {
     /// Answers in a task of its own. Without a scope nothing is known.
     pub(crate) fn answer_later(&self, scope: Option<Arc<AskScope>>, mut ask: Ask) {
         let Some(scope) = scope else { return ask.unknown() };
+        if let Err(refusal) = scope.asked.count(&ask.kind) {
+            return ask.answer(Err(refusal));
+        }
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             ask.turn().await;
@@ -146,7 +182,7 @@ impl Engine {
                 })
             }
             "data_store.entries" => self.ask_entries(&store, page()).await,
-            _ => Err(AskError::new("NotFound", format!("`{}` is not known here", kind.chars().take(80).collect::<String>()))),
+            _ => Err(AskError::new("NotFound", format!("`{}` is not known here", millrace_model::shown(kind)))),
         }
     }
 
@@ -185,7 +221,7 @@ impl Engine {
     async fn trigger_workflow(&self, scope: &AskScope, payload: &RawValue) -> AskResult {
         let ask: TriggerAsk<'_> = read(payload)?;
         let Some(run) = &scope.run else { return Err(AskError::new("Forbidden", "a form's question starts no workflow")) };
-        let shown: String = ask.workflow_id.chars().take(80).collect();
+        let shown = millrace_model::shown(&ask.workflow_id);
         let missing = || AskError::new("NotFound", format!("there is no active workflow `{shown}` in this organization"));
         let id: WorkflowId = ask.workflow_id.parse().map_err(|_| missing())?;
         let program = self.live_program(&scope.org, &Owner::Workflow(id)).await.map_err(failed)?.ok_or_else(missing)?;
@@ -240,11 +276,29 @@ pub(crate) fn value(value: impl serde::Serialize) -> AskResult {
 }
 
 fn gone(which: &str) -> AskError {
-    AskError::new("NotFound", format!("there is no data store `{}`; `millrace data-stores list` shows them", which.chars().take(80).collect::<String>()))
+    AskError::new("NotFound", format!("there is no data store `{}`; `millrace data-stores list` shows them", millrace_model::shown(which)))
 }
 
 /// A fault of ours: the log tells more than the author sees.
 pub(crate) fn failed(error: impl std::error::Error) -> AskError {
     tracing::error!(error = error_chain(&error), "a question of running code could not be answered");
     AskError::new("InternalFailure", "the server could not answer; its log tells why")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_ask_has_a_bound_of_its_own_and_all_have_one_together() {
+        let asked = Asked::default();
+        let code = |kind: &str| asked.count(kind).map_err(|error| error.code);
+        for (kind, max) in [("flow.trigger", TRIGGERED_MAX), ("platform.request", REQUESTS_MAX)] {
+            assert!((0..max).all(|_| code(kind).is_ok()), "{kind}");
+            assert_eq!((code(kind), code(kind), code("data_store.get")), (Err("QuotaExceeded"), Err("QuotaExceeded"), Ok(())), "{kind}");
+        }
+        let left = ASKS_MAX - TRIGGERED_MAX - REQUESTS_MAX - 2;
+        assert!((0..left).all(|n| code(["data_store.set", "files.list", "no.such"][n as usize % 3]).is_ok()));
+        assert_eq!((code("data_store.get"), code("files.list")), (Err("QuotaExceeded"), Err("QuotaExceeded")));
+    }
 }

@@ -277,7 +277,7 @@ impl Engine {
                 }
                 None => errors.push(PropError::Type {
                     name: def.name.clone(),
-                    value: value.to_string().chars().take(80).collect(),
+                    value: millrace_model::shown(&value.to_string()),
                     allowed: "a data store's id or name; `millrace data-stores list` shows them, `millrace data-stores create NAME` makes one".into(),
                 }),
             }

@@ -21,7 +21,7 @@ use crate::observe::metrics::Ending;
 use crate::observe::traces::StepSpan;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
-use crate::run::pauses::Carried;
+use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
 use crate::run::sink::{CallDb, Collected, Collector, Responder, StepTrace};
@@ -208,6 +208,7 @@ impl Engine {
         {
             return Ok(());
         }
+        outcome.result = outcome.result.and_then(|done| may_pause_again(held, done));
         let (mut collected, responder) = sink.take();
         outcome.result = outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
         if let Program::Source(source) = &*program {

@@ -81,7 +81,9 @@ impl Engine {
                 let file = self.0.store.stored_file(&scope.org, &ask.store, &path).await.map_err(failed)?;
                 // Parts of one file are of one version of it: who asks begins again.
                 let file = file.filter(|file| Some(file.upload_id.as_str()) == ask.id.as_deref());
-                let file = file.ok_or_else(|| AskError::new("NotFound", format!("the file `{path}` of the store `{}` was changed meanwhile", ask.store)))?;
+                let file = file.ok_or_else(|| {
+                    AskError::new("NotFound", format!("the file `{}` of the store `{}` was changed meanwhile", millrace_model::shown(&path), ask.store))
+                })?;
                 match self.0.store.upload_part(&file.upload_id, ask.position).await.map_err(failed)? {
                     Some(bytes) => value(BASE64.encode(bytes)),
                     None => Ok(None),
@@ -126,7 +128,7 @@ impl Engine {
                     Err(error) => Err(failed(error)),
                 }
             }
-            _ => Err(AskError::new("NotFound", format!("`{}` is not known here", kind.chars().take(80).collect::<String>()))),
+            _ => Err(AskError::new("NotFound", format!("`{}` is not known here", millrace_model::shown(kind)))),
         }
     }
 
@@ -134,7 +136,7 @@ impl Engine {
     async fn asked_file(&self, scope: &AskScope, ask: &FilesAsk) -> Result<StoredFile, AskError> {
         let path = ask.path.as_deref().unwrap_or_default();
         let file = self.0.store.stored_file(&scope.org, &ask.store, path).await.map_err(failed)?;
-        file.ok_or_else(|| AskError::new("NotFound", format!("the file store `{}` has no file `{}`", ask.store, path.chars().take(120).collect::<String>())))
+        file.ok_or_else(|| AskError::new("NotFound", format!("the file store `{}` has no file `{}`", ask.store, millrace_model::shown(path))))
     }
 
     /// A file on its way that this organization began, and that is not kept yet.
@@ -176,7 +178,7 @@ impl Engine {
     pub async fn stored_file(&self, caller: &Caller, store: &str, path: &str) -> Result<StoredFile, EngineError> {
         checked(store, path)?;
         let file = self.0.store.stored_file(&caller.org_id, store, path).await?;
-        file.ok_or_else(|| EngineError::not_found("file", format!("{store}/{path}").chars().take(120).collect::<String>()))
+        file.ok_or_else(|| EngineError::not_found("file", millrace_model::shown(&format!("{store}/{path}"))))
     }
 
     /// What is in a file, in the pieces that it is kept in.
@@ -202,7 +204,7 @@ impl Engine {
         checked(store, path.unwrap_or("all"))?;
         let gone = self.0.store.remove_files(&caller.org_id, store, path, self.now().plus_ms(KEPT_MS)).await?;
         match (gone, path) {
-            (0, Some(path)) => Err(EngineError::not_found("file", format!("{store}/{path}").chars().take(120).collect::<String>())),
+            (0, Some(path)) => Err(EngineError::not_found("file", millrace_model::shown(&format!("{store}/{path}")))),
             (0, None) => Err(EngineError::not_found("file store", store)),
             _ => Ok(gone),
         }

@@ -13,7 +13,7 @@ use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
 use millrace_model::run::{Context, LogLine, Run, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult};
 use millrace_model::tenant::Caller;
-use millrace_runner::{CallFailure, CallPaused, FailureKind};
+use millrace_runner::{CallDone, CallFailure, CallPaused, FailureKind};
 use millrace_store::{Callback, CalledBack, Pause, PauseEnd};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -25,6 +25,9 @@ use crate::{Engine, EngineError};
 
 /// What is kept of an error's message with a try.
 const ATTEMPT_MESSAGE_CHARS: usize = 1_000;
+
+/// Attempts of one run, each of which may end with a pause.
+const ATTEMPTS_MAX: i64 = 10_000;
 
 /// What an attempt takes over from those before it.
 #[derive(Clone, Debug, Default)]
@@ -264,6 +267,15 @@ impl Engine {
 /// Whether an attempt may pause: a test never does, and has said so.
 pub(crate) fn may_pause(held: &Held) -> bool {
     held.kind == RunKind::Live
+}
+
+/// Fails an attempt that would pause a run which has paused as often as one may: a step that repeats itself for ever ends so.
+pub(crate) fn may_pause_again(held: &Held, done: CallDone) -> Result<CallDone, CallFailure> {
+    let Some(paused) = done.paused.as_ref().filter(|_| held.attempt >= ATTEMPTS_MAX) else { return Ok(done) };
+    let message = format!("the run would pause once more, and has been started {ATTEMPTS_MAX} times, the limit; go on in a run of its own (`$.flow.trigger`)");
+    let code = "TooManyPauses";
+    let (stack, namespace) = (format!("{code}: {message}"), Some(paused.namespace.clone()));
+    Err(CallFailure { kind: FailureKind::PayloadTooLarge, code: code.into(), message, stack, namespace })
 }
 
 fn verb(end: PauseEnd) -> &'static str {

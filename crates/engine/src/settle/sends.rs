@@ -64,7 +64,7 @@ impl Engine {
                 }
                 (_, Some(_)) => left_out += 1,
                 (unknown, None) => {
-                    let unknown: String = unknown.chars().take(80).collect();
+                    let unknown = millrace_model::shown(unknown);
                     collected.logs.push(self.error_line(&format!("$.send.{unknown} is not known here; nothing was sent")));
                 }
             }

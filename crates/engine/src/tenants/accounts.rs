@@ -103,7 +103,7 @@ impl Engine {
     /// Connects an account by the values of its fields.
     pub async fn create_account(&self, caller: &Caller, new: NewAccount) -> Result<AccountView, EngineError> {
         let app = self.find_app(&caller.org_id, &new.app).await?.ok_or_else(|| {
-            let slug: String = new.app.chars().take(80).collect();
+            let slug = millrace_model::shown(&new.app);
             EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, and `POST /v1/apps` registers another"))
         })?;
         let credentials = app.definition.check(&app.name_slug, &new.credentials).map_err(|e| credential_error(&e))?;
@@ -258,7 +258,7 @@ impl Engine {
             };
             let refuse = |value: &str| PropError::Type {
                 name: def.name.clone(),
-                value: value.chars().take(80).collect(),
+                value: millrace_model::shown(value),
                 allowed: match &caller.external_user_id {
                     Some(user) => format!("an account of {app} that carries the external user `{user}`: {{\"{PROVISION}\": \"apn_…\"}}"),
                     None => format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),

@@ -116,7 +116,7 @@ impl Engine {
     pub async fn create_organization(&self, _caller: &Caller, new: NewOrganization) -> Result<(Organization, String), EngineError> {
         let name = checked_name(&new.name)?;
         if !new.email.contains('@') || new.email.len() > 254 || new.email.chars().any(char::is_control) {
-            return Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", new.email.chars().take(80).collect::<String>())));
+            return Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", millrace_model::shown(&new.email))));
         }
         let (tenant, key) = self.new_tenant(&name, &new.email);
         let organization = tenant.organization.clone();

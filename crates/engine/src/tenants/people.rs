@@ -442,5 +442,5 @@ pub(crate) fn check_email(email: &str) -> Result<(), EngineError> {
     if is_address && email.len() <= 254 && !email.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Ok(());
     }
-    Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", email.chars().take(80).collect::<String>())))
+    Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", millrace_model::shown(email))))
 }
