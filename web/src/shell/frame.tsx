@@ -65,12 +65,16 @@ const themeWord: Record<Theme, string> = {
   dark: "Theme: dark",
 };
 
+/** Whether the reader asked the browser to load no more than is needed. */
+const savesData = (): boolean =>
+  (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true;
+
 /** Brings the code of the side bar's pages, one after the other, once what was asked for is shown: going there waits for data alone. */
 function useBroughtPages() {
   const router = useRouter();
   const isLost = useConnection() !== null;
   useEffect(() => {
-    if (isLost) return;
+    if (isLost || savesData()) return;
     let stopped = false;
     const bring = async () => {
       for (const { to } of groups.flatMap(({ places }) => places)) {
