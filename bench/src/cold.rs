@@ -1,4 +1,5 @@
-//! What a cold run costs: sources that each run once, in a process of their own, on two builds by turns.
+//! What a cold run costs: sources that each run once, in a process of their own, on two builds by
+//! turns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,14 +21,22 @@ const SMALL: &str = crate::SOURCE;
 const WITH_HTTPS: &str = "import https from 'node:https'; import crypto from 'node:crypto'; export default { name: 'cold', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run() { this.http.respond({ status: 200, body: typeof https.request + crypto.randomUUID().length }); } };";
 const WITH_AXIOS: &str = "import axios from 'axios@1'; export default { name: 'cold', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run() { this.http.respond({ status: 200, body: typeof axios }); } };";
 
-const KINDS: [(&str, &str); 3] = [("small", SMALL), ("with `https` and `crypto`", WITH_HTTPS), ("with axios", WITH_AXIOS)];
+const KINDS: [(&str, &str); 3] =
+    [("small", SMALL), ("with `https` and `crypto`", WITH_HTTPS), ("with axios", WITH_AXIOS)];
 
 /// CPU of a turn's cold runs: milliseconds for each, of all processes and of the server's own.
 async fn turn(server: &Server, kind: &str, code: &str, turn: usize) -> Result<(f64, f64)> {
     let mut urls = Vec::new();
     for n in 0..RUNS {
-        let source = server.post("/sources", &json!({ "component_code": format!("{code} // {kind} {turn} {n}") })).await?;
-        urls.push(source["data"]["configured_props"]["http"]["endpoint_url"].as_str().context("an endpoint")?.to_owned());
+        let source = server
+            .post("/sources", &json!({ "component_code": format!("{code} // {kind} {turn} {n}") }))
+            .await?;
+        urls.push(
+            source["data"]["configured_props"]["http"]["endpoint_url"]
+                .as_str()
+                .context("an endpoint")?
+                .to_owned(),
+        );
     }
     tokio::time::sleep(REFILL).await;
     let before = (process::cpu_seconds(server.pid())?, process::own_cpu_seconds(server.pid())?);
@@ -36,12 +45,16 @@ async fn turn(server: &Server, kind: &str, code: &str, turn: usize) -> Result<(f
         tokio::time::sleep(REFILL).await;
     }
     let each = 1000.0 / RUNS as f64;
-    Ok(((process::cpu_seconds(server.pid())? - before.0) * each, (process::own_cpu_seconds(server.pid())? - before.1) * each))
+    Ok((
+        (process::cpu_seconds(server.pid())? - before.0) * each,
+        (process::own_cpu_seconds(server.pid())? - before.1) * each,
+    ))
 }
 
 /// Prints what a cold run costs with this build and with another one.
 pub async fn builds(binary: &Path, other: &Path) -> Result<()> {
-    let mut servers = [Server::start(binary, "this", &[]).await?, Server::start(other, "other", &[]).await?];
+    let mut servers =
+        [Server::start(binary, "this", &[]).await?, Server::start(other, "other", &[]).await?];
     println!("{:44} {:>10} {:>10} {:>7}", "CPU ms of a cold run", "this", "other", "ratio");
     for (kind, code) in KINDS {
         let mut figures: [(Vec<f64>, Vec<f64>); 2] = Default::default();
@@ -53,8 +66,14 @@ pub async fn builds(binary: &Path, other: &Path) -> Result<()> {
             }
         }
         let [this, other] = figures.map(|(all, own)| (median(all), median(own)));
-        for (what, this, other) in [("all processes", this.0, other.0), ("the server's own", this.1, other.1)] {
-            println!("{:44} {this:>10.1} {other:>10.1} {:>7.3}", format!("{kind}: {what}"), this / other);
+        for (what, this, other) in
+            [("all processes", this.0, other.0), ("the server's own", this.1, other.1)]
+        {
+            println!(
+                "{:44} {this:>10.1} {other:>10.1} {:>7.3}",
+                format!("{kind}: {what}"),
+                this / other
+            );
         }
     }
     for server in &mut servers {

@@ -1,4 +1,5 @@
-//! A history of any length, written through the store as the server writes it, so that files, checksums and indexes are those of a server.
+//! A history of any length, written through the store as the server writes it, so that files,
+//! checksums and indexes are those of a server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,21 +55,44 @@ impl Owners {
     }
 }
 
-/// Writes `rows` runs of the workflow and as many events into the database that a server left: of Postgres where `url` says, otherwise in `folder`.
-/// `cancelled`: how many runs were, evenly among the others. Gives the time of its end, epoch milliseconds.
-pub async fn fill(folder: &Path, url: Option<&str>, owners: Owners, rows: u64, cancelled: u64) -> Result<i64> {
+/// Writes `rows` runs of the workflow and as many events into the database that a server left: of
+/// Postgres where `url` says, otherwise in `folder`. `cancelled`: how many runs were, evenly among
+/// the others. Gives the time of its end, epoch milliseconds.
+pub async fn fill(
+    folder: &Path,
+    url: Option<&str>,
+    owners: Owners,
+    rows: u64,
+    cancelled: u64,
+) -> Result<i64> {
     let store: Arc<dyn Store> = match url {
         Some(url) => Arc::new(PostgresStore::open(PostgresOptions::at(url)).await?),
         None => Arc::new(SqliteStore::open(&SqliteOptions::at(folder.join("millrace.db")))?),
     };
-    let history = History { owners, ids: IdSource::default(), began: SystemClock.now().plus_ms(-AGE_MS), rows, cancelled };
+    let history = History {
+        owners,
+        ids: IdSource::default(),
+        began: SystemClock.now().plus_ms(-AGE_MS),
+        rows,
+        cancelled,
+    };
     for start in (0..rows).step_by(usize::try_from(AT_ONCE)?) {
         let runs: Vec<_> = (start..rows.min(start + AT_ONCE)).map(|n| history.run(n)).collect();
         try_join_all(runs.iter().map(|run| store.accept(run.clone(), NODE))).await?;
-        try_join_all((start..).zip(&runs).map(|(n, run)| store.settle(history.end(n, run)))).await?;
+        try_join_all((start..).zip(&runs).map(|(n, run)| store.settle(history.end(n, run))))
+            .await?;
     }
     let now = SystemClock.now();
-    while store.index_runs(IndexStep { now, until: now, swept_before: now.plus_ms(-AGE_MS), limit: INDEXED }).await? > 0 {}
+    while store
+        .index_runs(IndexStep {
+            now,
+            until: now,
+            swept_before: now.plus_ms(-AGE_MS),
+            limit: INDEXED,
+        })
+        .await?
+        > 0
+    {}
     store.close().await;
     Ok(now.ms())
 }
@@ -92,7 +116,9 @@ impl History {
         let cancelled_every = (self.rows / self.cancelled / FAILED).max(1) * FAILED;
         match n {
             n if n % FAILED == 0 => RunStatus::Failed,
-            n if n % cancelled_every == 1 && n / cancelled_every < self.cancelled => RunStatus::Cancelled,
+            n if n % cancelled_every == 1 && n / cancelled_every < self.cancelled => {
+                RunStatus::Cancelled
+            }
             _ => RunStatus::Succeeded,
         }
     }
@@ -101,8 +127,7 @@ impl History {
         let created_at = self.at(n);
         let body = json!({ "n": n, "order": format!("ord{n}"), "customer": format!("{CUSTOMER}{}", n % CUSTOMERS), "email": format!("c{}@example.test", n % CUSTOMERS),
             "lines": [{ "article": "grain, ground coarsely", "kg": n % 50 }, { "article": "flour", "kg": n % 7 }], "note": "to be brought on Tuesday before noon" });
-        let event =
-            json!({ "method": "POST", "path": "/", "query": {}, "headers": { "content-type": "application/json", "user-agent": "bench" }, "body": body });
+        let event = json!({ "method": "POST", "path": "/", "query": {}, "headers": { "content-type": "application/json", "user-agent": "bench" }, "body": body });
         let Owners { org, workflow, deployment, .. } = &self.owners;
         let context = json!({
             "id": "3MQ2j3YBe7g2oVsbRyixASgr5xJ", "trace_id": format!("3MQ2j3YBe7g2oVs{n:012}"), "ts": "2026-11-21T13:43:22.411Z", "workflow_id": workflow.as_str(),
@@ -125,7 +150,8 @@ impl History {
         }
     }
 
-    /// A run that failed leaves an event on `$errors` and a log line; of the others each has an event of the source beside it.
+    /// A run that failed leaves an event on `$errors` and a log line; of the others each has an
+    /// event of the source beside it.
     fn end(&self, n: u64, run: &NewRun) -> Settlement {
         let (status, at) = (self.status(n), run.created_at);
         let message = format!("no mill answered for ord{n}");
@@ -133,8 +159,21 @@ impl History {
         let failure = (status == RunStatus::Failed).then(|| failure.to_string());
         let owner = self.owners.workflow.as_str();
         let (emitter, name, payload, metadata) = match &failure {
-            Some(error) => (owner, "$errors", format!(r#"{{"original_event":{},"original_context":{},"error":{error}}}"#, run.event, run.context), "{}"),
-            None => (self.owners.source.as_str(), "", run.event.to_string(), r#"{"id":"a","summary":"an order"}"#),
+            Some(error) => (
+                owner,
+                "$errors",
+                format!(
+                    r#"{{"original_event":{},"original_context":{},"error":{error}}}"#,
+                    run.event, run.context
+                ),
+                "{}",
+            ),
+            None => (
+                self.owners.source.as_str(),
+                "",
+                run.event.to_string(),
+                r#"{"id":"a","summary":"an order"}"#,
+            ),
         };
         let event = Event {
             id: EventId { ms: at.ms(), seq: i64::try_from(n % 1_000).unwrap_or(0) },
@@ -145,7 +184,12 @@ impl History {
             payload,
             metadata: metadata.to_owned(),
         };
-        let line = LogLine { at, level: LogLevel::Error, text: format!("MillError: {message}"), step: Some("step".into()) };
+        let line = LogLine {
+            at,
+            level: LogLevel::Error,
+            text: format!("MillError: {message}"),
+            step: Some("step".into()),
+        };
         let group = failure.is_some().then(|| ErrorGroup {
             id: ErrorGroupId::generate(&self.ids),
             org_id: run.org_id.clone(),

@@ -1,5 +1,6 @@
-//! Load over keep-alive connections: each sends its next request when it has the answer to the last. A client of a few
-//! lines on a bare socket, so that the client costs little beside what it measures.
+//! Load over keep-alive connections: each sends its next request when it has the answer to the
+//! last. A client of a few lines on a bare socket, so that the client costs little beside what it
+//! measures.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,10 @@ fn target(url: &str) -> Result<Target> {
     let rest = url.strip_prefix("http://").context("an http address")?;
     let (address, path) = rest.split_once('/').context("a path")?;
     let body = "{\"n\":1}";
-    let request = format!("POST /{path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let request = format!(
+        "POST /{path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
     Ok(Target { address: address.to_owned(), request: request.into_bytes() })
 }
 
@@ -40,10 +44,16 @@ async fn exchange(stream: &mut TcpStream, request: &[u8], buffer: &mut Vec<u8>) 
         ensure!(read > 0, "the connection was closed");
         let Some(end) = buffer.windows(4).position(|w| w == b"\r\n\r\n") else { continue };
         let head = std::str::from_utf8(&buffer[..end])?;
-        ensure!(head.starts_with("HTTP/1.1 200"), "the server answered {}", head.lines().next().unwrap_or(""));
+        ensure!(
+            head.starts_with("HTTP/1.1 200"),
+            "the server answered {}",
+            head.lines().next().unwrap_or("")
+        );
         let length: usize = head
             .lines()
-            .find_map(|l| l.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")))
+            .find_map(|l| {
+                l.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            })
             .and_then(|(_, v)| v.trim().parse().ok())
             .context("a length")?;
         if buffer.len() >= end + 4 + length {
@@ -76,15 +86,28 @@ pub async fn once(url: &str) -> Result<f64> {
 pub async fn run(url: &str, connections: usize, length: Duration) -> Result<Cell> {
     let until = Instant::now() + length;
     let started = Instant::now();
-    let clients: Vec<_> = (0..connections).map(|_| tokio::spawn(client(url.to_owned(), until))).collect();
+    let clients: Vec<_> =
+        (0..connections).map(|_| tokio::spawn(client(url.to_owned(), until))).collect();
     let mut times = Vec::new();
     for client in clients {
         times.extend(client.await??);
     }
     let seconds = started.elapsed().as_secs_f64();
     times.sort_by(f64::total_cmp);
-    let at = |part: f64| times.get(((times.len() as f64 * part) as usize).min(times.len().saturating_sub(1))).copied().unwrap_or_default();
-    Ok(Cell { connections, requests: times.len(), seconds, p50_ms: at(0.5), p99_ms: at(0.99), cpu_seconds: 0.0 })
+    let at = |part: f64| {
+        times
+            .get(((times.len() as f64 * part) as usize).min(times.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or_default()
+    };
+    Ok(Cell {
+        connections,
+        requests: times.len(),
+        seconds,
+        p50_ms: at(0.5),
+        p99_ms: at(0.99),
+        cpu_seconds: 0.0,
+    })
 }
 
 async fn client(url: String, until: Instant) -> Result<Vec<f64>> {

@@ -1,5 +1,5 @@
-//! The benchmark: webhook → one code step → response, every run durable. One run measures everything and writes
-//! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
+//! The benchmark: webhook → one code step → response, every run durable. One run measures
+//! everything and writes `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
 /// The tests of the Postgres store start theirs in the same way.
@@ -33,11 +33,9 @@ const ERRORS: u64 = 100_000;
 /// How often cold start, deploy and redeploy are measured; the median is shown.
 const REPEATS: usize = 7;
 
-const STEP: &str =
-    "export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { n: steps.trigger.event.body.n + 1 } }); } });";
+const STEP: &str = "export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { n: steps.trigger.event.body.n + 1 } }); } });";
 /// Awaits 100 ms: what counts is how many isolates serve it at the same time.
-const WAITING_STEP: &str =
-    "export default defineComponent({ async run({ $ }) { await new Promise((r) => setTimeout(r, 100)); await $.respond({ status: 200, body: { n: 2 } }); } });";
+const WAITING_STEP: &str = "export default defineComponent({ async run({ $ }) { await new Promise((r) => setTimeout(r, 100)); await $.respond({ status: 200, body: { n: 2 } }); } });";
 const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run() { this.http.respond({ status: 200, body: 'x' }); } };";
 
 #[tokio::main]
@@ -47,16 +45,21 @@ async fn main() -> Result<()> {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => {}
         ["errors"] => return errors::run(ERRORS).await,
-        ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
+        ["errors", count] => {
+            return errors::run(count.parse().context("how many errors: a number")?).await;
+        }
         ["history", args @ ..] => return long_history(&binary, args).await,
         ["waiting"] => {
-            let (server, mut report) = (Server::start(&binary, "waiting", &[]).await?, Report::default());
+            let (server, mut report) =
+                (Server::start(&binary, "waiting", &[]).await?, Report::default());
             waiting(&server, &mut report).await?;
             println!("{}", report.text());
             return Ok(());
         }
         ["--peers"] => return peers::compare(&binary).await,
-        ["cold", "against", other] => return cold::builds(&binary, std::path::Path::new(other)).await,
+        ["cold", "against", other] => {
+            return cold::builds(&binary, std::path::Path::new(other)).await;
+        }
         ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
         other => {
             bail!(
@@ -99,8 +102,24 @@ async fn main() -> Result<()> {
     let id = first["data"]["id"].as_str().context("an id")?.to_owned();
     let (mut warm, mut redeploys) = (Vec::new(), Vec::new());
     for n in 0..REPEATS {
-        warm.push(server.timed_post("/sources", &json!({ "component_code": format!("{with_packages} // {n}") })).await?.0);
-        redeploys.push(server.timed_put(&format!("/sources/{id}"), &json!({ "component_code": format!("{with_packages} // again {n}") })).await?.0);
+        warm.push(
+            server
+                .timed_post(
+                    "/sources",
+                    &json!({ "component_code": format!("{with_packages} // {n}") }),
+                )
+                .await?
+                .0,
+        );
+        redeploys.push(
+            server
+                .timed_put(
+                    &format!("/sources/{id}"),
+                    &json!({ "component_code": format!("{with_packages} // again {n}") }),
+                )
+                .await?
+                .0,
+        );
     }
     report.median("deploy with axios, packages cached, ms", warm);
     report.median("redeploy with axios, as `dev` does, ms", redeploys);
@@ -108,7 +127,8 @@ async fn main() -> Result<()> {
     sides::walls(&binary, &mut report).await?;
     let text = report.text();
     println!("{text}");
-    std::fs::write("bench/RESULTS.md", text).context("could not write bench/RESULTS.md; run from the root of the checkout")
+    std::fs::write("bench/RESULTS.md", text)
+        .context("could not write bench/RESULTS.md; run from the root of the checkout")
 }
 
 async fn long_history(binary: &std::path::Path, args: &[&str]) -> Result<()> {
@@ -117,7 +137,10 @@ async fn long_history(binary: &std::path::Path, args: &[&str]) -> Result<()> {
         ["--postgres"] => ("1000000", true),
         ["--rows", rows] => (*rows, false),
         ["--rows", rows, "--postgres"] => (*rows, true),
-        other => bail!("`history {}` is not understood; it is `history [--rows COUNT] [--postgres]`", other.join(" ")),
+        other => bail!(
+            "`history {}` is not understood; it is `history [--rows COUNT] [--postgres]`",
+            other.join(" ")
+        ),
     };
     history::compare(binary, rows.parse().context("--rows takes a number")?, on_postgres).await
 }
@@ -133,16 +156,22 @@ async fn workflow_of(server: &Server, step: &str) -> Result<String> {
     Ok(workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?.to_owned())
 }
 
-/// A step that awaits 100 ms, at 32 connections: how many runs there are, what memory each further run at the same time takes, and when the last of
-/// 64 requests that come at once has begun.
+/// A step that awaits 100 ms, at 32 connections: how many runs there are, what memory each further
+/// run at the same time takes, and when the last of 64 requests that come at once has begun.
 async fn waiting(server: &Server, report: &mut Report) -> Result<()> {
     let url = workflow_of(server, WAITING_STEP).await?;
     load::run(&url, 1, WARM).await?;
     let alone = process::tree_private_mib(server.pid())?;
     load::run(&url, 32, WARM).await?;
     let cell = load::run(&url, 32, CELL).await?;
-    report.line("a step that awaits 100 ms, 32 connections, runs/s", cell.requests as f64 / cell.seconds);
-    report.line("private memory of each further run at the same time, MiB", (process::tree_private_mib(server.pid())? - alone) / 31.0);
+    report.line(
+        "a step that awaits 100 ms, 32 connections, runs/s",
+        cell.requests as f64 / cell.seconds,
+    );
+    report.line(
+        "private memory of each further run at the same time, MiB",
+        (process::tree_private_mib(server.pid())? - alone) / 31.0,
+    );
     // A workflow of its own, of which one isolate stands.
     let url = workflow_of(server, WAITING_STEP).await?;
     load::check(&url).await?;
@@ -158,14 +187,20 @@ async fn waiting(server: &Server, report: &mut Report) -> Result<()> {
     for one in burst {
         one.await??;
     }
-    report.line("64 requests at once, the last answered after, ms (100 of them in the step)", began.elapsed().as_secs_f64() * 1000.0);
+    report.line(
+        "64 requests at once, the last answered after, ms (100 of them in the step)",
+        began.elapsed().as_secs_f64() * 1000.0,
+    );
     Ok(())
 }
 
 /// Milliseconds of a source's deploy, and of its first event.
 async fn deploy_and_wake(server: &Server, code: &str) -> Result<(f64, f64)> {
     let (took, source) = server.timed_post("/sources", &json!({ "component_code": code })).await?;
-    let url = source["data"]["configured_props"]["http"]["endpoint_url"].as_str().context("an endpoint")?.to_owned();
+    let url = source["data"]["configured_props"]["http"]["endpoint_url"]
+        .as_str()
+        .context("an endpoint")?
+        .to_owned();
     // The blank pool fills up again meanwhile, as it would between two deploys.
     tokio::time::sleep(Duration::from_millis(300)).await;
     Ok((took, load::once(&url).await?))

@@ -1,5 +1,6 @@
-//! Millrace beside its peers: webhook → one JavaScript step → answer, the same load on each by turns. Their programs come from npm at the versions that
-//! `bench/peers` names, and are installed below `target/bench-peers`. Writes `bench/PEERS.md` and `bench/peers.svg`.
+//! Millrace beside its peers: webhook → one JavaScript step → answer, the same load on each by
+//! turns. Their programs come from npm at the versions that `bench/peers` names, and are installed
+//! below `target/bench-peers`. Writes `bench/PEERS.md` and `bench/peers.svg`.
 
 mod chart;
 mod programs;
@@ -17,7 +18,8 @@ use crate::server::Server;
 use crate::{load, process};
 
 const CONNECTIONS: [usize; 3] = [1, 8, 32];
-/// Turns of each peer at each number of connections, what goes before one unmeasured, and the length of one.
+/// Turns of each peer at each number of connections, what goes before one unmeasured, and the
+/// length of one.
 const TURNS: usize = 3;
 const WARM: Duration = Duration::from_secs(1);
 const TURN: Duration = Duration::from_secs(5);
@@ -74,9 +76,13 @@ struct Row {
 
 /// Measures all that can be started here; run from the root of the checkout.
 pub async fn compare(binary: &Path) -> Result<()> {
-    // Tests have no need of a disk; a comparison has. The environment is set before the process starts.
+    // Tests have no need of a disk; a comparison has. The environment is set before the process
+    // starts.
     if std::env::var_os(FSYNC).is_none() {
-        let status = std::process::Command::new(std::env::current_exe()?).arg("--peers").env(FSYNC, "on").status()?;
+        let status = std::process::Command::new(std::env::current_exe()?)
+            .arg("--peers")
+            .env(FSYNC, "on")
+            .status()?;
         return if status.success() { Ok(()) } else { bail!("the comparison failed") };
     }
     let mut peers = vec![millrace(binary, "Millrace, SQLite", false).await?];
@@ -89,7 +95,15 @@ pub async fn compare(binary: &Path) -> Result<()> {
         match Program::start(kind).await {
             Ok(program) => {
                 let (roots, url) = (program.pids(), program.url.clone());
-                peers.push(Peer { name: kind.name, keeps: kind.keeps, roots, url, cells: Default::default(), mib: 0.0, _running: Running::Other(program) });
+                peers.push(Peer {
+                    name: kind.name,
+                    keeps: kind.keeps,
+                    roots,
+                    url,
+                    cells: Default::default(),
+                    mib: 0.0,
+                    _running: Running::Other(program),
+                });
             }
             Err(error) => left_out.push((kind.name, error)),
         }
@@ -97,30 +111,42 @@ pub async fn compare(binary: &Path) -> Result<()> {
     for (at, connections) in CONNECTIONS.into_iter().enumerate() {
         for _ in 0..TURNS {
             for peer in &mut peers {
-                peer.take_turn(at, connections).await.with_context(|| format!("{} at {connections} connections", peer.name))?;
+                peer.take_turn(at, connections)
+                    .await
+                    .with_context(|| format!("{} at {connections} connections", peer.name))?;
             }
         }
     }
     let rows: Vec<Row> = peers.into_iter().map(Peer::medians).collect();
     let text = report(&rows, &left_out);
     println!("{text}");
-    std::fs::write("bench/PEERS.md", text).context("could not write bench/PEERS.md; run from the root of the checkout")?;
+    std::fs::write("bench/PEERS.md", text)
+        .context("could not write bench/PEERS.md; run from the root of the checkout")?;
     std::fs::write("bench/peers.svg", chart::bars(&rows)).context("could not write bench/peers.svg")
 }
 
 async fn millrace(binary: &Path, name: &'static str, on_postgres: bool) -> Result<Peer> {
     let database = match on_postgres {
-        true => Some(cluster::cluster().context("there are no Postgres binaries; install postgresql")?.database().await),
+        true => Some(
+            cluster::cluster()
+                .context("there are no Postgres binaries; install postgresql")?
+                .database()
+                .await,
+        ),
         false => None,
     };
     let url = database.as_ref().map(Database::url);
     let flags = url.as_ref().map_or_else(Vec::new, |url| vec!["--database-url", url]);
-    let server = Server::start(binary, if on_postgres { "peer-postgres" } else { "peer-sqlite" }, &flags).await?;
+    let server =
+        Server::start(binary, if on_postgres { "peer-postgres" } else { "peer-sqlite" }, &flags)
+            .await?;
     let endpoint = crate::workflow(&server).await?;
     load::check(&endpoint).await?;
     let mut roots = vec![server.pid()];
     if let Some(database) = &database {
-        let pid = std::fs::read_to_string(database.socket().with_file_name("data").join("postmaster.pid"))?;
+        let pid = std::fs::read_to_string(
+            database.socket().with_file_name("data").join("postmaster.pid"),
+        )?;
         roots.push(pid.lines().next().context("a process")?.parse()?);
     }
     Ok(Peer {
@@ -144,7 +170,8 @@ impl Peer {
         samples.requests_per_second.push(cell.requests as f64 / cell.seconds);
         samples.p50_ms.push(cell.p50_ms);
         samples.cpu.push(cpu * 1000.0 / cell.requests as f64);
-        self.mib = self.roots.iter().map(|pid| process::tree_private_mib(*pid)).sum::<Result<f64>>()?;
+        self.mib =
+            self.roots.iter().map(|pid| process::tree_private_mib(*pid)).sum::<Result<f64>>()?;
         Ok(())
     }
 
@@ -168,17 +195,38 @@ fn report(rows: &[Row], left_out: &[(&str, anyhow::Error)]) -> String {
          Webhook → one JavaScript step → answer; requests/s · p50 in ms · CPU seconds of all processes for 1,000 requests.\n\n",
     );
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "Machine: {}\n\n![requests/s at each number of connections](peers.svg)\n", machine());
+    let _ = writeln!(
+        out,
+        "Machine: {}\n\n![requests/s at each number of connections](peers.svg)\n",
+        machine()
+    );
     out.push_str("| | keeps | 1 connection | 8 | 32 | private memory, MiB |\n| --- | --- | --- | --- | --- | --- |\n");
     for row in rows {
-        let cells = row.cells.map(|c| format!("{:.0} · {:.2} · {:.2}", c.requests_per_second, c.p50_ms, c.cpu));
-        let _ = writeln!(out, "| {} | {} | {} | {:.0} |", row.name, row.keeps, cells.join(" | "), row.mib);
+        let cells = row
+            .cells
+            .map(|c| format!("{:.0} · {:.2} · {:.2}", c.requests_per_second, c.p50_ms, c.cpu));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {:.0} |",
+            row.name,
+            row.keeps,
+            cells.join(" | "),
+            row.mib
+        );
     }
     if let [first, others @ ..] = rows {
-        let _ = writeln!(out, "\nRequests/s of {} as a multiple of the others':\n\n| | 1 connection | 8 | 32 |\n| --- | --- | --- | --- |", first.name);
+        let _ = writeln!(
+            out,
+            "\nRequests/s of {} as a multiple of the others':\n\n| | 1 connection | 8 | 32 |\n| --- | --- | --- | --- |",
+            first.name
+        );
         for row in others {
-            let ratios =
-                std::array::from_fn::<_, { CONNECTIONS.len() }, _>(|n| format!("{:.2}", first.cells[n].requests_per_second / row.cells[n].requests_per_second));
+            let ratios = std::array::from_fn::<_, { CONNECTIONS.len() }, _>(|n| {
+                format!(
+                    "{:.2}",
+                    first.cells[n].requests_per_second / row.cells[n].requests_per_second
+                )
+            });
             let _ = writeln!(out, "| {} | {} |", row.name, ratios.join(" | "));
         }
     }

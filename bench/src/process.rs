@@ -9,8 +9,11 @@ fn tree(pid: u32) -> Vec<u32> {
     let mut pids = vec![pid];
     let mut at = 0;
     while let Some(&parent) = pids.get(at) {
-        for entry in std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
-            let children = std::fs::read_to_string(entry.path().join("children")).unwrap_or_default();
+        for entry in
+            std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten()
+        {
+            let children =
+                std::fs::read_to_string(entry.path().join("children")).unwrap_or_default();
             pids.extend(children.split_whitespace().filter_map(|c| c.parse::<u32>().ok()));
         }
         at += 1;
@@ -32,7 +35,8 @@ pub fn own_cpu_seconds(pid: u32) -> Result<f64> {
 /// The first so many of a process's times, in seconds; nothing of one that has ended.
 fn ticks(pid: u32, times: usize) -> Result<f64> {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return Ok(0.0) };
-    let fields: Vec<&str> = stat.rsplit_once(')').context("a stat line")?.1.split_whitespace().collect();
+    let fields: Vec<&str> =
+        stat.rsplit_once(')').context("a stat line")?.1.split_whitespace().collect();
     // The first field behind the name is the third of the line.
     let ticks: f64 = fields.iter().skip(11).take(times).filter_map(|f| f.parse::<f64>().ok()).sum();
     Ok(ticks / TICKS_PER_SECOND)
@@ -41,7 +45,10 @@ fn ticks(pid: u32, times: usize) -> Result<f64> {
 /// Resident memory of one process.
 pub fn rss_mib(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kib = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).and_then(|v| v.trim().trim_end_matches(" kB").trim().parse::<f64>().ok());
+    let kib = status
+        .lines()
+        .find_map(|l| l.strip_prefix("VmRSS:"))
+        .and_then(|v| v.trim().trim_end_matches(" kB").trim().parse::<f64>().ok());
     Ok(kib.context("VmRSS")? / 1024.0)
 }
 
@@ -55,8 +62,13 @@ pub fn tree_private_mib(pid: u32) -> Result<f64> {
     let mut kib = 0.0;
     for pid in tree(pid) {
         // One may have ended meanwhile.
-        let Ok(rollup) = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { continue };
-        let private = rollup.lines().filter(|l| l.starts_with("Private_")).filter_map(|l| l.split_whitespace().nth(1)?.parse::<f64>().ok());
+        let Ok(rollup) = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+            continue;
+        };
+        let private = rollup
+            .lines()
+            .filter(|l| l.starts_with("Private_"))
+            .filter_map(|l| l.split_whitespace().nth(1)?.parse::<f64>().ok());
         kib += private.sum::<f64>();
     }
     Ok(kib / 1024.0)

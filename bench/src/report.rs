@@ -68,7 +68,11 @@ impl Report {
 /// What the figures were taken on.
 pub fn machine() -> String {
     let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = model.lines().find_map(|l| l.strip_prefix("model name")).map_or("unknown processor", |m| m.trim_start_matches([' ', '\t', ':'])).to_owned();
+    let model = model
+        .lines()
+        .find_map(|l| l.strip_prefix("model name"))
+        .map_or("unknown processor", |m| m.trim_start_matches([' ', '\t', ':']))
+        .to_owned();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     format!("{cores} cores, {model}, Linux {}; the load comes from the same machine", kernel.trim())

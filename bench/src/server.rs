@@ -17,9 +17,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// `name` tells its folder from those of other servers of this run; `flags` follow those that every one gets.
+    /// `name` tells its folder from those of other servers of this run; `flags` follow those that
+    /// every one gets.
     pub async fn start(binary: &Path, name: &str, flags: &[&str]) -> Result<Self> {
-        let dir = std::env::temp_dir().join(format!("millrace-bench-{}-{name}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("millrace-bench-{}-{name}", std::process::id()));
         let log = std::env::temp_dir().join(format!("millrace-bench-{name}.log"));
         let child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
@@ -29,8 +31,16 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(log)?)
             .spawn()
-            .with_context(|| format!("could not start `{}`; run `cargo xtask bench`", binary.display()))?;
-        let mut server = Self { child, dir, url: String::new(), key: String::new(), http: reqwest::Client::new() };
+            .with_context(|| {
+                format!("could not start `{}`; run `cargo xtask bench`", binary.display())
+            })?;
+        let mut server = Self {
+            child,
+            dir,
+            url: String::new(),
+            key: String::new(),
+            http: reqwest::Client::new(),
+        };
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {
             if let Ok(text) = std::fs::read_to_string(server.dir.join("credentials.json")) {
@@ -79,10 +89,14 @@ impl Server {
         Ok((started.elapsed().as_secs_f64() * 1000.0, answer))
     }
 
-    /// Lets the server end by itself and leaves its folder, which another of the same name takes up.
+    /// Lets the server end by itself and leaves its folder, which another of the same name takes
+    /// up.
     pub fn halt(mut self) -> Result<PathBuf> {
         let pid = self.child.id().to_string();
-        anyhow::ensure!(Command::new("kill").args(["-TERM", &pid]).status()?.success(), "could not send SIGTERM to the server");
+        anyhow::ensure!(
+            Command::new("kill").args(["-TERM", &pid]).status()?.success(),
+            "could not send SIGTERM to the server"
+        );
         let ended = self.child.wait()?;
         anyhow::ensure!(ended.success(), "the server ended with {ended}");
         Ok(self.dir.clone())

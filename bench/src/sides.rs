@@ -1,5 +1,5 @@
-//! Two servers take turns under the same load, so that what else the machine does strikes both alike: what the walls cost, and what a change
-//! to the code does.
+//! Two servers take turns under the same load, so that what else the machine does strikes both
+//! alike: what the walls cost, and what a change to the code does.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,7 +31,15 @@ impl Side {
         let server = Server::start(binary, name, flags).await?;
         let url = crate::workflow(&server).await?;
         load::run(&url, 32, TURN).await?;
-        Ok(Self { server, url, one: Vec::new(), some: Vec::new(), many: Vec::new(), cpu: Vec::new(), cold: Vec::new() })
+        Ok(Self {
+            server,
+            url,
+            one: Vec::new(),
+            some: Vec::new(),
+            many: Vec::new(),
+            cpu: Vec::new(),
+            cold: Vec::new(),
+        })
     }
 
     async fn take_turn(&mut self, turn: usize) -> Result<()> {
@@ -41,9 +49,13 @@ impl Side {
         self.some.push(some.requests as f64 / some.seconds);
         let before = process::cpu_seconds(self.server.pid())?;
         let many = load::run(&self.url, 32, TURN).await?;
-        self.cpu.push((process::cpu_seconds(self.server.pid())? - before) * 1000.0 / many.requests as f64);
+        self.cpu.push(
+            (process::cpu_seconds(self.server.pid())? - before) * 1000.0 / many.requests as f64,
+        );
         self.many.push(many.requests as f64 / many.seconds);
-        let (_, cold) = crate::deploy_and_wake(&self.server, &format!("{} // turn {turn}", crate::SOURCE)).await?;
+        let (_, cold) =
+            crate::deploy_and_wake(&self.server, &format!("{} // turn {turn}", crate::SOURCE))
+                .await?;
         self.cold.push(cold);
         Ok(())
     }
@@ -67,9 +79,17 @@ async fn turns(mut sides: [Side; 2]) -> Result<[[f64; 5]; 2]> {
 
 /// Adds to the report what the walls cost.
 pub async fn walls(binary: &Path, report: &mut Report) -> Result<()> {
-    let sides = [Side::start(binary, "walled", &[]).await?, Side::start(binary, "open", &["--sandbox=off"]).await?];
+    let sides = [
+        Side::start(binary, "walled", &[]).await?,
+        Side::start(binary, "open", &["--sandbox=off"]).await?,
+    ];
     let [walled, open] = turns(sides).await?;
-    for (what, n) in [("requests/s, 1 connection", 0), ("requests/s, 8 connections", 1), ("requests/s, 32 connections", 2), ("cold first event, ms", 4)] {
+    for (what, n) in [
+        ("requests/s, 1 connection", 0),
+        ("requests/s, 8 connections", 1),
+        ("requests/s, 32 connections", 2),
+        ("cold first event, ms", 4),
+    ] {
         report.walls(what, walled[n], open[n]);
     }
     Ok(())
@@ -80,8 +100,13 @@ pub async fn builds(binary: &Path, other: &Path) -> Result<()> {
     let sides = [Side::start(binary, "this", &[]).await?, Side::start(other, "other", &[]).await?];
     let [this, other] = turns(sides).await?;
     println!("{:44} {:>10} {:>10} {:>7}", "", "this", "other", "ratio");
-    let measures =
-        ["requests/s, 1 connection", "requests/s, 8 connections", "requests/s, 32 connections", "CPU s per 1,000 runs, 32 connections", "cold first event, ms"];
+    let measures = [
+        "requests/s, 1 connection",
+        "requests/s, 8 connections",
+        "requests/s, 32 connections",
+        "CPU s per 1,000 runs, 32 connections",
+        "cold first event, ms",
+    ];
     for (what, (this, other)) in measures.into_iter().zip(this.into_iter().zip(other)) {
         println!("{what:44} {this:>10.3} {other:>10.3} {:>7.3}", this / other);
     }

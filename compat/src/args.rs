@@ -18,7 +18,8 @@ pub struct Args {
     pub jobs: usize,
     /// Where packages are kept between measurements.
     pub cache: PathBuf,
-    /// Where fixtures are, at the paths of their components; the checkout itself where none is given.
+    /// Where fixtures are, at the paths of their components; the checkout itself where none is
+    /// given.
     pub fixtures: Option<PathBuf>,
     /// Tells of each component.
     pub verbose: bool,
@@ -28,14 +29,25 @@ impl Args {
     pub fn parse(args: &[String]) -> Result<Self> {
         let seed = SystemClock.now().ms().unsigned_abs();
         let cache = std::env::temp_dir().join("millrace-compat");
-        let mut parsed = Self { folder: PathBuf::new(), sample: 500, seed, jobs: 2, cache, fixtures: None, verbose: false };
+        let mut parsed = Self {
+            folder: PathBuf::new(),
+            sample: 500,
+            seed,
+            jobs: 2,
+            cache,
+            fixtures: None,
+            verbose: false,
+        };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().with_context(|| format!("`{arg}` needs a value; {HELP}"));
+            let mut value =
+                || args.next().with_context(|| format!("`{arg}` needs a value; {HELP}"));
             match arg.as_str() {
                 "--sample" => parsed.sample = value()?.parse().context("`--sample` is a number")?,
                 "--seed" => parsed.seed = value()?.parse().context("`--seed` is a number")?,
-                "--jobs" => parsed.jobs = value()?.parse::<usize>().context("`--jobs` is a number")?.max(1),
+                "--jobs" => {
+                    parsed.jobs = value()?.parse::<usize>().context("`--jobs` is a number")?.max(1)
+                }
                 "--cache" => parsed.cache = value()?.into(),
                 "--fixtures" => parsed.fixtures = Some(value()?.into()),
                 "--verbose" => parsed.verbose = true,

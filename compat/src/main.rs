@@ -1,6 +1,10 @@
-//! How compatible Millrace is, as figures: every component of a checkout is read, a random sample is bundled and loaded,
-//! and what the code says of itself is compared with what its module says.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool speaks to the terminal")]
+//! How compatible Millrace is, as figures: every component of a checkout is read, a random sample
+//! is bundled and loaded, and what the code says of itself is compared with what its module says.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool speaks to the terminal"
+)]
 
 mod args;
 mod fixture;
@@ -39,7 +43,10 @@ fn run(args: &[String]) -> Result<()> {
     if args == [BUNDLE_WORKER] {
         return millrace_bundle::work(trial::PLATFORM_MODULES).map_err(anyhow::Error::new);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("could not start")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("could not start")?;
     runtime.block_on(measure(&Args::parse(args)?))
 }
 
@@ -50,18 +57,32 @@ async fn measure(args: &Args) -> Result<()> {
     let first = started.elapsed();
     let total = index.entries.len() + index.unindexed.len();
     if total == 0 {
-        bail!("`{}` holds no `components/<app>/sources|actions/<slug>/<slug>.mjs`; name the root of a checkout", args.folder.display());
+        bail!(
+            "`{}` holds no `components/<app>/sources|actions/<slug>/<slug>.mjs`; name the root of a checkout",
+            args.folder.display()
+        );
     }
     let started = Instant::now();
     let again = Index::of(&folder, Some(&index));
-    println!("seed {}, sample {} of {} components", args.seed, args.sample.min(index.entries.len()), total);
-    println!("index: {:.2} s; once more, {} of them read anew: {:.2} s", first.as_secs_f64(), again.read, started.elapsed().as_secs_f64());
+    println!(
+        "seed {}, sample {} of {} components",
+        args.seed,
+        args.sample.min(index.entries.len()),
+        total
+    );
+    println!(
+        "index: {:.2} s; once more, {} of them read anew: {:.2} s",
+        first.as_secs_f64(),
+        again.read,
+        started.elapsed().as_secs_f64()
+    );
     let mut causes = Causes::default();
     for file in &index.unindexed {
         causes.add("indexed", &file.reason, &file.path);
     }
     let indexed = Stage { name: "indexed (key known)", good: index.entries.len(), of: total };
-    let described = index.entries.iter().filter(|e| !e.name.is_empty() && !e.version.is_empty()).count();
+    let described =
+        index.entries.iter().filter(|e| !e.name.is_empty() && !e.version.is_empty()).count();
     let described = Stage { name: "name and version known too", good: described, of: total };
 
     // What has a fixture is always tried.
@@ -75,7 +96,9 @@ async fn measure(args: &Args) -> Result<()> {
         }
     }
     let mut chosen = sample::choose(&index.entries, args.sample, args.seed);
-    let missing = index.entries.iter().filter(|entry| recorded.contains_key(&entry.path) && chosen.iter().all(|c| c.path != entry.path));
+    let missing = index.entries.iter().filter(|entry| {
+        recorded.contains_key(&entry.path) && chosen.iter().all(|c| c.path != entry.path)
+    });
     chosen.extend(missing.cloned().collect::<Vec<_>>());
     let bench = Arc::new(Workbench::open(args).await?);
     let mut waiting = chosen.into_iter();
@@ -92,7 +115,12 @@ async fn measure(args: &Args) -> Result<()> {
         let Some(outcome) = under_way.join_next().await else { break };
         let outcome = outcome.context("a trial broke down")?;
         if args.verbose || outcome.failure.is_some() {
-            eprintln!("{:5.1} s {} {}", outcome.took.as_secs_f64(), outcome.path, outcome.failure.as_ref().map_or("good", |f| f.stage));
+            eprintln!(
+                "{:5.1} s {} {}",
+                outcome.took.as_secs_f64(),
+                outcome.path,
+                outcome.failure.as_ref().map_or("good", |f| f.stage)
+            );
         }
         outcomes.push(outcome);
     }

@@ -26,7 +26,10 @@ impl Causes {
         // What differs from component to component with the same cause.
         let cause = cause.split("Require stack:").next().unwrap_or(cause);
         let line = cause.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.0.entry((stage, line.chars().take(CAUSE_CHARS).collect())).or_default().push(path.to_owned());
+        self.0
+            .entry((stage, line.chars().take(CAUSE_CHARS).collect()))
+            .or_default()
+            .push(path.to_owned());
     }
 }
 
@@ -42,17 +45,30 @@ pub fn stages(outcomes: &[Outcome], causes: &mut Causes) -> Vec<Stage> {
             causes.add(RUN, difference, &outcome.path);
         }
     }
-    let failed = |stages: &[&str]| outcomes.iter().filter(|o| o.failure.as_ref().is_some_and(|f| stages.contains(&f.stage))).count();
+    let failed = |stages: &[&str]| {
+        outcomes
+            .iter()
+            .filter(|o| o.failure.as_ref().is_some_and(|f| stages.contains(&f.stage)))
+            .count()
+    };
     let loaded = outcomes.len() - failed(&[BUNDLED, LOADED]);
     let complete = outcomes.iter().filter(|o| o.failure.is_none() && o.props_are_complete).count();
     let same = outcomes.iter().filter(|o| o.failure.is_none() && o.differences.is_empty()).count();
     let recorded: Vec<_> = outcomes.iter().filter_map(|o| o.runs.as_ref()).collect();
     vec![
-        Stage { name: "sample: bundled", good: outcomes.len() - failed(&[BUNDLED]), of: outcomes.len() },
+        Stage {
+            name: "sample: bundled",
+            good: outcomes.len() - failed(&[BUNDLED]),
+            of: outcomes.len(),
+        },
         Stage { name: "sample: bundled and loaded", good: loaded, of: outcomes.len() },
         Stage { name: "loaded: all props known without running", good: complete, of: loaded },
         Stage { name: "loaded: nothing read that the module denies", good: same, of: loaded },
-        Stage { name: "with a fixture: run as recorded", good: recorded.iter().filter(|runs| runs.is_empty()).count(), of: recorded.len() },
+        Stage {
+            name: "with a fixture: run as recorded",
+            good: recorded.iter().filter(|runs| runs.is_empty()).count(),
+            of: recorded.len(),
+        },
     ]
 }
 
@@ -66,7 +82,11 @@ pub fn print(stages: &[Stage], causes: &Causes, outcomes: &[Outcome]) {
     let mut times: Vec<Duration> = outcomes.iter().map(|o| o.took).collect();
     times.sort_unstable();
     if let (Some(median), Some(longest)) = (times.get(times.len() / 2), times.last()) {
-        println!("\nbundle and load of one: {:.2} s at the median, {:.2} s at most", median.as_secs_f64(), longest.as_secs_f64());
+        println!(
+            "\nbundle and load of one: {:.2} s at the median, {:.2} s at most",
+            median.as_secs_f64(),
+            longest.as_secs_f64()
+        );
     }
     let mut groups: Vec<_> = causes.0.iter().collect();
     groups.sort_by_key(|((stage, _), paths)| (*stage, usize::MAX - paths.len()));

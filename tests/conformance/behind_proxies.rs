@@ -1,5 +1,5 @@
-//! Reverse proxies that are trusted, the PROXY protocol, and TLS of the server's own, through raw sockets. Loopback has many addresses: 127.0.0.2 is the
-//! trusted proxy, 127.0.0.1 anybody.
+//! Reverse proxies that are trusted, the PROXY protocol, and TLS of the server's own, through raw
+//! sockets. Loopback has many addresses: 127.0.0.2 is the trusted proxy, 127.0.0.1 anybody.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ const ECHO: &str = "export default { name: 'h', version: '1', props: { http: { t
 
 /// All that comes back where `from` sends bytes.
 async fn sent(server: &Client, from: &str, bytes: &[u8]) -> String {
-    let to: SocketAddr = server.url.split("://").nth(1).expect("an address").parse().expect("an address");
+    let to: SocketAddr =
+        server.url.split("://").nth(1).expect("an address").parse().expect("an address");
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind(format!("{from}:0").parse().expect("an address")).expect("binds");
     let mut stream = socket.connect(to).await.expect("connects");
@@ -42,26 +43,60 @@ async fn echo(server: &Client) -> String {
 
 #[tokio::test]
 async fn clients_behind_a_trusted_proxy_have_their_own_address_scheme_and_host() {
-    let server = Server::start_with(&["--trusted-proxy", "127.0.0.2,10.0.0.0/8", "--trusted-proxy", "fd00::/8"]).await;
+    let server = Server::start_with(&[
+        "--trusted-proxy",
+        "127.0.0.2,10.0.0.0/8",
+        "--trusted-proxy",
+        "fd00::/8",
+    ])
+    .await;
     let path = echo(&server).await;
     let told = "X-Forwarded-For: 6.6.6.6, 203.0.113.9, 10.1.2.3\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: out.test:8443\r\n";
     for (from, headers, ip, url) in [
         ("127.0.0.2", told, "203.0.113.9", "https://out.test:8443"),
         ("127.0.0.1", told, "127.0.0.1", "http://inside.test"),
         ("127.0.0.2", "", "127.0.0.2", "http://inside.test"),
-        ("127.0.0.2", "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: [2001:db8::1]:99\r\n", "2001:db8::1", "http://inside.test"),
-        ("127.0.0.2", "Forwarded: for=6.6.6.6, For=\"[2001:db8::7]:1\";proto=https;host=out.test, for=\"[fd00::1]\"\r\n", "2001:db8::7", "https://out.test"),
-        ("127.0.0.1", "Forwarded: for=203.0.113.9;proto=https\r\n", "127.0.0.1", "http://inside.test"),
-        ("127.0.0.2", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=6.6.6.6;proto=https\r\n", "203.0.113.9", "http://inside.test"),
+        (
+            "127.0.0.2",
+            "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: [2001:db8::1]:99\r\n",
+            "2001:db8::1",
+            "http://inside.test",
+        ),
+        (
+            "127.0.0.2",
+            "Forwarded: for=6.6.6.6, For=\"[2001:db8::7]:1\";proto=https;host=out.test, for=\"[fd00::1]\"\r\n",
+            "2001:db8::7",
+            "https://out.test",
+        ),
+        (
+            "127.0.0.1",
+            "Forwarded: for=203.0.113.9;proto=https\r\n",
+            "127.0.0.1",
+            "http://inside.test",
+        ),
+        (
+            "127.0.0.2",
+            "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=6.6.6.6;proto=https\r\n",
+            "203.0.113.9",
+            "http://inside.test",
+        ),
         ("127.0.0.2", "X-Forwarded-For: 6.6.6.6, \u{fffd}\r\n", "127.0.0.2", "http://inside.test"),
     ] {
         let event = seen(&server, from, b"", &path, headers).await;
-        assert_eq!((&event["ip"], &event["url"]), (&json!(ip), &json!(format!("{url}{path}"))), "{from} {headers}");
+        assert_eq!(
+            (&event["ip"], &event["url"]),
+            (&json!(ip), &json!(format!("{url}{path}"))),
+            "{from} {headers}"
+        );
     }
     // Code sees the headers as they came.
-    assert_eq!(seen(&server, "127.0.0.2", b"", &path, told).await["xff"], "6.6.6.6, 203.0.113.9, 10.1.2.3");
+    assert_eq!(
+        seen(&server, "127.0.0.2", b"", &path, told).await["xff"],
+        "6.6.6.6, 203.0.113.9, 10.1.2.3"
+    );
     // A host that is none is refused as one in `Host` is.
-    let refused = sent(&server, "127.0.0.2", request(&path, "X-Forwarded-Host: a/b\r\n").as_bytes()).await;
+    let refused =
+        sent(&server, "127.0.0.2", request(&path, "X-Forwarded-Host: a/b\r\n").as_bytes()).await;
     assert!(refused.starts_with("HTTP/1.1 400 "), "{refused}");
 }
 
@@ -71,9 +106,15 @@ async fn a_domain_behind_a_trusted_proxy_is_found_by_the_host_that_the_client_se
     let answer = "export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { url: steps.trigger.event.url } }); } })";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", answer)]).await;
     let hook = &workflow["triggers"][0]["id"];
-    server.post("/domains", &json!({ "domain": "hooks.example.com", "endpoint_id": hook })).await.data();
+    server
+        .post("/domains", &json!({ "domain": "hooks.example.com", "endpoint_id": hook }))
+        .await
+        .data();
     let told = "X-Forwarded-Host: hooks.example.com\r\nX-Forwarded-Proto: https\r\n";
-    assert_eq!(seen(&server, "127.0.0.2", b"", "/any", told).await["url"], "https://hooks.example.com/any");
+    assert_eq!(
+        seen(&server, "127.0.0.2", b"", "/any", told).await["url"],
+        "https://hooks.example.com/any"
+    );
     let elsewhere = sent(&server, "127.0.0.1", request("/any", told).as_bytes()).await;
     assert!(elsewhere.starts_with("HTTP/1.1 404 "), "{elsewhere}");
 }
@@ -81,7 +122,12 @@ async fn a_domain_behind_a_trusted_proxy_is_found_by_the_host_that_the_client_se
 #[tokio::test]
 async fn wrong_keys_count_for_the_client_and_not_for_its_trusted_proxy() {
     let server = Server::start_with(&["--trusted-proxy", "127.0.0.2"]).await;
-    let shown = |client: &str| request("/v1/users/me", &format!("authorization: Bearer wrong\r\nx-forwarded-for: {client}\r\n"));
+    let shown = |client: &str| {
+        request(
+            "/v1/users/me",
+            &format!("authorization: Bearer wrong\r\nx-forwarded-for: {client}\r\n"),
+        )
+    };
     let mut last = String::new();
     for _ in 0..=300 {
         last = sent(&server, "127.0.0.2", shown("203.0.113.9").as_bytes()).await;
@@ -101,7 +147,9 @@ async fn the_proxy_protocol_is_read_from_trusted_proxies_only() {
     };
     let v4 = [203, 0, 113, 9, 127, 0, 0, 1, 0x1f, 0x90, 0, 80];
     let tls = [&v4[..], &[0x20, 0, 5, 1, 0, 0, 0, 0]].concat();
-    let v6 = ["2001:db8::9", "::1"].map(|ip| ip.parse::<std::net::Ipv6Addr>().expect("an address").octets()).concat();
+    let v6 = ["2001:db8::9", "::1"]
+        .map(|ip| ip.parse::<std::net::Ipv6Addr>().expect("an address").octets())
+        .concat();
     let v6 = [&v6[..], &[0x1f, 0x90, 0, 80]].concat();
     for (header, ip, scheme) in [
         (b"PROXY TCP4 203.0.113.9 127.0.0.1 8080 80\r\n".to_vec(), "203.0.113.9", "http"),
@@ -113,16 +161,37 @@ async fn the_proxy_protocol_is_read_from_trusted_proxies_only() {
         (v2(0, 0, &[]), "127.0.0.2", "http"),
     ] {
         let event = seen(&server, "127.0.0.2", &header, &path, "").await;
-        assert_eq!((&event["ip"], &event["url"]), (&json!(ip), &json!(format!("{scheme}://inside.test{path}"))), "{}", header.escape_ascii());
+        assert_eq!(
+            (&event["ip"], &event["url"]),
+            (&json!(ip), &json!(format!("{scheme}://inside.test{path}"))),
+            "{}",
+            header.escape_ascii()
+        );
     }
     // Headers of the client itself are not a proxy's.
-    let event = seen(&server, "127.0.0.2", b"PROXY TCP4 203.0.113.9 127.0.0.1 8080 80\r\n", &path, "X-Forwarded-For: 6.6.6.6\r\n").await;
+    let event = seen(
+        &server,
+        "127.0.0.2",
+        b"PROXY TCP4 203.0.113.9 127.0.0.1 8080 80\r\n",
+        &path,
+        "X-Forwarded-For: 6.6.6.6\r\n",
+    )
+    .await;
     assert_eq!(event["ip"], "203.0.113.9");
     // Nothing is guessed: of a trusted proxy a header is expected, of others none is read.
-    for bytes in [request(&path, ""), format!("PROXY TCP4 nonsense\r\n{}", request(&path, "")), format!("PROXY {}", "x".repeat(500))] {
+    for bytes in [
+        request(&path, ""),
+        format!("PROXY TCP4 nonsense\r\n{}", request(&path, "")),
+        format!("PROXY {}", "x".repeat(500)),
+    ] {
         assert_eq!(sent(&server, "127.0.0.2", bytes.as_bytes()).await, "", "{bytes}");
     }
-    let told = sent(&server, "127.0.0.1", format!("PROXY TCP4 203.0.113.9 127.0.0.1 1 1\r\n{}", request(&path, "")).as_bytes()).await;
+    let told = sent(
+        &server,
+        "127.0.0.1",
+        format!("PROXY TCP4 203.0.113.9 127.0.0.1 1 1\r\n{}", request(&path, "")).as_bytes(),
+    )
+    .await;
     assert!(told.starts_with("HTTP/1.1 400 "), "{told}");
 }
 
@@ -155,11 +224,20 @@ fn pair() -> Pair {
 /// A client that knows one certificate, and no connection that was made before.
 fn client(pair: &Pair) -> reqwest::Client {
     let root = Certificate::from_pem(pair.cert.as_bytes()).expect("a certificate");
-    reqwest::Client::builder().tls_built_in_root_certs(false).add_root_certificate(root).pool_max_idle_per_host(0).build().expect("a client")
+    reqwest::Client::builder()
+        .tls_built_in_root_certs(false)
+        .add_root_certificate(root)
+        .pool_max_idle_per_host(0)
+        .build()
+        .expect("a client")
 }
 
 /// Asks until there is an answer.
-async fn until_answered(client: &reqwest::Client, url: impl Fn() -> String, log: impl Fn() -> String) -> reqwest::Response {
+async fn until_answered(
+    client: &reqwest::Client,
+    url: impl Fn() -> String,
+    log: impl Fn() -> String,
+) -> reqwest::Response {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Ok(answer) = client.get(url()).send().await
@@ -182,21 +260,39 @@ async fn a_server_speaks_tls_and_follows_its_certificate() {
     };
     let (first, second) = (pair(), pair());
     write(&first);
-    let mut server =
-        Server::new_at_rest(&["--tls-cert", cert.to_str().expect("a path"), "--tls-key", key.to_str().expect("a path"), "--trusted-proxy", "127.0.0.2"]);
+    let mut server = Server::new_at_rest(&[
+        "--tls-cert",
+        cert.to_str().expect("a path"),
+        "--tls-key",
+        key.to_str().expect("a path"),
+        "--trusted-proxy",
+        "127.0.0.2",
+    ]);
     server.begin();
     let credentials = server.data_dir().join("credentials.json");
     let url = || {
         let text = std::fs::read_to_string(&credentials).unwrap_or_default();
-        serde_json::from_str::<Value>(&text).map_or_else(|_| "https://127.0.0.1:1".into(), |c| c["url"].as_str().unwrap_or("").to_owned())
+        serde_json::from_str::<Value>(&text).map_or_else(
+            |_| "https://127.0.0.1:1".into(),
+            |c| c["url"].as_str().unwrap_or("").to_owned(),
+        )
     };
     let known = client(&first);
     until_answered(&known, || format!("{}/readyz", url()), || server.log()).await;
     let base = url();
     assert!(base.starts_with("https://127.0.0.1:"), "{base}");
     let text = std::fs::read_to_string(&credentials).expect("reads");
-    let secret = serde_json::from_str::<Value>(&text).expect("JSON")["api_key"].as_str().expect("a key").to_owned();
-    let made = known.post(format!("{base}/v1/sources")).bearer_auth(secret).json(&json!({ "component_code": ECHO })).send().await.expect("an answer");
+    let secret = serde_json::from_str::<Value>(&text).expect("JSON")["api_key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
+    let made = known
+        .post(format!("{base}/v1/sources"))
+        .bearer_auth(secret)
+        .json(&json!({ "component_code": ECHO }))
+        .send()
+        .await
+        .expect("an answer");
     let source = made.json::<Value>().await.expect("JSON")["data"].take();
     let at = endpoint(&source);
     assert!(at.starts_with(&base), "{at}");
@@ -213,5 +309,7 @@ async fn a_server_speaks_tls_and_follows_its_certificate() {
     assert!(client(&first).get(format!("{base}/healthz")).send().await.is_err());
     // Who speaks without TLS is not answered.
     server.url = base;
-    assert!(!sent(&server, "127.0.0.1", request("/healthz", "").as_bytes()).await.starts_with("HTTP/"));
+    assert!(
+        !sent(&server, "127.0.0.1", request("/healthz", "").as_bytes()).await.starts_with("HTTP/")
+    );
 }

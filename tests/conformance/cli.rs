@@ -8,7 +8,8 @@ const FEED: &str = "export default { name: 'Feed', version: '0.0.1', key: 'acme-
 
 /// The commands that a help text lists.
 fn commands(help: &str) -> Vec<String> {
-    let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let listed =
+        help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
     listed
         .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
         .filter_map(|l| l.split_whitespace().next())
@@ -44,29 +45,56 @@ fn every_command_has_help_as_it_was_agreed() {
 fn r5_without_server_or_key_it_says_what_to_do() {
     let shell = Shell::alone();
     assert!(shell.run(&["list", "sources"]).fails(1).contains("run `millrace login`"));
-    let away = shell.run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k"]).fails(1);
-    assert!(away.contains("could not reach the server") && away.contains("millrace serve"), "{away}");
-    let json = shell.run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k", "--json"]).fails(1);
+    let away =
+        shell.run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k"]).fails(1);
+    assert!(
+        away.contains("could not reach the server") && away.contains("millrace serve"),
+        "{away}"
+    );
+    let json = shell
+        .run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k", "--json"])
+        .fails(1);
     let error: serde_json::Value = serde_json::from_str(json.trim()).expect("JSON");
     assert_eq!(error["code"], "unreachable");
-    for wrong in [&["nonsense"][..], &["list", "nonsense"], &["list"], &["deploy"], &["unpublish", "thing", "key"], &["events", "-n", "0", "x"]] {
+    for wrong in [
+        &["nonsense"][..],
+        &["list", "nonsense"],
+        &["list"],
+        &["deploy"],
+        &["unpublish", "thing", "key"],
+        &["events", "-n", "0", "x"],
+    ] {
         let done = shell.command(wrong).env("MILLRACE_API_KEY", "k").output().expect("runs");
         assert_eq!(done.status.code(), Some(2), "{wrong:?}: {done:?}");
     }
     // What the environment gives is not told as if it had been typed.
     let usage = "Usage: millrace describe [OPTIONS] <NAME>\n\nExample: millrace describe my-source";
     let wrong = |args: &[&str]| {
-        let done = shell.command(args).env("MILLRACE_API_KEY", "k").env("MILLRACE_URL", "http://127.0.0.1:9").output().expect("runs");
+        let done = shell
+            .command(args)
+            .env("MILLRACE_API_KEY", "k")
+            .env("MILLRACE_URL", "http://127.0.0.1:9")
+            .output()
+            .expect("runs");
         assert_eq!((done.status.code(), done.stdout.len()), (Some(2), 0), "{done:?}");
         String::from_utf8(done.stderr).expect("text")
     };
     let text = wrong(&["describe"]);
-    assert!(text.contains("not provided:\n  <NAME>") && text.contains(usage) && !text.contains("--url") && !text.contains("--api-key"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&wrong(&["describe", "--json"])).expect("JSON");
+    assert!(
+        text.contains("not provided:\n  <NAME>")
+            && text.contains(usage)
+            && !text.contains("--url")
+            && !text.contains("--api-key"),
+        "{text}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&wrong(&["describe", "--json"])).expect("JSON");
     let expected = json!({ "error": "the following required arguments were not provided: <NAME>", "code": "wrong_use", "hint": usage });
     assert_eq!(json, expected);
     assert!(shell.run(&["--version"]).ok().starts_with("millrace "));
-    for (name, word) in [("bash", "COMPREPLY"), ("zsh", "#compdef millrace"), ("fish", "complete -c millrace")] {
+    for (name, word) in
+        [("bash", "COMPREPLY"), ("zsh", "#compdef millrace"), ("fish", "complete -c millrace")]
+    {
         let script = shell.run(&["completions", name]).ok();
         assert!(script.contains(word) && script.contains("rollback"), "{name}");
     }
@@ -83,27 +111,52 @@ fn r5_a_bare_command_shows_its_help_whatever_the_environment_names() {
             }
             let output = command.output().expect("starts");
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{args:?} {env:?}");
             assert!(
-                told.contains("Commands:") && told.contains(shown) && told.contains("Example") && !told.contains("bundle-worker"),
+                output.status.code() == Some(2) && output.stdout.is_empty(),
+                "{args:?} {env:?}"
+            );
+            assert!(
+                told.contains("Commands:")
+                    && told.contains(shown)
+                    && told.contains("Example")
+                    && !told.contains("bundle-worker"),
                 "{args:?} {env:?}: {told}"
             );
         }
     }
-    let output = shell.command(&["workflows", "--json"]).env("MILLRACE_API_KEY", "mr_x").output().expect("starts");
+    let output = shell
+        .command(&["workflows", "--json"])
+        .env("MILLRACE_API_KEY", "mr_x")
+        .output()
+        .expect("starts");
     let told: serde_json::Value = serde_json::from_slice(&output.stderr).expect("JSON");
-    assert_eq!((&told["code"], &told["error"], output.status.code()), (&json!("wrong_use"), &json!("no command is given"), Some(2)));
+    assert_eq!(
+        (&told["code"], &told["error"], output.status.code()),
+        (&json!("wrong_use"), &json!("no command is given"), Some(2))
+    );
 }
 
 #[tokio::test]
 async fn r5_profiles_keep_servers_and_keys() {
     let server = Server::shared().await;
     let shell = Shell::alone();
-    let login = |args: &[&str]| shell.run_with(&[&["login"], args].concat(), &format!("{}\n{}\n", server.url, server.api_key)).ok();
+    let login = |args: &[&str]| {
+        shell
+            .run_with(
+                &[&["login"], args].concat(),
+                &format!("{}\n{}\n", server.url, server.api_key),
+            )
+            .ok()
+    };
     login(&[]);
     shell.run(&["list", "sources"]).ok();
     login(&["--profile", "work"]);
-    assert!(shell.run_with(&["login", "--profile", "bad"], &format!("{}\nmr_wrong\n", server.url)).fails(1).contains("API key"));
+    assert!(
+        shell
+            .run_with(&["login", "--profile", "bad"], &format!("{}\nmr_wrong\n", server.url))
+            .fails(1)
+            .contains("API key")
+    );
     shell.run(&["profile", "use", "work"]).ok();
     let listed = shell.run(&["profile", "list", "--json"]).json();
     let expected = json!([{ "name": "default", "url": server.url, "used": false }, { "name": "work", "url": server.url, "used": true }]);
@@ -154,8 +207,13 @@ async fn r5_commands_work_and_give_json() {
     assert_eq!(ran["status"], "succeeded");
     assert_eq!(shell.run(&["events", "feed", "-n", "5"]).ok(), "{\"n\":1,\"e\":{\"a\":1}}\n");
     assert_eq!(shell.run(&["events", id, "--json"]).json()[0]["event"]["n"], 1);
-    let updated = shell.run(&["update", "feed-1", "--name", "second", "--prop", "n=3", "--deactivate", "--json"]).json();
-    assert_eq!((&updated["name"], &updated["active"], &updated["configured_props"]["n"]), (&json!("second"), &json!(false), &json!(3)));
+    let updated = shell
+        .run(&["update", "feed-1", "--name", "second", "--prop", "n=3", "--deactivate", "--json"])
+        .json();
+    assert_eq!(
+        (&updated["name"], &updated["active"], &updated["configured_props"]["n"]),
+        (&json!("second"), &json!(false), &json!(3))
+    );
     let described = shell.run(&["describe", "second"]).ok();
     assert!(described.contains("name: second") && described.contains("n: 3"), "{described}");
     let streams = shell.run(&["list", "st"]).ok();
@@ -181,17 +239,33 @@ async fn r5_commands_work_and_give_json() {
     let piped = shell.run(&["list", "sources"]).ok();
     assert!(!piped.contains('\u{1b}'), "no colours where there is no terminal: {piped:?}");
     let unknown = shell.run(&["runs", "show", "run_nothing"]).fails(1);
-    assert!(unknown.contains("there is no run `run_nothing`") && unknown.contains("hint: `millrace runs list NAME`"), "{unknown}");
-    assert!(shell.run(&["accounts", "add", "nothing_app"]).fails(1).contains("hint: `millrace apps WORDS`"));
+    assert!(
+        unknown.contains("there is no run `run_nothing`")
+            && unknown.contains("hint: `millrace runs list NAME`"),
+        "{unknown}"
+    );
+    assert!(
+        shell
+            .run(&["accounts", "add", "nothing_app"])
+            .fails(1)
+            .contains("hint: `millrace apps WORDS`")
+    );
     shell.run(&["delete", "second"]).ok();
-    assert!(shell.run(&["describe", "second"]).fails(1).contains("there is no source or workflow `second`"));
+    assert!(
+        shell
+            .run(&["describe", "second"])
+            .fails(1)
+            .contains("there is no source or workflow `second`")
+    );
 }
 
 #[tokio::test]
 async fn webhooks_are_made_and_their_dead_letters_sent_again() {
     let server = Server::shared().await;
     let shell = Shell::new(&server);
-    let made = shell.run(&["webhooks", "add", "http://127.0.0.1:9/hook", "--name", "orders", "--json"]).json();
+    let made = shell
+        .run(&["webhooks", "add", "http://127.0.0.1:9/hook", "--name", "orders", "--json"])
+        .json();
     let id = made["id"].as_str().expect("an id");
     assert!(made["secret"].is_string());
     let shown = shell.run(&["webhooks", "show", id, "--json"]).json();
@@ -206,7 +280,12 @@ async fn webhooks_are_made_and_their_dead_letters_sent_again() {
     server.until("an attempt", &path, |l| l["data"][0]["attempts"].as_i64() > Some(0)).await;
     let deliveries = shell.run(&["webhooks", "deliveries", id, "--json"]).json();
     assert_eq!(deliveries[0]["body"]["event"]["n"], 1);
-    assert!(shell.run(&["webhooks", "deliveries", id, "--status", "delivered"]).stderr.contains("there are none"));
+    assert!(
+        shell
+            .run(&["webhooks", "deliveries", id, "--status", "delivered"])
+            .stderr
+            .contains("there are none")
+    );
     assert_eq!(shell.run(&["webhooks", "replay", id, "--json"]).json()["queued"], 0);
     shell.run(&["webhooks", "delete", id]).ok();
     assert!(shell.run(&["webhooks", "show", id]).fails(1).contains(id));

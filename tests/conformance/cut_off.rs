@@ -1,5 +1,6 @@
-//! Servers that were cut off from their Postgres, or stood still, for longer than the others believe that they are there: what they had under way
-//! is not settled beside what others did meanwhile. Passes, and says so, where there is no Postgres.
+//! Servers that were cut off from their Postgres, or stood still, for longer than the others
+//! believe that they are there: what they had under way is not settled beside what others did
+//! meanwhile. Passes, and says so, where there is no Postgres.
 
 use std::time::Duration;
 
@@ -25,17 +26,22 @@ impl Gate {
 
     /// The next that waits.
     async fn next(&self) -> TcpStream {
-        tokio::time::timeout(Duration::from_secs(120), self.0.accept()).await.expect("somebody comes").expect("is asked").0
+        tokio::time::timeout(Duration::from_secs(120), self.0.accept())
+            .await
+            .expect("somebody comes")
+            .expect("is asked")
+            .0
     }
 }
 
 async fn let_on(mut waits: TcpStream) {
     // Who waited may be gone.
-    let _ = waits.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+    let _ =
+        waits.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
 }
 
-/// The first server stands still between two transactions, and the leases of its runs end. In the middle of one it would hold its rows until
-/// Postgres ends its session, a minute later.
+/// The first server stands still between two transactions, and the leases of its runs end. In the
+/// middle of one it would hold its rows until Postgres ends its session, a minute later.
 async fn freeze(pair: &Pair) {
     const OPEN: &str = "SELECT 1 FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'";
     let client = pair.database.client().await;
@@ -59,7 +65,8 @@ async fn freeze(pair: &Pair) {
     }
 }
 
-/// Invariant 3 where a server loses the lease of a run: the other server runs it again before those that came later, and what the first does then is fenced.
+/// Invariant 3 where a server loses the lease of a run: the other server runs it again before those
+/// that came later, and what the first does then is fenced.
 #[tokio::test]
 async fn what_a_server_that_stood_still_had_under_way_is_counted_once_and_in_order() {
     let Some(pair) = Pair::start(&[]).await else { return };
@@ -67,13 +74,18 @@ async fn what_a_server_that_stood_still_had_under_way_is_counted_once_and_in_ord
     let code = "export default { name: 's', version: '1', props: { http: '$.interface.http', db: '$.service.db' },
       async run(e) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); if (e.body.gate) await fetch(e.body.gate); this.$emit({ n, i: e.body.i }); } };";
     let source = pair.a.source(code, json!({})).await;
-    let (url, succeeded) = (endpoint(&source), format!("/sources/{}/runs?status=succeeded", id(&source)));
+    let (url, succeeded) =
+        (endpoint(&source), format!("/sources/{}/runs?status=succeeded", id(&source)));
     assert_eq!(pair.post(&url, 0, &json!({ "i": 0, "gate": gate.url() })).await.status, 200);
     let first = gate.next().await;
     for i in 1..4 {
         assert_eq!(pair.post(&url, 1, &json!({ "i": i })).await.status, 200);
     }
-    assert_eq!(pair.b.get(&succeeded).await.json["page_info"]["total_count"], 0, "they wait for the one before them");
+    assert_eq!(
+        pair.b.get(&succeeded).await.json["page_info"]["total_count"],
+        0,
+        "they wait for the one before them"
+    );
     freeze(&pair).await;
     let_on(gate.next().await).await;
     pair.b.until("the other runs all", &succeeded, |l| l["page_info"]["total_count"] == 4).await;
@@ -85,11 +97,18 @@ async fn what_a_server_that_stood_still_had_under_way_is_counted_once_and_in_ord
         () = pair.a.until_log(FENCED) => {}
         () = pair.b.until_log(FENCED) => {}
     }
-    let emitted: Vec<(u64, u64)> = pair.b.emitted(&source).await.iter().map(|e| (e["i"].as_u64().expect("i"), e["n"].as_u64().expect("n"))).collect();
+    let emitted: Vec<(u64, u64)> = pair
+        .b
+        .emitted(&source)
+        .await
+        .iter()
+        .map(|e| (e["i"].as_u64().expect("i"), e["n"].as_u64().expect("n")))
+        .collect();
     assert_eq!(emitted, [(0, 1), (1, 2), (2, 3), (3, 4)]);
 }
 
-/// A hook is no run: a request that comes while it waits, to whichever server, sees what it has written so far.
+/// A hook is no run: a request that comes while it waits, to whichever server, sees what it has
+/// written so far.
 #[tokio::test]
 async fn what_a_hook_has_written_is_seen_by_a_request_to_another_server_while_it_goes_on() {
     let Some(pair) = Pair::start(&[]).await else { return };
@@ -110,7 +129,11 @@ async fn what_a_hook_has_written_is_seen_by_a_request_to_another_server_while_it
     assert_eq!(update.await.expect("ends").expect("an answer").status(), 200);
 }
 
-fn updated(server: &Client, source: &str) -> impl Future<Output = reqwest::Result<reqwest::Response>> + use<> {
-    let request = server.raw(Method::PUT, &format!("/v1/sources/{source}")).bearer_auth(&server.api_key);
+fn updated(
+    server: &Client,
+    source: &str,
+) -> impl Future<Output = reqwest::Result<reqwest::Response>> + use<> {
+    let request =
+        server.raw(Method::PUT, &format!("/v1/sources/{source}")).bearer_auth(&server.api_key);
     request.json(&json!({ "name": "another" })).send()
 }

@@ -1,4 +1,5 @@
-//! External users of `/v1/connect`: a request that names one sees and uses what carries it, and nothing else.
+//! External users of `/v1/connect`: a request that names one sees and uses what carries it, and
+//! nothing else.
 
 use millrace_tests::{Server, answer, id};
 use reqwest::Method;
@@ -20,25 +21,47 @@ struct World {
 
 async fn world() -> World {
     let server = Server::start().await;
-    server.post("/apps", &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] })).await.data();
+    server
+        .post(
+            "/apps",
+            &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] }),
+        )
+        .await
+        .data();
     let mut accounts = Vec::new();
-    for (user, key) in [(json!({ "external_user_id": "ann" }), "of_ann"), (json!({ "external_user_id": "bob" }), "of_bob"), (json!({}), "of_none")] {
+    for (user, key) in [
+        (json!({ "external_user_id": "ann" }), "of_ann"),
+        (json!({ "external_user_id": "bob" }), "of_bob"),
+        (json!({}), "of_none"),
+    ] {
         let mut new = json!({ "app": "acme", "name": key, "credentials": { "k": key } });
-        new.as_object_mut().expect("an object").extend(user.as_object().expect("an object").clone());
+        new.as_object_mut()
+            .expect("an object")
+            .extend(user.as_object().expect("an object").clone());
         let made = server.post("/accounts", &new).await.data();
         assert_eq!(made["external_user_id"], user["external_user_id"]);
         accounts.push(id(&made).to_owned());
     }
     for code in [ACTION, SOURCE] {
-        server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+        server
+            .post("/components", &json!({ "component_code": code, "publish": true }))
+            .await
+            .data();
     }
-    let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    let workflow = server
+        .workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")])
+        .await;
     let connect = format!("/connect/{}", workflow["project_id"].as_str().expect("a project"));
     World { server, connect, accounts: accounts.try_into().expect("three") }
 }
 
 fn names(listed: &Value) -> Vec<&str> {
-    listed["data"].as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect()
+    listed["data"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect()
 }
 
 fn props(account: &str) -> Value {
@@ -51,11 +74,18 @@ async fn accounts_are_seen_by_the_external_user_that_they_carry() {
     let list = async |query: &str| server.get(&format!("{connect}/accounts{query}")).await.json;
     assert_eq!(names(&list("").await), ["of_none", "of_bob", "of_ann"]);
     assert_eq!(names(&list("?external_user_id=ann").await), ["of_ann"]);
-    assert_eq!(names(&list("?external_user_id=bob&app=acme&include_credentials=true").await), ["of_bob"]);
+    assert_eq!(
+        names(&list("?external_user_id=bob&app=acme&include_credentials=true").await),
+        ["of_bob"]
+    );
     let nobody = list("?external_user_id=nobody").await;
     assert_eq!((names(&nobody), &nobody["page_info"]["total_count"]), (vec![], &json!(0)));
     assert_eq!(names(&server.get("/accounts?external_user_id=ann").await.json), ["of_ann"]);
-    for wrong in ["?external_user_id=", "?external_user_id=%20", &format!("?external_user_id={}", "x".repeat(251))] {
+    for wrong in [
+        "?external_user_id=",
+        "?external_user_id=%20",
+        &format!("?external_user_id={}", "x".repeat(251)),
+    ] {
         assert_eq!(server.get(&format!("{connect}/accounts{wrong}")).await.status, 422, "{wrong}");
     }
     // Two users are nobody: which one was meant is not guessed.
@@ -64,20 +94,48 @@ async fn accounts_are_seen_by_the_external_user_that_they_carry() {
         "/accounts?external_user_id=ann&external_user_id=",
         "/deployed-triggers?external_user_id=bob&external_user_id=ann",
     ] {
-        assert_eq!(server.get(&format!("{connect}{wrong}")).await.refusal(), (422, "invalid_field"), "{wrong}");
+        assert_eq!(
+            server.get(&format!("{connect}{wrong}")).await.refusal(),
+            (422, "invalid_field"),
+            "{wrong}"
+        );
     }
     for (account, status) in [(&ann, 200), (&bob, 404), (&none, 404)] {
-        assert_eq!(server.get(&format!("{connect}/accounts/{account}?external_user_id=ann&include_credentials=true")).await.status, status);
+        assert_eq!(
+            server
+                .get(&format!(
+                    "{connect}/accounts/{account}?external_user_id=ann&include_credentials=true"
+                ))
+                .await
+                .status,
+            status
+        );
     }
     for other in [&bob, &none] {
-        assert_eq!(server.delete(&format!("{connect}/accounts/{other}?external_user_id=ann")).await.status, 404);
+        assert_eq!(
+            server.delete(&format!("{connect}/accounts/{other}?external_user_id=ann")).await.status,
+            404
+        );
         assert_eq!(server.get(&format!("/accounts/{other}")).await.status, 200);
     }
     // The organization's own program gives an account to a user, and takes it away.
-    assert_eq!(server.put(&format!("/accounts/{none}"), &json!({ "external_user_id": "ann" })).await.data()["external_user_id"], "ann");
+    assert_eq!(
+        server
+            .put(&format!("/accounts/{none}"), &json!({ "external_user_id": "ann" }))
+            .await
+            .data()["external_user_id"],
+        "ann"
+    );
     assert_eq!(names(&list("?external_user_id=ann").await), ["of_none", "of_ann"]);
-    assert_eq!(server.put(&format!("/accounts/{none}"), &json!({ "external_user_id": null })).await.data()["external_user_id"], Value::Null);
-    assert_eq!(server.put(&format!("/accounts/{none}"), &json!({ "external_user_id": "" })).await.status, 422);
+    assert_eq!(
+        server.put(&format!("/accounts/{none}"), &json!({ "external_user_id": null })).await.data()
+            ["external_user_id"],
+        Value::Null
+    );
+    assert_eq!(
+        server.put(&format!("/accounts/{none}"), &json!({ "external_user_id": "" })).await.status,
+        422
+    );
     assert_eq!(names(&list("?external_user_id=ann").await), ["of_ann"]);
 }
 
@@ -94,35 +152,65 @@ async fn props_name_no_account_of_another_external_user() {
         }
         server.post(&format!("{connect}{path}"), &body).await
     };
-    let paths = [("/actions/run", "users-ask"), ("/actions/configure", "users-ask"), ("/components/props", "users-ask"), ("/triggers/deploy", "users-watch")];
+    let paths = [
+        ("/actions/run", "users-ask"),
+        ("/actions/configure", "users-ask"),
+        ("/components/props", "users-ask"),
+        ("/triggers/deploy", "users-watch"),
+    ];
     for (path, component) in paths {
         assert_eq!(ask(path, component, Some("ann"), &ann).await.status, 200, "{path}");
         assert_eq!(ask(path, component, None, &bob).await.status, 200, "{path}");
         for other in [&bob, &none] {
             let refused = ask(path, component, Some("ann"), other).await;
             assert_eq!(refused.status, 422, "{path}: {}", refused.json);
-            assert!(refused.json.to_string().contains("carries the external user `ann`"), "{path}: {}", refused.json);
+            assert!(
+                refused.json.to_string().contains("carries the external user `ann`"),
+                "{path}: {}",
+                refused.json
+            );
         }
         for wrong in [json!(""), json!(null), json!(7), json!(["ann"])] {
             let body = json!({ "id": component, "configured_props": props(&bob), "external_user_id": wrong });
             let refused = server.post(&format!("{connect}{path}"), &body).await;
-            assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("external_user_id")), "{path} {wrong}: {}", refused.json);
+            assert_eq!(
+                (refused.status, &refused.json["details"]["field"]),
+                (422, &json!("external_user_id")),
+                "{path} {wrong}: {}",
+                refused.json
+            );
         }
     }
     // An account alone, as it is typed, and in a query beside the body.
     let typed = json!({ "id": "users-ask", "configured_props": { "acme": bob } });
-    assert_eq!(server.post(&format!("{connect}/actions/run?external_user_id=ann"), &typed).await.status, 422);
-    let both = json!({ "id": "users-ask", "configured_props": props(&ann), "external_user_id": "ann" });
+    assert_eq!(
+        server.post(&format!("{connect}/actions/run?external_user_id=ann"), &typed).await.status,
+        422
+    );
+    let both =
+        json!({ "id": "users-ask", "configured_props": props(&ann), "external_user_id": "ann" });
     for (query, status) in [("ann", 200), ("bob", 422), ("", 422)] {
-        assert_eq!(server.post(&format!("{connect}/actions/run?external_user_id={query}"), &both).await.status, status, "{query}");
+        assert_eq!(
+            server
+                .post(&format!("{connect}/actions/run?external_user_id={query}"), &both)
+                .await
+                .status,
+            status,
+            "{query}"
+        );
     }
     // What `additionalProps` made of one user's account is not shown to another.
-    let form = ask("/components/props", "users-ask", Some("ann"), &ann).await.json["dynamicProps"]["id"].clone();
+    let form = ask("/components/props", "users-ask", Some("ann"), &ann).await.json["dynamicProps"]
+        ["id"]
+        .clone();
     let of_bob = json!({ "id": "users-ask", "configured_props": props(&bob), "external_user_id": "bob", "dynamic_props_id": form });
     assert_eq!(server.post(&format!("{connect}/actions/run"), &of_bob).await.status, 422);
     // Nor do the runs of two users meet in an isolate.
     assert_eq!(ask("/actions/run", "users-ask", Some("ann"), &ann).await.json["ret"][0], "of_ann");
-    assert_eq!(ask("/actions/run", "users-ask", Some("bob"), &bob).await.json["ret"], json!(["of_bob", 1]));
+    assert_eq!(
+        ask("/actions/run", "users-ask", Some("bob"), &bob).await.json["ret"],
+        json!(["of_bob", 1])
+    );
 }
 
 #[tokio::test]
@@ -137,18 +225,29 @@ async fn deployed_triggers_are_reached_by_the_external_user_that_they_carry() {
     let (of_ann, of_bob) = (deploy("ann", &ann).await, deploy("bob", &bob).await);
     let ids = async |query: &str| {
         let listed = server.get(&format!("{connect}/deployed-triggers{query}")).await.json;
-        let ids: Vec<_> = listed["data"].as_array().expect("a list").iter().map(|one| id(one).to_owned()).collect();
+        let ids: Vec<_> = listed["data"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|one| id(one).to_owned())
+            .collect();
         (ids, listed["page_info"]["total_count"].clone())
     };
     assert_eq!(ids("").await, (vec![of_bob.clone(), of_ann.clone()], json!(2)));
     assert_eq!(ids("?external_user_id=ann").await, (vec![of_ann.clone()], json!(1)));
     assert_eq!(ids("?external_user_id=nobody").await, (vec![], json!(0)));
-    let place = |source: &str, rest: &str| format!("{connect}/deployed-triggers/{source}{rest}?external_user_id=ann");
+    let place = |source: &str, rest: &str| {
+        format!("{connect}/deployed-triggers/{source}{rest}?external_user_id=ann")
+    };
     for rest in ["", "/events", "/pipelines", "/webhooks"] {
         assert_eq!(server.get(&place(&of_ann, rest)).await.status, 200, "{rest}");
         assert_eq!(server.get(&place(&of_bob, rest)).await.status, 404, "{rest}");
     }
-    let changes = [("", json!({ "name": "Mine" })), ("/pipelines", json!({ "workflow_ids": [] })), ("/webhooks", json!({ "webhook_urls": [] }))];
+    let changes = [
+        ("", json!({ "name": "Mine" })),
+        ("/pipelines", json!({ "workflow_ids": [] })),
+        ("/webhooks", json!({ "webhook_urls": [] })),
+    ];
     for (rest, mut change) in changes {
         assert_eq!(server.put(&place(&of_bob, rest), &change).await.status, 404, "{rest}");
         change["external_user_id"] = json!("ann");
@@ -156,7 +255,10 @@ async fn deployed_triggers_are_reached_by_the_external_user_that_they_carry() {
         assert_eq!(server.put(&path, &change).await.status, 404, "{rest}");
         assert_eq!(server.put(&place(&of_ann, rest), &change).await.status, 200, "{rest}");
     }
-    assert_eq!(server.put(&place(&of_ann, ""), &json!({ "configured_props": props(&bob) })).await.status, 422);
+    assert_eq!(
+        server.put(&place(&of_ann, ""), &json!({ "configured_props": props(&bob) })).await.status,
+        422
+    );
     // A form about a deployed trigger of another.
     let form = json!({ "id": of_bob, "configured_props": {}, "external_user_id": "ann" });
     assert_eq!(server.post(&format!("{connect}/components/props"), &form).await.status, 404);
@@ -169,30 +271,58 @@ async fn deployed_triggers_are_reached_by_the_external_user_that_they_carry() {
 #[tokio::test]
 async fn no_route_below_connect_ignores_an_external_user() {
     let World { server, connect, .. } = world().await;
-    let document: Value = server.raw(Method::GET, "/openapi.json").send().await.expect("an answer").json().await.expect("JSON");
+    let document: Value = server
+        .raw(Method::GET, "/openapi.json")
+        .send()
+        .await
+        .expect("an answer")
+        .json()
+        .await
+        .expect("JSON");
     let mut tried = 0;
     for (path, methods) in document["paths"].as_object().expect("paths") {
-        let Some((_, rest)) = path.split_once("/connect/").filter(|(before, _)| !before.contains("/accounts")) else { continue };
+        let Some((_, rest)) =
+            path.split_once("/connect/").filter(|(before, _)| !before.contains("/accounts"))
+        else {
+            continue;
+        };
         let rest = rest.replace("{project}/", "").replace("{id}", "apn_000000000000");
         let base = if path.contains("{project}") { &connect } else { "/connect" };
         for method in methods.as_object().expect("methods").keys() {
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
             let ask = async |query: &str, body: Option<Value>| {
-                let request = server.raw(method.clone(), &format!("/v1{base}/{rest}{query}")).bearer_auth(&server.api_key);
+                let request = server
+                    .raw(method.clone(), &format!("/v1{base}/{rest}{query}"))
+                    .bearer_auth(&server.api_key);
                 answer(if let Some(body) = body { request.json(&body) } else { request }).await
             };
             let mut answers = Vec::new();
-            for query in ["?external_user_id=", "?external_user_id=a&external_user_id=b", "?externalUserId=a", "?external_user_id[]=a"] {
+            for query in [
+                "?external_user_id=",
+                "?external_user_id=a&external_user_id=b",
+                "?externalUserId=a",
+                "?external_user_id[]=a",
+            ] {
                 answers.push(ask(query, None).await);
             }
             if method != Method::GET {
-                for body in [json!({ "external_user_id": "" }), json!({ "external_user_id": ["a"] }), json!({ "externalUserId": "a" })] {
+                for body in [
+                    json!({ "external_user_id": "" }),
+                    json!({ "external_user_id": ["a"] }),
+                    json!({ "externalUserId": "a" }),
+                ] {
                     answers.push(ask("", Some(body)).await);
                 }
             }
             for refused in answers {
                 assert_eq!(refused.status, 422, "{method} {rest}: {}", refused.text);
-                assert!(refused.json["details"]["field"].as_str().is_some_and(|field| field.starts_with("external")), "{method} {rest}: {}", refused.text);
+                assert!(
+                    refused.json["details"]["field"]
+                        .as_str()
+                        .is_some_and(|field| field.starts_with("external")),
+                    "{method} {rest}: {}",
+                    refused.text
+                );
             }
             tried += 1;
         }

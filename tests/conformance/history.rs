@@ -10,7 +10,8 @@ use serde_json::json;
 const NOON: i64 = 1_767_182_400_000;
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
-const SOURCE: &str = "export default { name: 'orders', version: '1', props: { http: '$.interface.http' },
+const SOURCE: &str =
+    "export default { name: 'orders', version: '1', props: { http: '$.interface.http' },
   run(event) { console.log('got', event.body.id); this.$emit({ id: event.body.id }); } };";
 const FAILS: &str = "export default defineComponent({ run() { console.log('tries'); throw new TypeError('asked to'); } });";
 
@@ -20,7 +21,8 @@ async fn count(server: &Client, path: &str) -> u64 {
     listed["page_info"]["total_count"].as_u64().unwrap_or_else(|| panic!("{path}: {listed}"))
 }
 
-/// Starts the server at another time, at which something is old enough: history is pruned at each start, and the log says so once all of it is done.
+/// Starts the server at another time, at which something is old enough: history is pruned at each
+/// start, and the log says so once all of it is done.
 async fn prunes_at(server: &mut Server, ms: i64) {
     let prunings = |server: &Server| server.log().matches("old history was pruned").count();
     let before = prunings(server);
@@ -30,12 +32,19 @@ async fn prunes_at(server: &mut Server, ms: i64) {
     server.until("the pruning", "/users/me", |_| prunings(server) > before).await;
 }
 
-/// Runs with their results, events and logs of sources and a workflow, what came of an error, and who changed what: each goes once it is older than
-/// was said, for it or for all, and nothing goes before.
+/// Runs with their results, events and logs of sources and a workflow, what came of an error, and
+/// who changed what: each goes once it is older than was said, for it or for all, and nothing goes
+/// before.
 async fn kept_by_age(args: &[&str]) {
     let receiver = Receiver::start(Does::says("410 Gone")).await;
-    let mut server = Server::start_at(NOON, &[args, &["--keep-days", "10", "--keep-audit-days", "20"]].concat()).await;
-    let sources = [server.source(SOURCE, json!({})).await, server.source(SOURCE, json!({})).await, server.source(SOURCE, json!({})).await];
+    let mut server =
+        Server::start_at(NOON, &[args, &["--keep-days", "10", "--keep-audit-days", "20"]].concat())
+            .await;
+    let sources = [
+        server.source(SOURCE, json!({})).await,
+        server.source(SOURCE, json!({})).await,
+        server.source(SOURCE, json!({})).await,
+    ];
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", FAILS)]).await;
     let hook = server.post("/webhooks", &json!({ "url": receiver.url })).await.data();
     server.post("/subscriptions", &json!({ "emitter_id": id(&workflow), "listener_id": id(&hook), "event_name": "$errors" })).await.data();
@@ -47,16 +56,31 @@ async fn kept_by_age(args: &[&str]) {
         answer(server.raw(Method::POST, &endpoint(owner)).json(&json!({ "id": 1 }))).await;
     }
     for path in &paths {
-        server.until("its run", &format!("{path}/runs?status=succeeded"), |l| l["page_info"]["total_count"] == 1).await;
+        server
+            .until("its run", &format!("{path}/runs?status=succeeded"), |l| {
+                l["page_info"]["total_count"] == 1
+            })
+            .await;
     }
     let workflow = format!("/workflows/{}", id(&workflow));
-    server.until("the failure", &format!("{workflow}/runs?status=failed"), |l| l["page_info"]["total_count"] == 1).await;
+    server
+        .until("the failure", &format!("{workflow}/runs?status=failed"), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
     let dead = format!("/webhooks/{}/deliveries", id(&hook));
-    server.until("the dead letter", &format!("{dead}?status=failed"), |l| l["page_info"]["total_count"] == 1).await;
-    let [first, second, third] = paths.map(|path| ["runs", "event_summaries", "logs"].map(|what| format!("{path}/{what}")));
-    let of_workflow = ["runs", "$errors/event_summaries", "logs", "error_groups"].map(|what| format!("{workflow}/{what}"));
+    server
+        .until("the dead letter", &format!("{dead}?status=failed"), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
+    let [first, second, third] =
+        paths.map(|path| ["runs", "event_summaries", "logs"].map(|what| format!("{path}/{what}")));
+    let of_workflow = ["runs", "$errors/event_summaries", "logs", "error_groups"]
+        .map(|what| format!("{workflow}/{what}"));
     // Nobody takes the mail here: it waits in the outbox, and not for ever.
-    let others: Vec<String> = third.into_iter().chain(of_workflow).chain([dead, "/mail".to_owned()]).collect();
+    let others: Vec<String> =
+        third.into_iter().chain(of_workflow).chain([dead, "/mail".to_owned()]).collect();
     let is_kept = async |server: &Client, paths: &[String], kept: bool| {
         for path in paths {
             assert_eq!(count(server, path).await > 0, kept, "{path}");
@@ -93,10 +117,13 @@ async fn history_is_kept_by_age_on_postgres() {
 /// An author keeps no more than the operator allows, also what was set before there was a ceiling.
 #[tokio::test]
 async fn how_much_is_kept_has_a_ceiling_of_the_operator() {
-    let mut server = Server::start_with(&["--keep-days-max", "40", "--keep-count-max", "1000"]).await;
+    let mut server =
+        Server::start_with(&["--keep-days-max", "40", "--keep-count-max", "1000"]).await;
     let source = server.source(SOURCE, json!({})).await;
     let path = format!("/sources/{}/retention", id(&source));
-    for (field, value, option) in [("keep_days", 41, "--keep-days-max"), ("keep_count", 1001, "--keep-count-max")] {
+    for (field, value, option) in
+        [("keep_days", 41, "--keep-days-max"), ("keep_count", 1001, "--keep-count-max")]
+    {
         let refused = server.put(&path, &json!({ field: value })).await;
         assert_eq!(refused.refusal(), (422, "invalid_field"));
         assert!(refused.text.contains(option), "{}", refused.text);
@@ -107,5 +134,8 @@ async fn how_much_is_kept_has_a_ceiling_of_the_operator() {
     server.set_args(&["--keep-days-max", "7"]);
     server.launch().await;
     let kept = server.get(&path).await.data();
-    assert_eq!((&kept["keep_days"], &kept["kept_days"], &kept["kept_count"]), (&json!(40), &json!(7), &json!(null)));
+    assert_eq!(
+        (&kept["keep_days"], &kept["kept_days"], &kept["kept_count"]),
+        (&json!(40), &json!(7), &json!(null))
+    );
 }

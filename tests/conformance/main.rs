@@ -1,6 +1,7 @@
-//! A file or folder for each chapter of the spec (`s…`) and of the reference (`r…`), a test for each clause, named after it: `s6_4_…` is of
-//! section 6.4; `r2_9_…` of the ninth row of the reference's table of endpoints, `r3_12_…` of the twelfth point of its section 3;
-//! `f5_7_…` of the seventh of the points on which naive runtimes break, in what is known of the public registry.
+//! A file or folder for each chapter of the spec (`s…`) and of the reference (`r…`), a test for
+//! each clause, named after it: `s6_4_…` is of section 6.4; `r2_9_…` of the ninth row of the
+//! reference's table of endpoints, `r3_12_…` of the twelfth point of its section 3; `f5_7_…` of the
+//! seventh of the points on which naive runtimes break, in what is known of the public registry.
 
 mod apply;
 mod behind_proxies;

@@ -13,15 +13,26 @@ const SOURCE: &str =
 
 /// The command line against the server.
 fn millrace(server: &Client, key: &str, args: &[&str]) -> (Option<i32>, Value, String) {
-    let output = Command::new(binary()).arg("--json").args(args).env("MILLRACE_URL", &server.url).env("MILLRACE_API_KEY", key).output().expect("starts");
+    let output = Command::new(binary())
+        .arg("--json")
+        .args(args)
+        .env("MILLRACE_URL", &server.url)
+        .env("MILLRACE_API_KEY", key)
+        .output()
+        .expect("starts");
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code(), json, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// A start that fails.
 fn refused(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> String {
-    let output =
-        Command::new(binary()).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir).args(args).envs(env.iter().copied()).output().expect("starts");
+    let output = Command::new(binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(dir)
+        .args(args)
+        .envs(env.iter().copied())
+        .output()
+        .expect("starts");
     assert_eq!(output.status.code(), Some(1));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -29,7 +40,10 @@ fn refused(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> String {
 #[tokio::test]
 async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_without_a_pause() {
     let mut server = Server::start().await;
-    let account = server.post("/accounts", &json!({ "app": "stripe", "credentials": { "api_key": "sk_1" } })).await.data();
+    let account = server
+        .post("/accounts", &json!({ "app": "stripe", "credentials": { "api_key": "sk_1" } }))
+        .await
+        .data();
     let source = server.source(SOURCE, json!({ "word": "s3cret" })).await;
     let url = endpoint(&source);
     let path = server.data_dir().join("master.key");
@@ -43,7 +57,13 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
     // Secrets work at once, old and new ones, and after the next start.
     for _ in 0..2 {
         assert_eq!(answer(server.raw(Method::GET, &url)).await.text, "s3cret");
-        let shown = server.get(&format!("/accounts/{}?include_credentials=1", account["id"].as_str().expect("an id"))).await.data();
+        let shown = server
+            .get(&format!(
+                "/accounts/{}?include_credentials=1",
+                account["id"].as_str().expect("an id")
+            ))
+            .await
+            .data();
         assert_eq!(shown["credentials"], json!({ "api_key": "sk_1" }));
         server.source(SOURCE, json!({ "word": "another" })).await;
         assert_eq!(server.terminate(), Some(0));
@@ -53,10 +73,22 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
     // The key of before opens nothing any more, and the server says whose it is.
     std::fs::write(&path, &before).expect("writes");
     let words = refused(&server.data_dir(), &[], &[]);
-    assert!(words.contains("the master key is not the one of this database") && words.contains(&id), "{words}");
-    let asked = Command::new(binary()).args(["doctor", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir()).output().expect("starts");
+    assert!(
+        words.contains("the master key is not the one of this database") && words.contains(&id),
+        "{words}"
+    );
+    let asked = Command::new(binary())
+        .args(["doctor", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(server.data_dir())
+        .output()
+        .expect("starts");
     let words = String::from_utf8_lossy(&asked.stdout);
-    assert!(asked.status.code() == Some(1) && words.contains("kept under the master key with the id") && words.contains(&id), "{words}");
+    assert!(
+        asked.status.code() == Some(1)
+            && words.contains("kept under the master key with the id")
+            && words.contains(&id),
+        "{words}"
+    );
     std::fs::write(&path, b"short").expect("writes");
     assert!(refused(&server.data_dir(), &[], &[]).contains("is no master key"));
     // A change that was broken off after the database had it ends at the start.
@@ -70,11 +102,19 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
 #[tokio::test]
 async fn only_the_organization_that_was_made_first_changes_the_master_key() {
     let server = Server::shared().await;
-    let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.test" })).await.data();
+    let other = server
+        .post("/workspaces", &json!({ "name": "other", "email": "o@example.test" }))
+        .await
+        .data();
     let key = other["api_key"].as_str().expect("a key");
-    assert_eq!(server.call_as(key, Method::POST, "/master_key/rotate", Some(&json!({}))).await.refusal(), (403, "forbidden"));
-    let reader = server.post("/api_keys", &json!({ "name": "reads", "scopes": "read" })).await.data();
-    let (status, _, stderr) = millrace(&server, reader["key"].as_str().expect("a key"), &["keys", "rotate"]);
+    assert_eq!(
+        server.call_as(key, Method::POST, "/master_key/rotate", Some(&json!({}))).await.refusal(),
+        (403, "forbidden")
+    );
+    let reader =
+        server.post("/api_keys", &json!({ "name": "reads", "scopes": "read" })).await.data();
+    let (status, _, stderr) =
+        millrace(&server, reader["key"].as_str().expect("a key"), &["keys", "rotate"]);
     assert!(status == Some(1) && stderr.contains("`full`"), "{stderr}");
     // With an id it is still an API key's.
     let id = reader["id"].as_str().expect("an id");
@@ -91,7 +131,10 @@ async fn the_master_key_comes_from_a_file_the_environment_or_a_command() {
     assert!(!server.data_dir().join("master.key").exists());
     let source = server.source(SOURCE, json!({ "word": "s3cret" })).await;
     // The command still gives the key of now: there is none to change to.
-    assert_eq!(server.post("/master_key/rotate", &json!({})).await.refusal(), (409, "no_other_master_key"));
+    assert_eq!(
+        server.post("/master_key/rotate", &json!({})).await.refusal(),
+        (409, "no_other_master_key")
+    );
     std::fs::write(&file, "0c".repeat(32)).expect("writes");
     server.post("/master_key/rotate", &json!({})).await.data();
     assert_eq!(answer(server.raw(Method::GET, &endpoint(&source))).await.text, "s3cret");
@@ -102,10 +145,19 @@ async fn the_master_key_comes_from_a_file_the_environment_or_a_command() {
     let dir = server.data_dir();
     let (wrong, right) = ("0d".repeat(32), "0c".repeat(32));
     let words = refused(&dir, &[], &[("MILLRACE_MASTER_KEY", &wrong)]);
-    assert!(words.contains("is not the one of this database") && !words.contains(&wrong), "{words}");
+    assert!(
+        words.contains("is not the one of this database") && !words.contains(&wrong),
+        "{words}"
+    );
     assert!(refused(&dir, &["--master-key-command", "false"], &[]).contains("gave no key"));
-    assert!(refused(&dir, &["--master-key-command", "true"], &[("MILLRACE_MASTER_KEY", &right)]).contains("only one can be given"));
-    assert!(refused(&dir, &[], &[("MILLRACE_MASTER_KEY_OLD", &right)]).contains("master_key_old belongs to master_key"));
+    assert!(
+        refused(&dir, &["--master-key-command", "true"], &[("MILLRACE_MASTER_KEY", &right)])
+            .contains("only one can be given")
+    );
+    assert!(
+        refused(&dir, &[], &[("MILLRACE_MASTER_KEY_OLD", &right)])
+            .contains("master_key_old belongs to master_key")
+    );
 }
 
 #[tokio::test]
@@ -113,7 +165,10 @@ async fn a_start_with_the_old_key_beside_the_new_changes_it() {
     let (old, new) = ("0b".repeat(32), "0c".repeat(32));
     let mut server = Server::start_with(&["--master-key", &old]).await;
     let source = server.source(SOURCE, json!({ "word": "s3cret" })).await;
-    assert_eq!(server.post("/master_key/rotate", &json!({})).await.refusal(), (409, "no_other_master_key"));
+    assert_eq!(
+        server.post("/master_key/rotate", &json!({})).await.refusal(),
+        (409, "no_other_master_key")
+    );
     server.terminate();
     for args in [vec!["--master-key", &new, "--master-key-old", &old], vec!["--master-key", &new]] {
         server.set_args(&args);

@@ -1,5 +1,5 @@
-//! Several servers on one Postgres: each accepts, runs and shows what the others do, and nothing happens twice. Passes, and says so, where there
-//! is no Postgres.
+//! Several servers on one Postgres: each accepts, runs and shows what the others do, and nothing
+//! happens twice. Passes, and says so, where there is no Postgres.
 
 use std::collections::BTreeSet;
 
@@ -54,11 +54,13 @@ impl Pair {
 }
 
 fn says(text: &str) -> String {
-    format!("export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});")
+    format!(
+        "export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});"
+    )
 }
 
-/// Waits until a session has ended. The bound of three seconds for cached records has a unit test in `engine/src/cache.rs`; the deadline here only ends a
-/// test that fails.
+/// Waits until a session has ended. The bound of three seconds for cached records has a unit test
+/// in `engine/src/cache.rs`; the deadline here only ends a test that fails.
 async fn until_out(browser: &mut Browser, server: &Client) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while browser.get(server, "/session").await.status != 401 {
@@ -77,7 +79,13 @@ async fn a_session_is_good_on_both_servers_and_ends_on_both() {
         let mut stolen = second.clone();
         // Both have looked at it, and remember it.
         for server in [&pair.a, &pair.b] {
-            assert_eq!((first.get(server, "/session").await.status, second.get(server, "/session").await.status), (200, 200));
+            assert_eq!(
+                (
+                    first.get(server, "/session").await.status,
+                    second.get(server, "/session").await.status
+                ),
+                (200, 200)
+            );
         }
         assert_eq!(first.get(&pair.b, "/sessions").await.json["page_info"]["total_count"], 2);
         if !heard {
@@ -95,11 +103,22 @@ async fn a_session_is_good_on_both_servers_and_ends_on_both() {
     first.call(&pair.b, Method::PUT, "/session/password", Some(&change)).await.data();
     until_out(&mut second, &pair.a).await;
     assert_eq!(first.get(&pair.a, "/session").await.status, 200);
-    let invited = first.call(&pair.a, Method::POST, "/invitations", Some(&json!({ "email": "jo@x.test", "role": "member" }))).await.data();
+    let invited = first
+        .call(
+            &pair.a,
+            Method::POST,
+            "/invitations",
+            Some(&json!({ "email": "jo@x.test", "role": "member" })),
+        )
+        .await
+        .data();
     let mut jo = Browser::default();
     let joined = jo.follow(&pair.b, &invited, &json!({ "password": PASSWORD })).await.data();
     assert_eq!(jo.get(&pair.a, "/workflows").await.status, 200);
-    first.call(&pair.b, Method::DELETE, &format!("/members/{}", id(&joined["user"])), None).await.data();
+    first
+        .call(&pair.b, Method::DELETE, &format!("/members/{}", id(&joined["user"])), None)
+        .await
+        .data();
     until_out(&mut jo, &pair.a).await;
 }
 
@@ -110,16 +129,27 @@ async fn a_form_goes_on_at_the_other_server() {
       additionalProps(previous) { return { ['made_' + this.kind]: { type: 'string', label: Object.keys(previous).join(), optional: true } }; }, run() {} };";
     let saved = pair.a.post("/components", &json!({ "component_code": code })).await.data();
     let mut ask = json!({ "id": saved["id"], "configured_props": { "kind": "a" } });
-    ask["dynamic_props_id"] = pair.a.post("/components/props", &ask).await.json["dynamic_props"]["id"].clone();
+    ask["dynamic_props_id"] =
+        pair.a.post("/components/props", &ask).await.json["dynamic_props"]["id"].clone();
     ask["configured_props"]["kind"] = json!("b");
     let told = pair.b.post("/components/props", &ask).await.json;
-    assert_eq!(told["dynamic_props"]["configurable_props"][1], json!({ "name": "made_b", "type": "string", "label": "kind,made_a", "optional": true }));
+    assert_eq!(
+        told["dynamic_props"]["configurable_props"][1],
+        json!({ "name": "made_b", "type": "string", "label": "kind,made_a", "optional": true })
+    );
 }
 
 #[tokio::test]
 async fn what_is_deployed_on_one_server_runs_on_the_other() {
     let Some(pair) = Pair::start(&[]).await else { return };
-    let workflow = pair.a.workflow("w", json!([{ "type": "http", "custom_response": true }]), &[("say", &says("v0"))]).await;
+    let workflow = pair
+        .a
+        .workflow(
+            "w",
+            json!([{ "type": "http", "custom_response": true }]),
+            &[("say", &says("v0"))],
+        )
+        .await;
     let (url, path) = (pair.on_b(&endpoint(&workflow)), format!("/workflows/{}", id(&workflow)));
     let asks = async || answer(pair.b.raw(Method::GET, &url)).await.text;
     assert_eq!(asks().await, "v0");
@@ -135,7 +165,11 @@ async fn what_is_deployed_on_one_server_runs_on_the_other() {
         // Within the bound that `docs/operate/durability.md` names.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while asks().await != text {
-            assert!(std::time::Instant::now() < deadline, "{text} does not run on the other server: {}", pair.b.log());
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{text} does not run on the other server: {}",
+                pair.b.log()
+            );
         }
     }
     pair.a.delete(&path).await.data();
@@ -145,8 +179,10 @@ async fn what_is_deployed_on_one_server_runs_on_the_other() {
 #[tokio::test]
 async fn what_one_server_revokes_or_subscribes_the_other_knows() {
     let Some(pair) = Pair::start(&[]).await else { return };
-    let key = pair.a.post("/api_keys", &json!({ "name": "short", "scopes": ["full"] })).await.data();
-    let (text, path) = (key["key"].as_str().expect("a key").to_owned(), format!("/api_keys/{}", id(&key)));
+    let key =
+        pair.a.post("/api_keys", &json!({ "name": "short", "scopes": ["full"] })).await.data();
+    let (text, path) =
+        (key["key"].as_str().expect("a key").to_owned(), format!("/api_keys/{}", id(&key)));
     assert_eq!(pair.b.call_as(&text, Method::GET, "/users/me", None).await.status, 200);
     pair.a.delete(&path).await.data();
     while pair.b.call_as(&text, Method::GET, "/users/me", None).await.status != 401 {}
@@ -155,7 +191,10 @@ async fn what_one_server_revokes_or_subscribes_the_other_knows() {
         pair.a.source("export default { name: 's', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit(e.body); } };", json!({})).await;
     assert_eq!(pair.post(&endpoint(&source), 1, &json!({ "n": 1 })).await.status, 200);
     let listener = pair.a.workflow("l", json!([]), &[("one", "export default defineComponent({ run({ steps }) { return steps.trigger.event.n; } });")]).await;
-    pair.a.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&listener) })).await.data();
+    pair.a
+        .post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&listener) }))
+        .await
+        .data();
     let runs = format!("/workflows/{}/runs?status=succeeded", id(&listener));
     let mut n = 1;
     while pair.b.get(&runs).await.json["page_info"]["total_count"] == 0 {
@@ -167,11 +206,13 @@ async fn what_one_server_revokes_or_subscribes_the_other_knows() {
 #[tokio::test]
 async fn a_stream_of_one_server_carries_what_settles_on_the_other() {
     let Some(pair) = Pair::start(&[]).await else { return };
-    let code =
-        "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run(e) { console.log('line', e.body.n); this.$emit(e.body); } };";
+    let code = "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run(e) { console.log('line', e.body.n); this.$emit(e.body); } };";
     let source = pair.a.source(code, json!({})).await;
     let open = async |what: &str| {
-        let request = pair.b.raw(Method::GET, &format!("/v1/sources/{}{what}", id(&source))).bearer_auth(&pair.b.api_key);
+        let request = pair
+            .b
+            .raw(Method::GET, &format!("/v1/sources/{}{what}", id(&source)))
+            .bearer_auth(&pair.b.api_key);
         request.send().await.expect("an answer").bytes_stream()
     };
     let (mut events, mut logs) = (open("/sse").await, open("/logs/sse").await);
@@ -179,12 +220,17 @@ async fn a_stream_of_one_server_carries_what_settles_on_the_other() {
         assert_eq!(pair.post(&endpoint(&source), n, &json!({ "n": n })).await.status, 200);
     }
     let (mut seen, mut lines) = (String::new(), String::new());
-    let has_all = |text: &str, what: &dyn Fn(usize) -> String| (0..20).all(|n| text.contains(&what(n)));
+    let has_all =
+        |text: &str, what: &dyn Fn(usize) -> String| (0..20).all(|n| text.contains(&what(n)));
     while !has_all(&seen, &|n| format!("{{\"n\":{n}}}")) {
-        seen.push_str(&String::from_utf8_lossy(&events.next().await.expect("goes on").expect("bytes")));
+        seen.push_str(&String::from_utf8_lossy(
+            &events.next().await.expect("goes on").expect("bytes"),
+        ));
     }
     while !has_all(&lines, &|n| format!("\"line {n}\"")) {
-        lines.push_str(&String::from_utf8_lossy(&logs.next().await.expect("goes on").expect("bytes")));
+        lines.push_str(&String::from_utf8_lossy(
+            &logs.next().await.expect("goes on").expect("bytes"),
+        ));
     }
     for n in 0..20 {
         assert_eq!(seen.matches(&format!("{{\"n\":{n}}}")).count(), 1, "{seen}");
@@ -197,24 +243,40 @@ async fn a_stream_of_one_server_carries_what_settles_on_the_other() {
 async fn a_run_of_one_server_is_followed_on_the_other_as_its_steps_end() {
     let Some(pair) = Pair::start(&[]).await else { return };
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
-    let waits = format!("export default defineComponent({{ async run() {{ await fetch('http://{}'); return 1; }} }});", gate.local_addr().expect("an address"));
+    let waits = format!(
+        "export default defineComponent({{ async run() {{ await fetch('http://{}'); return 1; }} }});",
+        gate.local_addr().expect("an address")
+    );
     let steps = [("first", waits.as_str()), ("second", waits.as_str()), ("third", waits.as_str())];
     let workflow = pair.a.workflow("w", json!([{ "type": "http" }]), &steps).await;
     let opens = async |mut held: tokio::net::TcpStream| {
-        held.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.expect("answers");
+        held.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            .await
+            .expect("answers");
     };
     assert_eq!(pair.post(&endpoint(&workflow), 0, &json!({})).await.status, 200);
     let (first, _) = gate.accept().await.expect("is asked");
-    let list = pair.b.until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| l["page_info"]["count"] == 1).await;
-    let request = pair.b.raw(Method::GET, &format!("/v1/runs/{}/sse", id(&list["data"][0]))).bearer_auth(&pair.b.api_key);
-    let (mut stream, mut text) = (request.send().await.expect("an answer").bytes_stream(), String::new());
+    let list = pair
+        .b
+        .until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| {
+            l["page_info"]["count"] == 1
+        })
+        .await;
+    let request = pair
+        .b
+        .raw(Method::GET, &format!("/v1/runs/{}/sse", id(&list["data"][0])))
+        .bearer_auth(&pair.b.api_key);
+    let (mut stream, mut text) =
+        (request.send().await.expect("an answer").bytes_stream(), String::new());
     opens(first).await;
     let mut held = None;
     for (namespace, is_last) in [("first", false), ("second", true)] {
         let (next, _) = gate.accept().await.expect("is asked");
         // It has ended, and the one behind it is still under way.
         while !text.contains(&format!("\"namespace\":\"{namespace}\",\"status\":\"finished\"")) {
-            text.push_str(&String::from_utf8_lossy(&stream.next().await.expect("goes on").expect("bytes")));
+            text.push_str(&String::from_utf8_lossy(
+                &stream.next().await.expect("goes on").expect("bytes"),
+            ));
         }
         if is_last { held = Some(next) } else { opens(next).await }
     }
@@ -223,11 +285,19 @@ async fn a_run_of_one_server_is_followed_on_the_other_as_its_steps_end() {
         text.push_str(&String::from_utf8_lossy(&bytes.expect("bytes")));
     }
     for namespace in ["first", "second"] {
-        assert_eq!(text.matches(&format!("\"namespace\":\"{namespace}\",\"status\":\"finished\"")).count(), 1, "{text}");
+        assert_eq!(
+            text.matches(&format!("\"namespace\":\"{namespace}\",\"status\":\"finished\"")).count(),
+            1,
+            "{text}"
+        );
     }
-    // The last frame is the run as it ended; whether the last step came before by itself is a matter of moments.
+    // The last frame is the run as it ended; whether the last step came before by itself is a
+    // matter of moments.
     let last = text.rsplit("\n\n").find(|frame| frame.contains("event: run")).expect("a frame");
-    assert!(last.contains("\"status\":\"succeeded\"") && last.contains("\"namespace\":\"third\""), "{text}");
+    assert!(
+        last.contains("\"status\":\"succeeded\"") && last.contains("\"namespace\":\"third\""),
+        "{text}"
+    );
 }
 
 /// Its lines come while it goes on, each once and in order, where they are followed.
@@ -241,13 +311,20 @@ async fn a_run_of_one_server_is_followed_on_the_other_line_by_line() {
              if (await (await fetch('http://{}')).text() === 'stop') return n; }} }} }});",
         gate.local_addr().expect("an address")
     );
-    let workflow = pair.a.workflow("w", json!([{ "type": "http" }]), &[("only", prints.as_str())]).await;
+    let workflow =
+        pair.a.workflow("w", json!([{ "type": "http" }]), &[("only", prints.as_str())]).await;
     let says = async |mut held: tokio::net::TcpStream, word: &str| {
-        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{word}", word.len());
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{word}",
+            word.len()
+        );
         held.write_all(answer.as_bytes()).await.expect("answers");
     };
     let follow = async || {
-        let request = pair.b.raw(Method::GET, &format!("/v1/workflows/{}/logs/sse", id(&workflow))).bearer_auth(&pair.b.api_key);
+        let request = pair
+            .b
+            .raw(Method::GET, &format!("/v1/workflows/{}/logs/sse", id(&workflow)))
+            .bearer_auth(&pair.b.api_key);
         request.send().await.expect("an answer").bytes_stream()
     };
     let (mut stream, mut text) = (follow().await, String::new());
@@ -255,10 +332,13 @@ async fn a_run_of_one_server_is_followed_on_the_other_line_by_line() {
     let _second = follow().await;
     assert_eq!(pair.post(&endpoint(&workflow), 0, &json!({})).await.status, 200);
     let mut held = gate.accept().await.expect("is asked").0;
-    // The first that comes is of a moment when the other server was known to follow; the run waits at the gate meanwhile.
+    // The first that comes is of a moment when the other server was known to follow; the run waits
+    // at the gate meanwhile.
     let mut printed = 0;
     while !text.contains("\"line ") {
-        if let Ok(bytes) = tokio::time::timeout(std::time::Duration::from_millis(200), stream.next()).await {
+        if let Ok(bytes) =
+            tokio::time::timeout(std::time::Duration::from_millis(200), stream.next()).await
+        {
             text.push_str(&String::from_utf8_lossy(&bytes.expect("goes on").expect("bytes")));
             continue;
         }
@@ -276,9 +356,15 @@ async fn a_run_of_one_server_is_followed_on_the_other_line_by_line() {
     }
     says(held, "stop").await;
     while !text.contains(&format!("line {printed} end")) {
-        text.push_str(&String::from_utf8_lossy(&stream.next().await.expect("goes on").expect("bytes")));
+        text.push_str(&String::from_utf8_lossy(
+            &stream.next().await.expect("goes on").expect("bytes"),
+        ));
     }
-    let numbers: Vec<usize> = text.split("line ").skip(1).filter_map(|rest| rest.split(" end").next()?.parse().ok()).collect();
+    let numbers: Vec<usize> = text
+        .split("line ")
+        .skip(1)
+        .filter_map(|rest| rest.split(" end").next()?.parse().ok())
+        .collect();
     assert_eq!(numbers, (numbers[0]..=printed).collect::<Vec<_>>(), "{text}");
     // One that is too long to be told comes with the end, in its place.
     if numbers[0] <= 3 {
@@ -304,7 +390,8 @@ async fn a_source_counts_on_whichever_server_its_runs_go() {
     }
 }
 
-/// Invariant 3 where servers run one source at the same moment: one run at a time, also where a server dies.
+/// Invariant 3 where servers run one source at the same moment: one run at a time, also where a
+/// server dies.
 #[tokio::test]
 async fn a_source_counts_right_while_both_servers_run_it() {
     let Some(mut pair) = Pair::start(&[]).await else { return };
@@ -315,7 +402,9 @@ async fn a_source_counts_right_while_both_servers_run_it() {
     let url = endpoint(&source);
     let posts = (0..60).map(|n| {
         let (pair, url) = (&pair, &url);
-        async move { pair.post(url, n, &json!({ "ms": n % 7 })).await.text.parse::<u64>().expect("a number") }
+        async move {
+            pair.post(url, n, &json!({ "ms": n % 7 })).await.text.parse::<u64>().expect("a number")
+        }
     });
     let answers: BTreeSet<u64> = futures::future::join_all(posts).await.into_iter().collect();
     assert_eq!(answers, (1..=60).collect());
@@ -336,18 +425,33 @@ async fn a_source_counts_right_while_a_server_stops() {
       async run(e) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); await new Promise((done) => setTimeout(done, e.body.ms));
         this.$emit({ n }); this.http.respond({ status: 200, body: String(n) }); } };";
     let source = a.source(code, json!({})).await;
-    let slow = tokio::spawn(a.raw(Method::POST, &endpoint(&source)).json(&json!({ "ms": 2000 })).send());
+    let slow =
+        tokio::spawn(a.raw(Method::POST, &endpoint(&source)).json(&json!({ "ms": 2000 })).send());
     let runs = format!("/sources/{}/runs", id(&source));
-    b.until("it is under way", &format!("{runs}?status=running"), |l| l["page_info"]["total_count"] == 1).await;
+    b.until("it is under way", &format!("{runs}?status=running"), |l| {
+        l["page_info"]["total_count"] == 1
+    })
+    .await;
     a.tell_to_end();
     a.until_log("draining").await;
-    let next = answer(b.raw(Method::POST, &endpoint(&source).replace(&a.url, &b.url)).json(&json!({ "ms": 0 }))).await;
+    let next = answer(
+        b.raw(Method::POST, &endpoint(&source).replace(&a.url, &b.url)).json(&json!({ "ms": 0 })),
+    )
+    .await;
     assert_eq!(next.text, "2", "it waited for the run before it");
     // Answered, or cut off with the server: its run has settled, or runs again.
     let _ = slow.await.expect("ends");
     a.terminate();
-    b.until("both settle", &format!("{runs}?status=succeeded"), |l| l["page_info"]["total_count"] == 2).await;
-    let counts: BTreeSet<u64> = b.emitted(&source).await.iter().map(|event| event["n"].as_u64().expect("a number")).collect();
+    b.until("both settle", &format!("{runs}?status=succeeded"), |l| {
+        l["page_info"]["total_count"] == 2
+    })
+    .await;
+    let counts: BTreeSet<u64> = b
+        .emitted(&source)
+        .await
+        .iter()
+        .map(|event| event["n"].as_u64().expect("a number"))
+        .collect();
     assert_eq!(counts, [1, 2].into());
 }
 
@@ -367,17 +471,25 @@ async fn a_busy_source_counts_right_while_a_server_stops() {
     a.tell_to_end();
     a.until_log("stopped").await;
     let settled = |l: &Value| l["page_info"]["total_count"] == 60;
-    b.until("all settle", &format!("/sources/{}/runs?status=succeeded", id(&source)), settled).await;
-    let counts: Vec<u64> = b.emitted(&source).await.iter().map(|event| event["n"].as_u64().expect("a number")).collect();
-    assert_eq!((counts.len(), counts.iter().collect::<BTreeSet<_>>()), (60, (1..=60).collect::<Vec<_>>().iter().collect()));
+    b.until("all settle", &format!("/sources/{}/runs?status=succeeded", id(&source)), settled)
+        .await;
+    let counts: Vec<u64> = b
+        .emitted(&source)
+        .await
+        .iter()
+        .map(|event| event["n"].as_u64().expect("a number"))
+        .collect();
+    assert_eq!(
+        (counts.len(), counts.iter().collect::<BTreeSet<_>>()),
+        (60, (1..=60).collect::<Vec<_>>().iter().collect())
+    );
     a.terminate();
 }
 
 #[tokio::test]
 async fn an_id_is_emitted_once_however_many_servers_see_it() {
     let Some(pair) = Pair::start(&[]).await else { return };
-    let code =
-        "export default { name: 's', version: '1', dedupe: 'unique', props: { http: '$.interface.http' }, run(e) { this.$emit(e.body, { id: e.body.n }); } };";
+    let code = "export default { name: 's', version: '1', dedupe: 'unique', props: { http: '$.interface.http' }, run(e) { this.$emit(e.body, { id: e.body.n }); } };";
     let source = pair.a.source(code, json!({})).await;
     let url = endpoint(&source);
     let posts = (0..80).map(|n| {
@@ -387,9 +499,13 @@ async fn an_id_is_emitted_once_however_many_servers_see_it() {
     futures::future::join_all(posts).await;
     let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
     let settled = pair.a.until("all settle", &runs, |l| l["page_info"]["total_count"] == 80).await;
-    assert!(settled["data"].as_array().expect("runs").iter().all(|run| run["attempt"] == 1), "{settled}");
+    assert!(
+        settled["data"].as_array().expect("runs").iter().all(|run| run["attempt"] == 1),
+        "{settled}"
+    );
     let emitted = pair.a.emitted(&source).await;
-    let distinct: BTreeSet<u64> = emitted.iter().map(|e| e["n"].as_u64().expect("a number")).collect();
+    let distinct: BTreeSet<u64> =
+        emitted.iter().map(|e| e["n"].as_u64().expect("a number")).collect();
     assert_eq!((emitted.len(), distinct.len()), (20, 20));
 }
 
@@ -397,8 +513,7 @@ async fn an_id_is_emitted_once_however_many_servers_see_it() {
 async fn who_waits_for_a_workflow_with_limits_gets_its_answer_on_either_server() {
     let Some(pair) = Pair::start(&[]).await else { return };
     let settings = json!({ "name": "w", "concurrency": 1, "queue_max": 100 });
-    let body =
-        json!({ "triggers": [{ "type": "http", "custom_response": true }], "steps": [{ "namespace": "say", "code": says("mine") }], "settings": settings });
+    let body = json!({ "triggers": [{ "type": "http", "custom_response": true }], "steps": [{ "namespace": "say", "code": says("mine") }], "settings": settings });
     let workflow = pair.a.post("/workflows", &body).await.data();
     let url = endpoint(&workflow);
     let nothing = json!({});
@@ -409,24 +524,40 @@ async fn who_waits_for_a_workflow_with_limits_gets_its_answer_on_either_server()
 #[tokio::test]
 async fn a_tick_a_mail_and_a_delivery_go_once() {
     let (mail, hook) = (MailServer::start().await, Receiver::start(Does::says("200 OK")).await);
-    let Some(pair) = Pair::start(&["--smtp-url", &mail.url, "--owner-email", "owner@example.test"]).await else { return };
+    let Some(pair) =
+        Pair::start(&["--smtp-url", &mail.url, "--owner-email", "owner@example.test"]).await
+    else {
+        return;
+    };
     let ticks = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } },
       run(e) { this.$emit({ at: e.timestamp }); } };";
     let begun = std::time::Instant::now();
     let source = pair.a.source(ticks, json!({})).await;
     let webhook = pair.a.post("/webhooks", &json!({ "url": hook.url })).await.data();
-    pair.a.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) })).await.data();
-    let fails = [("no", "export default defineComponent({ run() { throw new RangeError('too far'); } });")];
-    let workflow = pair.b.workflow("w", json!([{ "type": "source", "id": id(&source) }]), &fails).await;
+    pair.a
+        .post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) }))
+        .await
+        .data();
+    let fails =
+        [("no", "export default defineComponent({ run() { throw new RangeError('too far'); } });")];
+    let workflow =
+        pair.b.workflow("w", json!([{ "type": "source", "id": id(&source) }]), &fails).await;
     let failed = format!("/workflows/{}/runs?status=failed", id(&workflow));
-    pair.b.until("runs that fail", &failed, |l| l["page_info"]["total_count"].as_u64() >= Some(5)).await;
+    pair.b
+        .until("runs that fail", &failed, |l| l["page_info"]["total_count"].as_u64() >= Some(5))
+        .await;
     pair.a.put(&format!("/sources/{}", id(&source)), &json!({ "active": false })).await.data();
     let ticks = pair.a.emitted(&source).await;
-    // On a busy machine a tick may come in the second of the next one: what counts is that no second brings two.
+    // On a busy machine a tick may come in the second of the next one: what counts is that no
+    // second brings two.
     assert!(ticks.len() as u64 <= begun.elapsed().as_secs(), "{ticks:?}");
     let deliveries = format!("/webhooks/{}/deliveries", id(&webhook));
-    let delivered =
-        pair.a.until("all delivered", &deliveries, |l| l["data"].as_array().is_some_and(|all| all.iter().all(|d| d["status"] == "delivered"))).await;
+    let delivered = pair
+        .a
+        .until("all delivered", &deliveries, |l| {
+            l["data"].as_array().is_some_and(|all| all.iter().all(|d| d["status"] == "delivered"))
+        })
+        .await;
     let got: Vec<String> = hook.got().iter().map(|got| got.header("webhook-id")).collect();
     assert_eq!(got.iter().collect::<BTreeSet<_>>().len(), got.len(), "{got:?}");
     assert_eq!(delivered["page_info"]["total_count"].as_u64(), Some(got.len() as u64));

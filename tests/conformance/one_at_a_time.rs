@@ -1,4 +1,5 @@
-//! Isolates serve one event at a time: what one run does to its process is never seen by another that goes on at the same time.
+//! Isolates serve one event at a time: what one run does to its process is never seen by another
+//! that goes on at the same time.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::nodes::Pair;
 
-/// Everything that outlives a call in its process: each value is set to this event's number, and read again while others run.
+/// Everything that outlives a call in its process: each value is set to this event's number, and
+/// read again while others run.
 const MARK: &str = "
   import fs from 'node:fs';
   import { EventEmitter } from 'node:events';
@@ -34,7 +36,12 @@ fn own(i: u64) -> Value {
 }
 
 fn lines(run: &Value) -> Vec<&str> {
-    run["logs"].as_array().expect("logs").iter().map(|line| line["text"].as_str().expect("text")).collect()
+    run["logs"]
+        .as_array()
+        .expect("logs")
+        .iter()
+        .map(|line| line["text"].as_str().expect("text"))
+        .collect()
 }
 
 async fn ask(server: &Client, url: &str, i: u64) -> Answer {
@@ -59,12 +66,20 @@ async fn a_workflow_s_runs_share_nothing(server: &Client, second: Option<&Client
     for (i, answered) in (0..).zip(answers) {
         assert_eq!((answered.status, answered.json), (200, own(i)));
     }
-    let runs =
-        server.until("all settle", &format!("/workflows/{}/runs?status=succeeded&limit=20", id(&workflow)), |l| l["page_info"]["total_count"] == 16).await;
+    let runs = server
+        .until(
+            "all settle",
+            &format!("/workflows/{}/runs?status=succeeded&limit=20", id(&workflow)),
+            |l| l["page_info"]["total_count"] == 16,
+        )
+        .await;
     for run in runs["data"].as_array().expect("runs") {
         let run = server.get(&format!("/runs/{}", id(run))).await.data();
         let i = &run["event"]["body"]["i"];
-        assert_eq!(lines(&run), [format!("before {i}"), format!("job {i}"), format!("listener {i}")]);
+        assert_eq!(
+            lines(&run),
+            [format!("before {i}"), format!("job {i}"), format!("listener {i}")]
+        );
     }
 }
 
@@ -73,7 +88,8 @@ async fn r4_runs_of_a_workflow_at_the_same_time_share_nothing() {
     a_workflow_s_runs_share_nothing(&Server::shared().await, None).await;
 }
 
-/// Short ones, of which a process has the next at hand; some that wait, leave something running or end their process come between them.
+/// Short ones, of which a process has the next at hand; some that wait, leave something running or
+/// end their process come between them.
 #[tokio::test]
 async fn r4_hundreds_of_short_runs_with_some_that_wait_or_die_share_nothing_and_none_is_lost() {
     let server = Server::shared().await;
@@ -93,7 +109,10 @@ async fn r4_hundreds_of_short_runs_with_some_that_wait_or_die_share_nothing_and_
     };
     for round in 0..8 {
         let asked = (0..50).map(|n| 50 * round + n);
-        let answers = join_all(asked.clone().map(|i| answer(server.raw(Method::POST, &url).json(&json!({ "i": i, "does": does(i) }))))).await;
+        let answers = join_all(asked.clone().map(|i| {
+            answer(server.raw(Method::POST, &url).json(&json!({ "i": i, "does": does(i) })))
+        }))
+        .await;
         for (i, answered) in asked.zip(answers) {
             if does(i) == "dies" {
                 assert_eq!(answered.status, 400, "{i}");
@@ -102,9 +121,12 @@ async fn r4_hundreds_of_short_runs_with_some_that_wait_or_die_share_nothing_and_
             }
         }
     }
-    let list = |status: &str| format!("/workflows/{}/runs?status={status}&limit=100", id(&workflow));
+    let list =
+        |status: &str| format!("/workflows/{}/runs?status={status}&limit=100", id(&workflow));
     server.until("all settle", &list("succeeded"), |l| l["page_info"]["total_count"] == 396).await;
-    let failed = server.until("those that died fail", &list("failed"), |l| l["page_info"]["total_count"] == 4).await;
+    let failed = server
+        .until("those that died fail", &list("failed"), |l| l["page_info"]["total_count"] == 4)
+        .await;
     for run in failed["data"].as_array().expect("runs") {
         assert_eq!(does(run["event"]["body"]["i"].as_u64().unwrap_or_default()), "dies");
     }
@@ -143,7 +165,8 @@ async fn r2_runs_of_an_action_at_the_same_time_share_nothing() {
     );
     server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
     let workflow = server.workflow("w", json!([]), &[]).await;
-    let path = format!("/connect/{}/actions/run", workflow["project_id"].as_str().expect("a project"));
+    let path =
+        format!("/connect/{}/actions/run", workflow["project_id"].as_str().expect("a project"));
     let answers = join_all((0..8u64).map(|i| {
         let body = json!({ "id": "test-mark", "configured_props": { "i": i } });
         let (server, path) = (&server, &path);
@@ -172,14 +195,19 @@ async fn r4_calls_per_isolate_lets_runs_share_a_process() {
     let step = "let here = 0; let open; const all = new Promise((done) => { open = done; });
       export default defineComponent({ async run({ $ }) { if (++here === 4) open(); await all; $.respond({ status: 200, body: process.pid.toString() }); } });";
     let settings = |calls: Value| json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "s", "code": step }], "settings": { "name": "w", "calls_per_isolate": calls } });
-    for (calls, said) in [(json!(0), "allowed are 1 to 64"), (json!(65), "allowed are 1 to 64"), (json!("many"), "calls_per_isolate")] {
+    for (calls, said) in [
+        (json!(0), "allowed are 1 to 64"),
+        (json!(65), "allowed are 1 to 64"),
+        (json!("many"), "calls_per_isolate"),
+    ] {
         let refused = server.post("/workflows", &settings(calls)).await;
         assert_eq!(refused.status, 422, "{}", refused.text);
         assert!(refused.text.contains(said), "{}", refused.text);
     }
     let workflow = server.post("/workflows", &settings(json!(4))).await.data();
     let url = endpoint(&workflow);
-    let pids: BTreeSet<String> = join_all((0..4).map(|i| ask(&server, &url, i))).await.into_iter().map(|a| a.text).collect();
+    let pids: BTreeSet<String> =
+        join_all((0..4).map(|i| ask(&server, &url, i))).await.into_iter().map(|a| a.text).collect();
     assert_eq!(pids.len(), 1, "the four met in one process: {pids:?}");
 }
 
@@ -192,7 +220,11 @@ async fn r3_a_source_with_a_db_runs_one_event_at_a_time_and_loses_no_update() {
     let source = server.source(COUNTS, json!({})).await;
     assert_eq!(source["concurrency"], 1);
     let url = endpoint(&source);
-    let counted: BTreeSet<u64> = join_all((0..20).map(|i| ask(&server, &url, i))).await.iter().map(|a| a.text.parse().expect("a number")).collect();
+    let counted: BTreeSet<u64> = join_all((0..20).map(|i| ask(&server, &url, i)))
+        .await
+        .iter()
+        .map(|a| a.text.parse().expect("a number"))
+        .collect();
     assert_eq!(counted, (1..=20).collect());
     // Also where somebody asks for a run of it.
     let runs = join_all((0..4).map(|_| server.run_now(&source, json!({})))).await;
@@ -208,21 +240,31 @@ async fn r3_the_author_may_let_a_source_run_several_events_at_a_time() {
     let body = json!({ "component_code": code, "configured_props": { "other": "x" } });
     let source = server.post("/sources", &body).await.data();
     let path = format!("/sources/{}", id(&source));
-    for (field, value) in [("concurrency", json!(0)), ("concurrency", json!(1001)), ("calls_per_isolate", json!(65)), ("calls_per_isolate", json!("x"))] {
+    for (field, value) in [
+        ("concurrency", json!(0)),
+        ("concurrency", json!(1001)),
+        ("calls_per_isolate", json!(65)),
+        ("calls_per_isolate", json!("x")),
+    ] {
         let refused = server.put(&path, &json!({ (field): value })).await;
         assert_eq!(refused.status, 422, "{field}: {}", refused.text);
         assert!(refused.text.contains(field), "{}", refused.text);
     }
-    let shown = server.put(&path, &json!({ "concurrency": 4, "calls_per_isolate": 2 })).await.data();
+    let shown =
+        server.put(&path, &json!({ "concurrency": 4, "calls_per_isolate": 2 })).await.data();
     assert_eq!((&shown["concurrency"], &shown["calls_per_isolate"]), (&json!(4), &json!(2)));
     let kept = server.put(&path, &json!({ "name": "renamed" })).await.data();
     assert_eq!((&kept["concurrency"], &kept["calls_per_isolate"]), (&json!(4), &json!(2)));
-    let default = server.put(&path, &json!({ "concurrency": false, "calls_per_isolate": false })).await.data();
+    let default = server
+        .put(&path, &json!({ "concurrency": false, "calls_per_isolate": false }))
+        .await
+        .data();
     assert_eq!((&default["concurrency"], &default["calls_per_isolate"]), (&json!(1), &json!(1)));
 }
 
 #[tokio::test]
-async fn r3_events_of_a_source_begin_in_the_order_in_which_they_were_accepted_also_while_its_process_starts() {
+async fn r3_events_of_a_source_begin_in_the_order_in_which_they_were_accepted_also_while_its_process_starts()
+ {
     let server = Server::shared().await;
     let code = "const seen = []; export default { name: 'o', version: '1', props: { http: '$.interface.http' }, dedupe: 'unique',
       async run(e) { seen.push(e.body.i); await new Promise((r) => setTimeout(r, 1)); this.$emit({ i: e.body.i, seen: [...seen], pid: process.pid }, { id: e.body.i }); } };";
@@ -231,9 +273,18 @@ async fn r3_events_of_a_source_begin_in_the_order_in_which_they_were_accepted_al
         for i in 0..8 {
             assert_eq!(ask(&server, &endpoint(&source), i).await.status, 200);
         }
-        server.until("all settle", &format!("/sources/{}/runs?status=succeeded", id(&source)), |l| l["page_info"]["total_count"] == 8).await;
+        server
+            .until("all settle", &format!("/sources/{}/runs?status=succeeded", id(&source)), |l| {
+                l["page_info"]["total_count"] == 8
+            })
+            .await;
         for event in server.emitted(&source).await {
-            let seen: Vec<u64> = event["seen"].as_array().expect("a list").iter().map(|i| i.as_u64().expect("a number")).collect();
+            let seen: Vec<u64> = event["seen"]
+                .as_array()
+                .expect("a list")
+                .iter()
+                .map(|i| i.as_u64().expect("a number"))
+                .collect();
             assert!(seen.is_sorted(), "each process was given them in order: {event}");
         }
         server.delete(&format!("/sources/{}", id(&source))).await;

@@ -1,4 +1,5 @@
-//! Operating a server: who changed what, how much history is kept, exports, backups, counts and traces (reference 2).
+//! Operating a server: who changed what, how much history is kept, exports, backups, counts and
+//! traces (reference 2).
 
 use std::path::Path;
 use std::process::Command;
@@ -30,10 +31,19 @@ async fn on_postgres() -> Option<(Server, millrace_tests::cluster::Database)> {
 /// Sends orders to a source, and waits until each has run.
 async fn order(server: &Client, source: &Value, ids: &[&str]) {
     for order in ids {
-        assert_eq!(answer(server.raw(Method::POST, &endpoint(source)).json(&json!({ "id": order }))).await.status, 200);
+        assert_eq!(
+            answer(server.raw(Method::POST, &endpoint(source)).json(&json!({ "id": order })))
+                .await
+                .status,
+            200
+        );
         let summary = format!("order {order}");
         let path = format!("/sources/{}/event_summaries", id(source));
-        let has = |l: &Value| l["data"].as_array().is_some_and(|events| events.iter().any(|e| e["metadata"]["summary"] == summary.as_str()));
+        let has = |l: &Value| {
+            l["data"].as_array().is_some_and(|events| {
+                events.iter().any(|e| e["metadata"]["summary"] == summary.as_str())
+            })
+        };
         server.until("the order's event", &path, has).await;
     }
 }
@@ -46,19 +56,40 @@ async fn summaries(server: &Client, source: &Value) -> Vec<String> {
 
 async fn audit_trail(server: &Client) {
     let read = server.post("/api_keys", &json!({ "name": "r", "scopes": ["read"] })).await.data();
-    server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] })).await.data();
-    let account = id(&server.post("/accounts", &json!({ "app": "acme", "name": "one", "credentials": { "k": "s3cret-value" } })).await.data());
+    server
+        .post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] }))
+        .await
+        .data();
+    let account = id(&server
+        .post(
+            "/accounts",
+            &json!({ "app": "acme", "name": "one", "credentials": { "k": "s3cret-value" } }),
+        )
+        .await
+        .data());
     server.get(&format!("/accounts/{account}")).await.data();
     server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
     server.put(&format!("/accounts/{account}?name=two"), &json!({})).await.data();
     // What was refused changed nothing, and leaves nothing.
-    assert_eq!(server.put(&format!("/accounts/{account}"), &json!({ "name": 1 })).await.status, 422);
+    assert_eq!(
+        server.put(&format!("/accounts/{account}"), &json!({ "name": 1 })).await.status,
+        422
+    );
     let key = read["key"].as_str().expect("a key");
-    assert_eq!(server.call_as(key, Method::DELETE, &format!("/accounts/{account}"), None).await.status, 403);
+    assert_eq!(
+        server.call_as(key, Method::DELETE, &format!("/accounts/{account}"), None).await.status,
+        403
+    );
     server.delete(&format!("/accounts/{account}")).await.data();
     let listed = server.get("/audit").await;
     assert!(!listed.text.contains("s3cret-value") && !listed.text.contains(key), "{}", listed.text);
-    let shown: Vec<_> = listed.json["data"].as_array().expect("records").iter().rev().map(|r| json!([r["action"], r["target"], r["fields"]])).collect();
+    let shown: Vec<_> = listed.json["data"]
+        .as_array()
+        .expect("records")
+        .iter()
+        .rev()
+        .map(|r| json!([r["action"], r["target"], r["fields"]]))
+        .collect();
     let expected = [
         json!(["POST /api_keys", read["id"], ["name", "scopes"]]),
         json!(["POST /apps", shown[1][1], ["custom_fields", "name_slug"]]),
@@ -80,11 +111,23 @@ async fn audit_trail(server: &Client) {
     assert_eq!(sorted, expected);
     let newest = &listed.json["data"][0];
     let me = server.get("/users/me").await.data();
-    let own = server.get("/api_keys").await.json["data"].as_array().and_then(|keys| keys.iter().find(|k| k["name"] != "r").map(id)).expect("the first key");
+    let own = server.get("/api_keys").await.json["data"]
+        .as_array()
+        .and_then(|keys| keys.iter().find(|k| k["name"] != "r").map(id))
+        .expect("the first key");
     assert_eq!((&newest["user_id"], &newest["key_id"]), (&me["id"], &json!(own)));
-    assert!(listed.json["data"].as_array().expect("records").iter().all(|record| record["done"] == true));
+    assert!(
+        listed.json["data"]
+            .as_array()
+            .expect("records")
+            .iter()
+            .all(|record| record["done"] == true)
+    );
     assert!(newest["request_id"].as_str().is_some_and(|id| id.starts_with("req_")));
-    assert_eq!(server.call_as(key, Method::GET, "/audit", None).await.refusal(), (403, "scope_missing"));
+    assert_eq!(
+        server.call_as(key, Method::GET, "/audit", None).await.refusal(),
+        (403, "scope_missing")
+    );
 }
 
 #[tokio::test]
@@ -114,24 +157,56 @@ async fn token(server: &Client, form: &[(&str, &str)]) -> millrace_tests::Answer
 }
 
 async fn clients_and_tokens(server: &Server) {
-    let made = server.post("/oauth/clients", &json!({ "name": "crm", "scopes": ["read", "invoke"] })).await.data();
-    let (client, secret) = (id(&made), made["client_secret"].as_str().expect("a secret").to_owned());
+    let made = server
+        .post("/oauth/clients", &json!({ "name": "crm", "scopes": ["read", "invoke"] }))
+        .await
+        .data();
+    let (client, secret) =
+        (id(&made), made["client_secret"].as_str().expect("a secret").to_owned());
     assert!(!server.get("/oauth/clients").await.text.contains(&secret));
     // As a form, as JSON, and with the client in `Authorization: Basic`.
-    let form = [("grant_type", "client_credentials"), ("client_id", client.as_str()), ("client_secret", secret.as_str())];
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", client.as_str()),
+        ("client_secret", secret.as_str()),
+    ];
     let first = token(server, &form).await;
-    assert_eq!((first.status, &first.json["token_type"], &first.json["expires_in"]), (200, &json!("Bearer"), &json!(3600)), "{}", first.text);
+    assert_eq!(
+        (first.status, &first.json["token_type"], &first.json["expires_in"]),
+        (200, &json!("Bearer"), &json!(3600)),
+        "{}",
+        first.text
+    );
     let body = json!({ "grant_type": "client_credentials", "client_id": client, "client_secret": secret, "scope": "read" });
     let second = answer(server.raw(Method::POST, "/v1/oauth/token").json(&body)).await;
-    let basic = server.raw(Method::POST, "/v1/oauth/token").basic_auth(&client, Some(&secret)).form(&[("grant_type", "client_credentials")]);
+    let basic = server
+        .raw(Method::POST, "/v1/oauth/token")
+        .basic_auth(&client, Some(&secret))
+        .form(&[("grant_type", "client_credentials")]);
     assert_eq!(answer(basic).await.status, 200);
-    let text = |answer: &millrace_tests::Answer| answer.json["access_token"].as_str().expect("a token").to_owned();
+    let text = |answer: &millrace_tests::Answer| {
+        answer.json["access_token"].as_str().expect("a token").to_owned()
+    };
     let (first, second) = (text(&first), text(&second));
-    let status = async |token: &str, method: Method, path: &str| server.call_as(token, method, path, None).await.status;
+    let status = async |token: &str, method: Method, path: &str| {
+        server.call_as(token, method, path, None).await.status
+    };
     assert_eq!(status(&first, Method::GET, "/users/me/sources").await, 200);
-    assert_eq!((status(&first, Method::POST, "/sources").await, status(&first, Method::GET, "/oauth/clients").await), (403, 403));
+    assert_eq!(
+        (
+            status(&first, Method::POST, "/sources").await,
+            status(&first, Method::GET, "/oauth/clients").await
+        ),
+        (403, 403)
+    );
     assert_eq!(status(&first, Method::POST, "/runs/run_nothere/replay").await, 404);
-    assert_eq!((status(&second, Method::GET, "/users/me/sources").await, status(&second, Method::POST, "/runs/run_nothere/replay").await), (200, 403));
+    assert_eq!(
+        (
+            status(&second, Method::GET, "/users/me/sources").await,
+            status(&second, Method::POST, "/runs/run_nothere/replay").await
+        ),
+        (200, 403)
+    );
     // Refused with words, and nothing is given out.
     let wrong = |at: usize, value: &'static str| {
         let mut form = form;
@@ -143,14 +218,36 @@ async fn clients_and_tokens(server: &Server) {
     assert_eq!(token(server, &wrong(1, "\u{0}")).await.refusal(), (401, "unauthorized"));
     let refused = token(server, &wrong(2, "mrs_wrong")).await;
     assert_eq!(refused.refusal(), (401, "unauthorized"));
-    assert!(refused.text.contains("no OAuth client with this") && !refused.text.contains("API key"), "{}", refused.text);
+    assert!(
+        refused.text.contains("no OAuth client with this") && !refused.text.contains("API key"),
+        "{}",
+        refused.text
+    );
     assert_eq!(token(server, &form[..1]).await.refusal(), (422, "invalid_field"));
     for scope in ["full", "read admin"] {
-        assert_eq!(token(server, &[form[0], form[1], form[2], ("scope", scope)]).await.refusal(), (422, "invalid_field"), "{scope}");
+        assert_eq!(
+            token(server, &[form[0], form[1], form[2], ("scope", scope)]).await.refusal(),
+            (422, "invalid_field"),
+            "{scope}"
+        );
     }
-    let revoke = async |token: &str| answer(server.raw(Method::POST, "/v1/oauth/revoke").form(&[form[1], form[2], ("token", token)])).await.status;
+    let revoke = async |token: &str| {
+        answer(server.raw(Method::POST, "/v1/oauth/revoke").form(&[
+            form[1],
+            form[2],
+            ("token", token),
+        ]))
+        .await
+        .status
+    };
     assert_eq!((revoke(&second).await, revoke("mrt_nothere").await), (200, 200));
-    assert_eq!((status(&second, Method::GET, "/users/me").await, status(&first, Method::GET, "/users/me").await), (401, 200));
+    assert_eq!(
+        (
+            status(&second, Method::GET, "/users/me").await,
+            status(&first, Method::GET, "/users/me").await
+        ),
+        (401, 200)
+    );
     server.delete(&format!("/oauth/clients/{client}")).await.data();
     assert_eq!(status(&first, Method::GET, "/users/me").await, 401);
     assert_eq!(token(server, &form).await.status, 401);
@@ -171,9 +268,15 @@ async fn s2_an_oauth_client_gets_tokens_on_postgres() {
 #[tokio::test]
 async fn tokens_that_are_asked_for_count_as_requests_of_the_client() {
     let server = Server::start_with(&["--requests-per-minute", "6"]).await;
-    let made = server.post("/oauth/clients", &json!({ "name": "busy", "scopes": ["full"] })).await.data();
-    let (client, secret) = (id(&made), made["client_secret"].as_str().expect("a secret").to_owned());
-    let form = [("grant_type", "client_credentials"), ("client_id", client.as_str()), ("client_secret", secret.as_str())];
+    let made =
+        server.post("/oauth/clients", &json!({ "name": "busy", "scopes": ["full"] })).await.data();
+    let (client, secret) =
+        (id(&made), made["client_secret"].as_str().expect("a secret").to_owned());
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", client.as_str()),
+        ("client_secret", secret.as_str()),
+    ];
     let answers = futures::future::join_all((0..8).map(|_| token(&server, &form))).await;
     assert_eq!(answers.iter().filter(|a| a.status == 429).count(), 2);
 }
@@ -181,27 +284,47 @@ async fn tokens_that_are_asked_for_count_as_requests_of_the_client() {
 #[tokio::test]
 async fn history_is_kept_by_number_for_one_source_or_all() {
     let mut server = Server::start().await;
-    let (source, other) = (server.source(SOURCE, json!({})).await, server.source(SOURCE, json!({})).await);
+    let (source, other) =
+        (server.source(SOURCE, json!({})).await, server.source(SOURCE, json!({})).await);
     order(&server, &source, &["a", "b", "c", "d"]).await;
     order(&server, &other, &["a", "b", "c", "d"]).await;
     let path = format!("/sources/{}/retention", id(&source));
     let shown = server.get(&path).await.data();
-    assert_eq!(shown, json!({ "id": id(&source), "keep_days": null, "keep_count": null, "kept_days": 30, "kept_count": null }));
-    for (body, field) in [(json!({ "keep_count": 0 }), "keep_count"), (json!({ "keep_days": 40_000 }), "keep_days"), (json!({ "keep_days": "x" }), "keep_days")]
-    {
+    assert_eq!(
+        shown,
+        json!({ "id": id(&source), "keep_days": null, "keep_count": null, "kept_days": 30, "kept_count": null })
+    );
+    for (body, field) in [
+        (json!({ "keep_count": 0 }), "keep_count"),
+        (json!({ "keep_days": 40_000 }), "keep_days"),
+        (json!({ "keep_days": "x" }), "keep_days"),
+    ] {
         let refused = server.put(&path, &body).await;
         assert_eq!((refused.status, refused.json["details"]["field"].as_str()), (422, Some(field)));
     }
     assert_eq!(server.get("/sources/dc_nothere/retention").await.status, 404);
-    let (status, set, stderr) = millrace(&server, &["retention", &id(&source), "--count", "1", "--days", "7"]);
-    assert_eq!((status, &set["kept_count"], &set["kept_days"]), (Some(0), &json!(1), &json!(7)), "{stderr}");
+    let (status, set, stderr) =
+        millrace(&server, &["retention", &id(&source), "--count", "1", "--days", "7"]);
+    assert_eq!(
+        (status, &set["kept_count"], &set["kept_days"]),
+        (Some(0), &json!(1), &json!(7)),
+        "{stderr}"
+    );
     let set = server.put(&path, &json!({ "keep_days": null })).await.data();
     assert_eq!((&set["keep_count"], &set["kept_days"]), (&json!(1), &json!(30)));
     // Pruned at the start and then by the minute.
     server.terminate();
     server.launch().await;
-    server.until("the pruning", &format!("/sources/{}/runs", id(&source)), |l| l["page_info"]["total_count"] == 1).await;
-    server.until("the pruning of events", &format!("/sources/{}/event_summaries", id(&source)), |l| l["page_info"]["total_count"] == 1).await;
+    server
+        .until("the pruning", &format!("/sources/{}/runs", id(&source)), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
+    server
+        .until("the pruning of events", &format!("/sources/{}/event_summaries", id(&source)), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
     assert_eq!(summaries(&server, &source).await, ["order d"]);
     assert_eq!(summaries(&server, &other).await.len(), 4);
 }
@@ -214,8 +337,16 @@ async fn history_is_kept_by_number_on_the_whole_server() {
     server.terminate();
     std::fs::write(server.data_dir().join("millrace.toml"), "keep_count = 2\n").expect("writes");
     server.launch().await;
-    server.until("the pruning", &format!("/sources/{}/runs", id(&source)), |l| l["page_info"]["total_count"] == 2).await;
-    server.until("the pruning of events", &format!("/sources/{}/event_summaries", id(&source)), |l| l["page_info"]["total_count"] == 2).await;
+    server
+        .until("the pruning", &format!("/sources/{}/runs", id(&source)), |l| {
+            l["page_info"]["total_count"] == 2
+        })
+        .await;
+    server
+        .until("the pruning of events", &format!("/sources/{}/event_summaries", id(&source)), |l| {
+            l["page_info"]["total_count"] == 2
+        })
+        .await;
 }
 
 async fn export_whole(server: &Server) {
@@ -223,15 +354,28 @@ async fn export_whole(server: &Server) {
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", STEP)]).await;
     order(server, &source, &["a", "b"]).await;
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "fail": true }))).await;
-    server.until("a failed run", &format!("/workflows/{}/runs?status=failed", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
+    server
+        .until("a failed run", &format!("/workflows/{}/runs?status=failed", id(&workflow)), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("all.ndjson");
-    let (status, _, stderr) = millrace(server, &["export", "--output", file.to_str().expect("UTF-8")]);
+    let (status, _, stderr) =
+        millrace(server, &["export", "--output", file.to_str().expect("UTF-8")]);
     assert_eq!(status, Some(0), "{stderr}");
     let text = std::fs::read_to_string(&file).expect("an export");
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let of = |kind: &str| lines.iter().filter(|line| line["type"] == kind).map(|line| line["data"].clone()).collect::<Vec<_>>();
-    // Two orders and the failure; a line of each order, and the error of the workflow and of its organization, or one of them.
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |kind: &str| {
+        lines
+            .iter()
+            .filter(|line| line["type"] == kind)
+            .map(|line| line["data"].clone())
+            .collect::<Vec<_>>()
+    };
+    // Two orders and the failure; a line of each order, and the error of the workflow and of its
+    // organization, or one of them.
     assert_eq!((of("run").len(), of("log").len(), of("end").len()), (3, 2, 0), "{text}");
     let run = of("run").into_iter().find(|run| run["status"] == "failed").expect("the failed run");
     let mut shown = server.get(&format!("/runs/{}", id(&run))).await.data();
@@ -240,19 +384,50 @@ async fn export_whole(server: &Server) {
         shown.as_object_mut().expect("a record").remove(field);
     }
     assert_eq!(run, shown);
-    assert!(of("event").iter().any(|e| e["metadata"]["name"] == "$errors" && e["event"]["error"]["code"] == "TypeError"), "{text}");
-    assert!(stderr.contains(&format!("3 runs, 2 log lines, {} events", of("event").len())), "{stderr}");
+    assert!(
+        of("event")
+            .iter()
+            .any(|e| e["metadata"]["name"] == "$errors"
+                && e["event"]["error"]["code"] == "TypeError"),
+        "{text}"
+    );
+    assert!(
+        stderr.contains(&format!("3 runs, 2 log lines, {} events", of("event").len())),
+        "{stderr}"
+    );
     // Nothing is written over.
-    let (status, _, stderr) = millrace(server, &["export", "--output", file.to_str().expect("UTF-8")]);
+    let (status, _, stderr) =
+        millrace(server, &["export", "--output", file.to_str().expect("UTF-8")]);
     assert!(status == Some(1) && stderr.contains("is there already"), "{stderr}");
-    let only = server.raw(Method::GET, &format!("/v1/export?owner_id={}", id(&source))).bearer_auth(&server.api_key).send().await.expect("an answer");
+    let only = server
+        .raw(Method::GET, &format!("/v1/export?owner_id={}", id(&source)))
+        .bearer_auth(&server.api_key)
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(only.headers()["content-type"], "application/x-ndjson");
     let text = only.text().await.expect("a body");
-    assert!(text.ends_with("{\"type\":\"end\",\"data\":{\"runs\":2,\"logs\":2,\"events\":2}}\n"), "{text}");
-    let later = answer(server.raw(Method::GET, "/v1/export?from=99999999999999").bearer_auth(&server.api_key)).await;
+    assert!(
+        text.ends_with("{\"type\":\"end\",\"data\":{\"runs\":2,\"logs\":2,\"events\":2}}\n"),
+        "{text}"
+    );
+    let later = answer(
+        server.raw(Method::GET, "/v1/export?from=99999999999999").bearer_auth(&server.api_key),
+    )
+    .await;
     assert_eq!(later.text, "{\"type\":\"end\",\"data\":{\"runs\":0,\"logs\":0,\"events\":0}}\n");
     for (query, status) in [("owner_id=dc_nothere", 404), ("owner_id=x", 404), ("from=soon", 422)] {
-        assert_eq!(answer(server.raw(Method::GET, &format!("/v1/export?{query}")).bearer_auth(&server.api_key)).await.status, status, "{query}");
+        assert_eq!(
+            answer(
+                server
+                    .raw(Method::GET, &format!("/v1/export?{query}"))
+                    .bearer_auth(&server.api_key)
+            )
+            .await
+            .status,
+            status,
+            "{query}"
+        );
     }
 }
 
@@ -270,27 +445,52 @@ async fn the_history_is_exported_on_postgres() {
 /// One export of an organization is under way at once, and takes nothing from others but its place.
 async fn export_one_at_once(server: &Client) {
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", STEP)]).await;
-    // More than the system keeps for a client that does not read, though few pieces: what waits is bounded by its bytes.
+    // More than the system keeps for a client that does not read, though few pieces: what waits is
+    // bounded by its bytes.
     let large = json!({ "text": "x".repeat(400_000) });
     for _ in 0..28 {
-        assert_eq!(answer(server.raw(Method::POST, &endpoint(&workflow)).json(&large)).await.status, 200);
+        assert_eq!(
+            answer(server.raw(Method::POST, &endpoint(&workflow)).json(&large)).await.status,
+            200
+        );
     }
-    let export = async || answer(server.raw(Method::GET, "/v1/export?from=99999999999999").bearer_auth(&server.api_key)).await;
+    let export = async || {
+        answer(
+            server.raw(Method::GET, "/v1/export?from=99999999999999").bearer_auth(&server.api_key),
+        )
+        .await
+    };
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4096).expect("a small one");
     let address = server.url.trim_start_matches("http://");
     let mut slow = socket.connect(address.parse().expect("an address")).await.expect("connects");
-    let request = format!("GET /v1/export HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\r\n", server.api_key);
+    let request = format!(
+        "GET /v1/export HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\r\n",
+        server.api_key
+    );
     slow.write_all(request.as_bytes()).await.expect("asks");
     let mut head = [0; 15];
     slow.read_exact(&mut head).await.expect("a head");
     assert_eq!(&head, b"HTTP/1.1 200 OK");
     for _ in 0..10 {
-        let refused = server.raw(Method::GET, "/v1/export").bearer_auth(&server.api_key).send().await.expect("an answer");
-        assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"10".parse().expect("a value")));
+        let refused = server
+            .raw(Method::GET, "/v1/export")
+            .bearer_auth(&server.api_key)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(
+            (refused.status().as_u16(), &refused.headers()["retry-after"]),
+            (503, &"10".parse().expect("a value"))
+        );
         let said: Value = refused.json().await.expect("JSON");
         assert_eq!(said["code"], "export_under_way");
-        assert!(said["error"].as_str().is_some_and(|e| e.contains("an export of this organization is under way")), "{said}");
+        assert!(
+            said["error"]
+                .as_str()
+                .is_some_and(|e| e.contains("an export of this organization is under way")),
+            "{said}"
+        );
     }
     assert_eq!(server.get("/workflows").await.status, 200);
     // Its client goes: there is room for the next.
@@ -330,20 +530,30 @@ fn local(args: &[&str], paths: &[(&str, &Path)]) -> (Option<i32>, String) {
 async fn a_backup_of_a_running_server_is_restored_and_goes_on() {
     let mut server = Server::start().await;
     let source = server.source(SOURCE, json!({})).await;
-    server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] })).await.data();
-    let account = id(&server.post("/accounts", &json!({ "app": "acme", "credentials": { "k": "s3cret-value" } })).await.data());
+    server
+        .post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] }))
+        .await
+        .data();
+    let account = id(&server
+        .post("/accounts", &json!({ "app": "acme", "credentials": { "k": "s3cret-value" } }))
+        .await
+        .data());
     order(&server, &source, &["a", "b"]).await;
     let dir = tempfile::tempdir().expect("a folder");
     let (backup, sealed) = (dir.path().join("backup"), dir.path().join("sealed"));
     let data = server.data_dir();
     let (status, said) = local(&["backup"], &[("", &backup), ("--data-dir", &data)]);
     assert!(status == Some(0) && said.contains("master key"), "{said}");
-    let (status, said) = local(&["backup", "--without-keys"], &[("", &sealed), ("--data-dir", &data)]);
+    let (status, said) =
+        local(&["backup", "--without-keys"], &[("", &sealed), ("--data-dir", &data)]);
     assert_eq!(status, Some(0), "{said}");
     // What came after the backup is not in it.
     order(&server, &source, &["c"]).await;
     let names = |of: &Path| {
-        let mut names: Vec<_> = std::fs::read_dir(of).expect("reads").map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+        let mut names: Vec<_> = std::fs::read_dir(of)
+            .expect("reads")
+            .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
+            .collect();
         names.sort();
         names
     };
@@ -351,7 +561,11 @@ async fn a_backup_of_a_running_server_is_restored_and_goes_on() {
     assert_eq!(names(&sealed), ["backup.json", "millrace.db"]);
     for file in ["millrace.db", "master.key"] {
         use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(std::fs::metadata(backup.join(file)).expect("a file").permissions().mode() & 0o777, 0o600, "{file}");
+        assert_eq!(
+            std::fs::metadata(backup.join(file)).expect("a file").permissions().mode() & 0o777,
+            0o600,
+            "{file}"
+        );
     }
     let bytes = std::fs::read(backup.join("millrace.db")).expect("reads");
     assert!(!bytes.windows(12).any(|w| w == b"s3cret-value"), "secrets stay sealed");
@@ -371,11 +585,23 @@ async fn a_backup_of_a_running_server_is_restored_and_goes_on() {
     assert_eq!(status, Some(0), "{said}");
     server.launch().await;
     assert_eq!(summaries(&server, &source).await, ["order b", "order a"]);
-    let credentials = server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
+    let credentials =
+        server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
     assert_eq!(credentials["credentials"]["k"], "s3cret-value");
     // It goes on: what the source remembers is there, and a duplicate is one still.
-    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "id": "a" }))).await.status, 200);
-    server.until("the duplicate's run", &format!("/sources/{}/runs?status=succeeded", id(&source)), |l| l["page_info"]["total_count"] == 3).await;
+    assert_eq!(
+        answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "id": "a" })))
+            .await
+            .status,
+        200
+    );
+    server
+        .until(
+            "the duplicate's run",
+            &format!("/sources/{}/runs?status=succeeded", id(&source)),
+            |l| l["page_info"]["total_count"] == 3,
+        )
+        .await;
     order(&server, &source, &["d"]).await;
     assert_eq!(summaries(&server, &source).await, ["order d", "order b", "order a"]);
     let events = server.get(&format!("/sources/{}/event_summaries", id(&source))).await.json;
@@ -385,7 +611,8 @@ async fn a_backup_of_a_running_server_is_restored_and_goes_on() {
     server.kill();
     std::fs::remove_dir_all(&data).expect("loses it again");
     let key = backup.join("master.key");
-    let (status, said) = local(&["restore"], &[("", &sealed), ("--master-key", &key), ("--data-dir", &data)]);
+    let (status, said) =
+        local(&["restore"], &[("", &sealed), ("--master-key", &key), ("--data-dir", &data)]);
     assert_eq!(status, Some(0), "{said}");
     assert!(data.join("master.key").is_file());
 }
@@ -394,18 +621,47 @@ async fn a_backup_of_a_running_server_is_restored_and_goes_on() {
 async fn a_backup_of_postgres_is_restored_into_an_empty_database_and_goes_on() {
     let Some((mut server, database)) = on_postgres().await else { return };
     let source = server.source(SOURCE, json!({})).await;
-    server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] })).await.data();
-    let account = id(&server.post("/accounts", &json!({ "app": "acme", "credentials": { "k": "s3cret-value" } })).await.data());
+    server
+        .post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] }))
+        .await
+        .data();
+    let account = id(&server
+        .post("/accounts", &json!({ "app": "acme", "credentials": { "k": "s3cret-value" } }))
+        .await
+        .data());
     order(&server, &source, &["a", "b"]).await;
     let dir = tempfile::tempdir().expect("a folder");
-    let (backup, keys, other, restored) = (dir.path().join("backup"), dir.path().join("keys"), dir.path().join("other"), dir.path().join("restored"));
+    let (backup, keys, other, restored) = (
+        dir.path().join("backup"),
+        dir.path().join("keys"),
+        dir.path().join("other"),
+        dir.path().join("restored"),
+    );
     let (data, url, nowhere) = (server.data_dir(), database.url(), Path::new("/nowhere"));
     // Without the programs it says what to do, and leaves nothing.
-    let (status, said) = local(&["backup", "--database-url", &url], &[("", &backup), ("--data-dir", &data), ("--pg-bin", nowhere)]);
-    assert!(status == Some(1) && said.contains("postgresql-client") && said.contains("--keys-only") && !backup.exists(), "{said}");
-    let (status, said) = local(&["backup", "--keys-only", "--database-url", &url], &[("", &keys), ("--data-dir", &data), ("--pg-bin", nowhere)]);
-    assert!(status == Some(0) && keys.join("master.key").exists() && !keys.join("millrace.pgdump").exists(), "{said}");
-    let (status, said) = local(&["backup", "--database-url", &url], &[("", &backup), ("--data-dir", &data)]);
+    let (status, said) = local(
+        &["backup", "--database-url", &url],
+        &[("", &backup), ("--data-dir", &data), ("--pg-bin", nowhere)],
+    );
+    assert!(
+        status == Some(1)
+            && said.contains("postgresql-client")
+            && said.contains("--keys-only")
+            && !backup.exists(),
+        "{said}"
+    );
+    let (status, said) = local(
+        &["backup", "--keys-only", "--database-url", &url],
+        &[("", &keys), ("--data-dir", &data), ("--pg-bin", nowhere)],
+    );
+    assert!(
+        status == Some(0)
+            && keys.join("master.key").exists()
+            && !keys.join("millrace.pgdump").exists(),
+        "{said}"
+    );
+    let (status, said) =
+        local(&["backup", "--database-url", &url], &[("", &backup), ("--data-dir", &data)]);
     assert!(status == Some(0) && said.contains("master key"), "{said}");
     let dump = backup.join("millrace.pgdump");
     use std::os::unix::fs::PermissionsExt as _;
@@ -415,10 +671,17 @@ async fn a_backup_of_postgres_is_restored_into_an_empty_database_and_goes_on() {
 
     let (status, said) = local(&["restore"], &[("", &backup), ("--data-dir", &restored)]);
     assert!(status == Some(1) && said.contains("--database-url") && !restored.exists(), "{said}");
-    let (status, said) = local(&["restore", "--database-url", &url], &[("", &backup), ("--data-dir", &restored)]);
-    assert!(status == Some(1) && said.contains("nothing is restored over it") && !restored.exists(), "{said}");
+    let (status, said) =
+        local(&["restore", "--database-url", &url], &[("", &backup), ("--data-dir", &restored)]);
+    assert!(
+        status == Some(1) && said.contains("nothing is restored over it") && !restored.exists(),
+        "{said}"
+    );
     let empty = millrace_tests::cluster::cluster().expect("was there").database().await;
-    let (status, said) = local(&["restore", "--database-url", &empty.url()], &[("", &backup), ("--data-dir", &restored)]);
+    let (status, said) = local(
+        &["restore", "--database-url", &empty.url()],
+        &[("", &backup), ("--data-dir", &restored)],
+    );
     assert_eq!(status, Some(0), "{said}");
     server.kill();
     std::fs::rename(&data, &other).expect("loses the data");
@@ -426,22 +689,37 @@ async fn a_backup_of_postgres_is_restored_into_an_empty_database_and_goes_on() {
     server.set_args(&["--database-url", &empty.url()]);
     server.launch().await;
     assert_eq!(summaries(&server, &source).await, ["order b", "order a"]);
-    let credentials = server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
+    let credentials =
+        server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
     assert_eq!(credentials["credentials"]["k"], "s3cret-value");
     // Triggers and all: what is deployed is heard, what was seen is a duplicate still.
-    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "id": "a" }))).await.status, 200);
-    server.until("the duplicate's run", &format!("/sources/{}/runs?status=succeeded", id(&source)), |l| l["page_info"]["total_count"] == 3).await;
+    assert_eq!(
+        answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "id": "a" })))
+            .await
+            .status,
+        200
+    );
+    server
+        .until(
+            "the duplicate's run",
+            &format!("/sources/{}/runs?status=succeeded", id(&source)),
+            |l| l["page_info"]["total_count"] == 3,
+        )
+        .await;
     order(&server, &source, &["d"]).await;
     assert_eq!(summaries(&server, &source).await, ["order d", "order b", "order a"]);
 }
 
-/// What a kill leaves nobody holds; what else may stand in the place of the new folder is not for a backup to remove.
+/// What a kill leaves nobody holds; what else may stand in the place of the new folder is not for a
+/// backup to remove.
 #[tokio::test]
 async fn a_backup_that_was_broken_off_is_made_by_the_same_command() {
     let server = Server::start().await;
     let (dir, data) = (tempfile::tempdir().expect("a folder"), server.data_dir());
-    let [backup, part, link] = ["backup", "backup.part", "link.part"].map(|name| dir.path().join(name));
-    let make = |folder: &str| local(&["backup"], &[("", &dir.path().join(folder)), ("--data-dir", &data)]);
+    let [backup, part, link] =
+        ["backup", "backup.part", "link.part"].map(|name| dir.path().join(name));
+    let make =
+        |folder: &str| local(&["backup"], &[("", &dir.path().join(folder)), ("--data-dir", &data)]);
     let refused = |folder: &str, says: &str| {
         let (status, said) = make(folder);
         assert!(status == Some(1) && said.contains(says), "{said}");
@@ -451,7 +729,10 @@ async fn a_backup_that_was_broken_off_is_made_by_the_same_command() {
         std::fs::write(part.join(name), "half").expect("writes");
     }
     refused("backup", "`notes.txt`");
-    assert!(part.join("millrace.db").exists() && part.join("notes.txt").exists(), "nothing of it was removed");
+    assert!(
+        part.join("millrace.db").exists() && part.join("notes.txt").exists(),
+        "nothing of it was removed"
+    );
     std::fs::remove_file(part.join("notes.txt")).expect("removes");
     let held = std::fs::File::open(&part).expect("opens");
     held.lock().expect("holds it");
@@ -460,7 +741,11 @@ async fn a_backup_that_was_broken_off_is_made_by_the_same_command() {
     drop(held);
     let (status, said) = make("backup");
     assert_eq!(status, Some(0), "{said}");
-    assert!(!part.exists() && !backup.join("master.part").exists() && backup.join("millrace.db").metadata().expect("is there").len() > 4);
+    assert!(
+        !part.exists()
+            && !backup.join("master.part").exists()
+            && backup.join("millrace.db").metadata().expect("is there").len() > 4
+    );
     std::os::unix::fs::symlink(&data, &link).expect("a link");
     refused("link", "link.part");
     assert!(data.join("millrace.db").exists() && data.join("master.key").exists());
@@ -478,7 +763,11 @@ fn what_is_no_backup_is_not_restored() {
     };
     refused("is not a backup");
     let (_, said) = local(&["restore"], &[("", &dir.path().join("\u{1b}[31mred\u{9b}"))]);
-    assert!(said.contains("\\u001b[31mred\\u009b` is not a backup") && !said.contains(['\u{1b}', '\u{9b}']), "a name does not steer the terminal: {said:?}");
+    assert!(
+        said.contains("\\u001b[31mred\\u009b` is not a backup")
+            && !said.contains(['\u{1b}', '\u{9b}']),
+        "a name does not steer the terminal: {said:?}"
+    );
     std::fs::create_dir(&backup).expect("a folder");
     std::fs::write(backup.join("backup.json"), "{").expect("writes");
     refused("is damaged");
@@ -489,7 +778,8 @@ fn what_is_no_backup_is_not_restored() {
     refused("the master key");
     std::fs::write(backup.join("master.key"), [7; 32]).expect("writes");
     refused("cannot be used");
-    std::fs::write(backup.join("millrace.db"), "not a database, however long it goes on").expect("writes");
+    std::fs::write(backup.join("millrace.db"), "not a database, however long it goes on")
+        .expect("writes");
     refused("cannot be used");
     let (status, said) = local(&["backup"], &[("", &dir.path().join("b")), ("--data-dir", &data)]);
     assert!(status == Some(1) && said.contains("is not the data directory of a server"), "{said}");
@@ -498,20 +788,52 @@ fn what_is_no_backup_is_not_restored() {
 
 #[tokio::test]
 async fn the_first_organization_sees_what_the_server_is_made_of() {
-    let server = Server::start_with(&["--egress-allow", "127.0.0.1:1025", "--smtp-url", "smtp://mailer:hunter2@127.0.0.1:1025"]).await;
+    let server = Server::start_with(&[
+        "--egress-allow",
+        "127.0.0.1:1025",
+        "--smtp-url",
+        "smtp://mailer:hunter2@127.0.0.1:1025",
+    ])
+    .await;
     let told = server.get("/system").await;
     assert!(!told.text.contains("hunter2") && !told.text.contains("mailer"), "{}", told.text);
     let system = told.data();
-    let said = (&system["readiness"]["status"], &system["database"], &system["servers"], &system["mail_server"], &system["egress_allow"]);
-    assert_eq!(said, (&json!("ready"), &json!("sqlite"), &json!(1), &json!("127.0.0.1:1025"), &json!(["127.0.0.1/32:1025", "127.0.0.0/8"])));
-    assert_eq!((&system["url"], &system["version"]), (&json!(server.url), &json!(env!("CARGO_PKG_VERSION"))));
+    let said = (
+        &system["readiness"]["status"],
+        &system["database"],
+        &system["servers"],
+        &system["mail_server"],
+        &system["egress_allow"],
+    );
+    assert_eq!(
+        said,
+        (
+            &json!("ready"),
+            &json!("sqlite"),
+            &json!(1),
+            &json!("127.0.0.1:1025"),
+            &json!(["127.0.0.1/32:1025", "127.0.0.0/8"])
+        )
+    );
+    assert_eq!(
+        (&system["url"], &system["version"]),
+        (&json!(server.url), &json!(env!("CARGO_PKG_VERSION")))
+    );
     assert!(
         system["free_bytes"].as_u64().is_some_and(|free| free > 0)
-            && system["node_version"].as_str().is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit())),
+            && system["node_version"]
+                .as_str()
+                .is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit())),
         "{system}"
     );
     assert_eq!(system["runs"]["unfinished"], 0);
-    let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.test" })).await.data()["api_key"].as_str().expect("a key").to_owned();
+    let other = server
+        .post("/workspaces", &json!({ "name": "other", "email": "o@example.test" }))
+        .await
+        .data()["api_key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
     let refused = answer(server.raw(Method::GET, "/v1/system").bearer_auth(&other)).await;
     assert!(refused.status == 403 && refused.text.contains("made first"), "{refused:?}");
 }
@@ -525,32 +847,84 @@ async fn counts_are_behind_a_key_or_at_an_address_of_their_own() {
     for fail in [false, true] {
         answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "fail": fail }))).await;
     }
-    server.until("both runs", &format!("/workflows/{}/runs?status=failed", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
-    server.until("both runs", &format!("/workflows/{}/runs?status=succeeded", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
+    server
+        .until("both runs", &format!("/workflows/{}/runs?status=failed", id(&workflow)), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
+    server
+        .until("both runs", &format!("/workflows/{}/runs?status=succeeded", id(&workflow)), |l| {
+            l["page_info"]["total_count"] == 1
+        })
+        .await;
     assert_eq!(answer(server.raw(Method::GET, "/metrics")).await.status, 401);
-    let read = server.post("/api_keys", &json!({ "name": "r", "scopes": ["read"] })).await.data()["key"].as_str().expect("a key").to_owned();
+    let read =
+        server.post("/api_keys", &json!({ "name": "r", "scopes": ["read"] })).await.data()["key"]
+            .as_str()
+            .expect("a key")
+            .to_owned();
     assert_eq!(answer(server.raw(Method::GET, "/metrics").bearer_auth(&read)).await.status, 403);
-    let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.test" })).await.data()["api_key"].as_str().expect("a key").to_owned();
+    let other = server
+        .post("/workspaces", &json!({ "name": "other", "email": "o@example.test" }))
+        .await
+        .data()["api_key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
     let refused = answer(server.raw(Method::GET, "/metrics").bearer_auth(&other)).await;
     assert!(refused.status == 403 && refused.text.contains("made first"), "{refused:?}");
-    let with_key = answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
-    let open = server.raw(Method::GET, &format!("http://{place}/metrics")).send().await.expect("an answer");
-    assert!(open.headers()["content-type"].to_str().is_ok_and(|t| t.starts_with("text/plain; version=0.0.4")));
+    let with_key =
+        answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
+    let open = server
+        .raw(Method::GET, &format!("http://{place}/metrics"))
+        .send()
+        .await
+        .expect("an answer");
+    assert!(
+        open.headers()["content-type"]
+            .to_str()
+            .is_ok_and(|t| t.starts_with("text/plain; version=0.0.4"))
+    );
     let open = open.text().await.expect("a body");
-    assert_eq!(answer(server.raw(Method::GET, &format!("http://{place}/v1/users/me"))).await.status, 404);
+    assert_eq!(
+        answer(server.raw(Method::GET, &format!("http://{place}/v1/users/me"))).await.status,
+        404
+    );
     for text in [&with_key, &open] {
-        let value = |series: &str| text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse::<f64>().ok());
-        assert_eq!(value("millrace_http_requests_total{door=\"endpoint\",status=\"2xx\"}"), Some(2.0), "{text}");
-        assert_eq!(value("millrace_run_attempt_duration_seconds_count{ending=\"failed\"}"), Some(1.0));
-        assert_eq!(value("millrace_run_attempt_duration_seconds_count{ending=\"succeeded\"}"), Some(1.0));
-        assert_eq!((value("millrace_runs_unfinished"), value("millrace_database_up")), (Some(0.0), Some(1.0)));
+        let value = |series: &str| {
+            text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse::<f64>().ok())
+        };
+        assert_eq!(
+            value("millrace_http_requests_total{door=\"endpoint\",status=\"2xx\"}"),
+            Some(2.0),
+            "{text}"
+        );
+        assert_eq!(
+            value("millrace_run_attempt_duration_seconds_count{ending=\"failed\"}"),
+            Some(1.0)
+        );
+        assert_eq!(
+            value("millrace_run_attempt_duration_seconds_count{ending=\"succeeded\"}"),
+            Some(1.0)
+        );
+        assert_eq!(
+            (value("millrace_runs_unfinished"), value("millrace_database_up")),
+            (Some(0.0), Some(1.0))
+        );
         assert!(value("process_resident_memory_bytes").is_some_and(|bytes| bytes > 1e6));
         // Nothing names anybody, and every series has a head.
         assert!(!text.contains(&id(&workflow)) && !text.contains(&server.org_id));
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let name = line.split(['{', ' ']).next().unwrap_or("");
-            let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-            assert!(text.contains(&format!("# TYPE {base} ")) || text.contains(&format!("# TYPE {name} ")), "{line}");
+            let base = ["_bucket", "_sum", "_count"]
+                .iter()
+                .find_map(|end| name.strip_suffix(end))
+                .unwrap_or(name);
+            assert!(
+                text.contains(&format!("# TYPE {base} "))
+                    || text.contains(&format!("# TYPE {name} ")),
+                "{line}"
+            );
         }
     }
 }
@@ -565,16 +939,30 @@ async fn one_trace_goes_from_the_request_to_the_last_step() {
     let broken = "export default defineComponent({ run() { throw new RangeError('too far'); } });";
     let workflow = server.workflow("ship", listener, &[("pack", STEP), ("send", broken)]).await;
     order(&server, &source, &["a"]).await;
-    server.until("the listener's run", &format!("/workflows/{}/runs?status=failed", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
+    server
+        .until(
+            "the listener's run",
+            &format!("/workflows/{}/runs?status=failed", id(&workflow)),
+            |l| l["page_info"]["total_count"] == 1,
+        )
+        .await;
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let spans = loop {
         let got = collector.got();
         let spans: Vec<Value> = got
             .iter()
             .flat_map(|request| {
-                assert!(request.head.starts_with("POST /v1/traces ") && request.header("x-team") == "ops", "{}", request.head);
+                assert!(
+                    request.head.starts_with("POST /v1/traces ")
+                        && request.header("x-team") == "ops",
+                    "{}",
+                    request.head
+                );
                 let body: Value = serde_json::from_str(&request.body).expect("JSON");
-                body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone()
+                body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+                    .as_array()
+                    .expect("spans")
+                    .clone()
             })
             .collect();
         if spans.iter().any(|s| s["name"] == "step send") {
@@ -583,21 +971,41 @@ async fn one_trace_goes_from_the_request_to_the_last_step() {
         assert!(std::time::Instant::now() < deadline, "{spans:?}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     };
-    let span = |name: &str| spans.iter().find(|s| s["name"] == name).unwrap_or_else(|| panic!("no span {name}: {spans:#?}"));
+    let span = |name: &str| {
+        spans
+            .iter()
+            .find(|s| s["name"] == name)
+            .unwrap_or_else(|| panic!("no span {name}: {spans:#?}"))
+    };
     let (request, run, listening) = (span("POST endpoint"), span("run orders"), span("run ship"));
     assert!(spans.iter().all(|s| s["traceId"] == request["traceId"]), "{spans:#?}");
-    assert!(request["traceId"].as_str().is_some_and(|id| id.len() == 32) && request["spanId"].as_str().is_some_and(|id| id.len() == 16));
+    assert!(
+        request["traceId"].as_str().is_some_and(|id| id.len() == 32)
+            && request["spanId"].as_str().is_some_and(|id| id.len() == 16)
+    );
     assert!(request.get("parentSpanId").is_none());
-    assert_eq!((&run["parentSpanId"], &listening["parentSpanId"]), (&request["spanId"], &request["spanId"]));
-    assert_eq!((&span("step pack")["parentSpanId"], &span("step send")["parentSpanId"]), (&listening["spanId"], &listening["spanId"]));
-    assert_eq!((&listening["status"]["code"], &span("step send")["status"]["code"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&run["parentSpanId"], &listening["parentSpanId"]),
+        (&request["spanId"], &request["spanId"])
+    );
+    assert_eq!(
+        (&span("step pack")["parentSpanId"], &span("step send")["parentSpanId"]),
+        (&listening["spanId"], &listening["spanId"])
+    );
+    assert_eq!(
+        (&listening["status"]["code"], &span("step send")["status"]["code"]),
+        (&json!(2), &json!(2))
+    );
     assert!(listening["status"]["message"].as_str().is_some_and(|m| m == "RangeError: too far"));
     assert!(span("step pack").get("status").is_none() && run.get("status").is_none());
-    let time = |span: &Value, field: &str| span[field].as_str().and_then(|t| t.parse::<u64>().ok()).expect("a time");
+    let time = |span: &Value, field: &str| {
+        span[field].as_str().and_then(|t| t.parse::<u64>().ok()).expect("a time")
+    };
     for child in ["step pack", "step send"] {
         let child = span(child);
         assert!(
-            time(child, "startTimeUnixNano") >= time(listening, "startTimeUnixNano") && time(child, "endTimeUnixNano") <= time(listening, "endTimeUnixNano")
+            time(child, "startTimeUnixNano") >= time(listening, "startTimeUnixNano")
+                && time(child, "endTimeUnixNano") <= time(listening, "endTimeUnixNano")
         );
     }
 }
@@ -608,8 +1016,11 @@ async fn a_collector_that_is_away_holds_nobody_up() {
     let source = server.source(SOURCE, json!({})).await;
     order(&server, &source, &["a", "b"]).await;
     let dropped = async || {
-        let text = answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
-        text.lines().find_map(|line| line.strip_prefix("millrace_trace_spans_dropped_total ")?.parse::<u64>().ok())
+        let text =
+            answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
+        text.lines().find_map(|line| {
+            line.strip_prefix("millrace_trace_spans_dropped_total ")?.parse::<u64>().ok()
+        })
     };
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while dropped().await.is_none_or(|count| count < 4) {
@@ -619,18 +1030,30 @@ async fn a_collector_that_is_away_holds_nobody_up() {
     assert!(server.log().contains("the collector of traces does not take them"));
 }
 
-/// What a server sends when a request brings a trace: its answer to a webhook, a request of a step, and its spans, where they go to a collector.
+/// What a server sends when a request brings a trace: its answer to a webhook, a request of a step,
+/// and its spans, where they go to a collector.
 async fn what_goes_out(collector: Option<&Receiver>) -> (Server, String, String) {
-    let (hook, sent) = (Receiver::start(Does::says("200 OK")).await, Receiver::start(Does::says("200 OK")).await);
+    let (hook, sent) =
+        (Receiver::start(Does::says("200 OK")).await, Receiver::start(Does::says("200 OK")).await);
     let base = collector.map(|c| c.url.trim_end_matches("/hook").to_owned());
     let args: Vec<&str> = base.as_deref().map_or_else(Vec::new, |base| vec!["--otlp-url", base]);
     let server = Server::start_with(&args).await;
     let source = server.source(SOURCE, json!({})).await;
     let webhook = server.post("/webhooks", &json!({ "url": hook.url })).await.data();
-    server.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) })).await.data();
-    let sends = format!("export default defineComponent({{ run({{ $ }}) {{ $.send.http({{ method: 'POST', url: '{}', data: {{}} }}); }} }});", sent.url);
-    server.workflow("ship", json!([{ "type": "source", "id": id(&source) }]), &[("send", &sends)]).await;
-    let request = server.raw(Method::POST, &endpoint(&source)).header("traceparent", format!("00-{TRACE}-00f067aa0ba902b7-01"));
+    server
+        .post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) }))
+        .await
+        .data();
+    let sends = format!(
+        "export default defineComponent({{ run({{ $ }}) {{ $.send.http({{ method: 'POST', url: '{}', data: {{}} }}); }} }});",
+        sent.url
+    );
+    server
+        .workflow("ship", json!([{ "type": "source", "id": id(&source) }]), &[("send", &sends)])
+        .await;
+    let request = server
+        .raw(Method::POST, &endpoint(&source))
+        .header("traceparent", format!("00-{TRACE}-00f067aa0ba902b7-01"));
     assert_eq!(answer(request.json(&json!({ "id": "a" }))).await.status, 200);
     let (posted, requested) = (hook.until(1).await, sent.until(1).await);
     (server, posted[0].header("traceparent"), requested[0].header("traceparent"))
@@ -644,8 +1067,18 @@ async fn a_trace_that_a_request_brings_goes_on_to_what_is_sent() {
     let (_server, posted, requested) = what_goes_out(Some(&collector)).await;
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let spans = loop {
-        let bodies = collector.got().into_iter().map(|request| serde_json::from_str::<Value>(&request.body).expect("JSON"));
-        let spans: Vec<Value> = bodies.flat_map(|body| body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone()).collect();
+        let bodies = collector
+            .got()
+            .into_iter()
+            .map(|request| serde_json::from_str::<Value>(&request.body).expect("JSON"));
+        let spans: Vec<Value> = bodies
+            .flat_map(|body| {
+                body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+                    .as_array()
+                    .expect("spans")
+                    .clone()
+            })
+            .collect();
         if spans.iter().any(|s| s["name"] == "run ship") {
             break spans;
         }
@@ -653,10 +1086,16 @@ async fn a_trace_that_a_request_brings_goes_on_to_what_is_sent() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     };
     assert!(spans.iter().all(|s| s["traceId"] == TRACE), "{spans:#?}");
-    let span = |name: &str| spans.iter().find(|s| s["name"] == name).unwrap_or_else(|| panic!("no span {name}: {spans:#?}"));
+    let span = |name: &str| {
+        spans
+            .iter()
+            .find(|s| s["name"] == name)
+            .unwrap_or_else(|| panic!("no span {name}: {spans:#?}"))
+    };
     let (request, run) = (span("POST endpoint"), span("run ship"));
     assert_eq!(request["parentSpanId"], "00f067aa0ba902b7");
-    let parent = |span: &Value| format!("00-{TRACE}-{}-01", span["spanId"].as_str().expect("an id"));
+    let parent =
+        |span: &Value| format!("00-{TRACE}-{}-01", span["spanId"].as_str().expect("an id"));
     assert_eq!((posted, requested), (parent(request), parent(run)));
 }
 
@@ -671,10 +1110,19 @@ fn a_start_with_too_few_open_files_says_what_to_raise() {
     let folder = tempfile::tempdir().expect("a folder");
     for few in ["20", "32", "63"] {
         let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", few]).arg(binary()).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
+        command.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", few]).arg(binary()).args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+        ]);
         let output = command.arg(folder.path().join("data")).output().expect("starts");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.contains(&format!("may have {few} open files, and needs 64")), "{said}");
+        assert!(
+            output.status.code() == Some(1)
+                && said.contains(&format!("may have {few} open files, and needs 64")),
+            "{said}"
+        );
         assert!(!folder.path().join("data").exists(), "it made its folder");
     }
 }

@@ -1,5 +1,5 @@
-//! A server that starts while its Postgres does: it waits for what will come, and for nothing else. Starts a Postgres of its own;
-//! passes, and says so, where there is none.
+//! A server that starts while its Postgres does: it waits for what will come, and for nothing else.
+//! Starts a Postgres of its own; passes, and says so, where there is none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +42,9 @@ impl Door {
                     }
                     (None, Some(socket)) => {
                         let mut server = UnixStream::connect(socket).await.expect("Postgres runs");
-                        tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+                        tokio::spawn(
+                            async move { copy_bidirectional(&mut client, &mut server).await },
+                        );
                     }
                     (None, None) => panic!("nothing is behind this door"),
                 }
@@ -76,7 +78,8 @@ async fn a_server_waits_for_a_database_that_is_down_and_comes_back() {
     let Some(cluster) = Cluster::own() else { return };
     let database = cluster.database().await;
     cluster.kill();
-    let mut server = Server::new_at_rest(&["--database-url", &database.url(), "--database-wait-seconds", "600"]);
+    let mut server =
+        Server::new_at_rest(&["--database-url", &database.url(), "--database-wait-seconds", "600"]);
     server.begin();
     server.until_log("waiting for Postgres, which takes no connections yet; check that it runs and that --database-url is right").await;
     assert!(server.log().contains("Connection refused"), "{}", server.log());
@@ -84,7 +87,10 @@ async fn a_server_waits_for_a_database_that_is_down_and_comes_back() {
     cluster.start_again();
     assert!(server.until_ready().await, "{}", server.log());
     let source = server.source(SOURCE, json!({})).await;
-    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1 }))).await.status, 200);
+    assert_eq!(
+        answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1 }))).await.status,
+        200
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,7 +107,12 @@ async fn waits_while_refused(code: &'static str, words: &'static str) {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
     let door = Door::open(Some(&database), code, words).await;
-    let mut server = Server::new_at_rest(&["--database-url", &door.url(database.name()), "--database-wait-seconds", "600"]);
+    let mut server = Server::new_at_rest(&[
+        "--database-url",
+        &door.url(database.name()),
+        "--database-wait-seconds",
+        "600",
+    ]);
     server.begin();
     server.until_log("waiting for Postgres").await;
     assert!(server.log().contains(words) && !server.log().contains("hunter2"), "{}", server.log());
@@ -114,10 +125,15 @@ async fn waits_while_refused(code: &'static str, words: &'static str) {
 async fn a_database_that_does_not_come_ends_the_wait() {
     let door = Door::open(None, "57P03", "the database system is starting up").await;
     let said = refused(&door.url("app"), &["--database-wait-seconds", "3"]);
-    assert!(said.contains("waiting for Postgres") && said.contains("the database system is starting up\""), "{said}");
+    assert!(
+        said.contains("waiting for Postgres")
+            && said.contains("the database system is starting up\""),
+        "{said}"
+    );
     let last = said.lines().last().expect("its last words");
     assert!(
-        last.starts_with("error: could not use the Postgres database `app` on") && last.contains("for more than 3 s with --database-wait-seconds"),
+        last.starts_with("error: could not use the Postgres database `app` on")
+            && last.contains("for more than 3 s with --database-wait-seconds"),
         "{last}"
     );
     assert!(last.ends_with("the database system is starting up"), "{last}");
@@ -134,7 +150,11 @@ async fn what_no_time_mends_fails_at_the_first_try() {
     for (code, words) in refusals {
         let door = Door::open(None, code, words).await;
         let said = refused(&door.url("app"), &[]);
-        assert!(said.contains(words) && said.contains("check that it runs, that --database-url is right"), "{said}");
+        assert!(
+            said.contains(words)
+                && said.contains("check that it runs, that --database-url is right"),
+            "{said}"
+        );
         assert!(!said.contains("waiting for"), "{said}");
         assert_eq!(door.refused.load(Ordering::Relaxed), 1, "{said}");
     }

@@ -1,5 +1,6 @@
-//! Requests that nobody means, made by rule from the document (reference 1): whatever stands in a parameter of the path, the query or the body, the
-//! answer is never a 5xx, and a refusal has its form. `contract.rs` asks what the document allows; this what it does not.
+//! Requests that nobody means, made by rule from the document (reference 1): whatever stands in a
+//! parameter of the path, the query or the body, the answer is never a 5xx, and a refusal has its
+//! form. `contract.rs` asks what the document allows; this what it does not.
 
 use millrace_tests::{Client, Server, openapi};
 use proptest::prelude::*;
@@ -16,7 +17,13 @@ const CASES: usize = 14;
 /// Ids of every kind, things that look like ids, and what is none.
 fn ids(things: &Things) -> impl Strategy<Value = String> + use<> {
     let mut known: Vec<String> = things.all().map(str::to_owned).collect();
-    known.extend(["p_*", "dc_*", "o_", "dc_", "p_x", "run_1", "sc_😀", "hi_1", "0-0", "me", "..", ".", "%00", "*", "'", "\"", "{id}"].map(str::to_owned));
+    known.extend(
+        [
+            "p_*", "dc_*", "o_", "dc_", "p_x", "run_1", "sc_😀", "hi_1", "0-0", "me", "..", ".",
+            "%00", "*", "'", "\"", "{id}",
+        ]
+        .map(str::to_owned),
+    );
     prop_oneof![4 => prop::sample::select(known), 1 => text(), 1 => "[a-z]{1,5}_[A-Za-z0-9]{0,40}", 1 => Just("x".repeat(5000))]
 }
 
@@ -65,7 +72,8 @@ fn json_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((text(), inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
+            prop::collection::vec((text(), inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect()))
         ]
     })
 }
@@ -79,16 +87,31 @@ struct Request {
     body: Option<Value>,
 }
 
-fn requests(template: &str, names: &[String], things: &Things) -> impl Strategy<Value = Request> + use<> {
+fn requests(
+    template: &str,
+    names: &[String],
+    things: &Things,
+) -> impl Strategy<Value = Request> + use<> {
     let slots = template.matches('{').count();
-    let own: Vec<Option<String>> =
-        openapi::parameters(template).iter().map(|name| things.of_parameter(template.trim_start_matches("/v1"), name).map(str::to_owned)).collect();
+    let own: Vec<Option<String>> = openapi::parameters(template)
+        .iter()
+        .map(|name| {
+            things.of_parameter(template.trim_start_matches("/v1"), name).map(str::to_owned)
+        })
+        .collect();
     // Half of the time what is named is there, so that the request gets beyond the look-up.
     let path = prop::collection::vec((ids(things), any::<bool>()), slots).prop_map(move |chosen| {
-        chosen.into_iter().zip(&own).map(|((other, known), own)| own.clone().filter(|_| known).unwrap_or(other)).collect::<Vec<String>>()
+        chosen
+            .into_iter()
+            .zip(&own)
+            .map(|((other, known), own)| own.clone().filter(|_| known).unwrap_or(other))
+            .collect::<Vec<String>>()
     });
     let mut all: Vec<String> = names.to_vec();
-    all.extend(["limit", "after", "before", "include", "exclude", "org_id", "workspace_id", "unheard_of"].map(str::to_owned));
+    all.extend(
+        ["limit", "after", "before", "include", "exclude", "org_id", "workspace_id", "unheard_of"]
+            .map(str::to_owned),
+    );
     let name = prop::sample::select(all.clone());
     let value = prop_oneof![ids(things), text(), number()];
     // Some stand twice.
@@ -131,16 +154,29 @@ async fn r1_3_nothing_in_a_parameter_makes_the_server_fail() {
     for (template, methods) in server.document["paths"].as_object().expect("paths") {
         for (method, operation) in methods.as_object().expect("methods") {
             let named = |list: &Value| {
-                list.as_array().into_iter().flatten().filter(|p| p["in"] == "query").filter_map(|p| p["name"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+                list.as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(|p| p["in"] == "query")
+                    .filter_map(|p| p["name"].as_str().map(str::to_owned))
+                    .collect::<Vec<_>>()
             };
             let mut names = named(&operation["parameters"]);
-            let body = &operation["requestBody"]["content"]["application/json"]["schema"]["properties"];
+            let body =
+                &operation["requestBody"]["content"]["application/json"]["schema"]["properties"];
             names.extend(body.as_object().into_iter().flatten().map(|(name, _)| name.clone()));
-            operations.push((method.to_ascii_uppercase().parse().expect("a method"), template.clone(), names));
+            operations.push((
+                method.to_ascii_uppercase().parse().expect("a method"),
+                template.clone(),
+                names,
+            ));
         }
     }
-    // Streams have no end. What deletes comes last, and keys that are changed would be the test's own.
-    operations.retain(|(_, template, _)| !template.ends_with("/sse") && !template.starts_with("/v1/api_keys/"));
+    // Streams have no end. What deletes comes last, and keys that are changed would be the test's
+    // own.
+    operations.retain(|(_, template, _)| {
+        !template.ends_with("/sse") && !template.starts_with("/v1/api_keys/")
+    });
     operations.sort_by_key(|(method, template, _)| (*method == Method::DELETE, template.clone()));
     for (method, template, names) in operations {
         let strategy = requests(&template, &names, &things);
@@ -151,16 +187,39 @@ async fn r1_3_nothing_in_a_parameter_makes_the_server_fail() {
             if let Some(body) = &request.body {
                 builder = builder.json(body);
             }
-            let response = builder.send().await.unwrap_or_else(|e| panic!("{method} {template} {request:?}: {e}"));
+            let response = builder
+                .send()
+                .await
+                .unwrap_or_else(|e| panic!("{method} {template} {request:?}: {e}"));
             let status = response.status().as_u16();
-            let text = response.text().await.unwrap_or_else(|e| panic!("{method} {template} {request:?}: {e}"));
-            let told = || format!("{method} {template} {request:?}\n{status} {}", text.chars().take(600).collect::<String>());
+            let text = response
+                .text()
+                .await
+                .unwrap_or_else(|e| panic!("{method} {template} {request:?}: {e}"));
+            let told = || {
+                format!(
+                    "{method} {template} {request:?}\n{status} {}",
+                    text.chars().take(600).collect::<String>()
+                )
+            };
             assert!(status < 500, "{}", told());
             if status >= 400 {
-                let refusal: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {}", told()));
-                let fields: Vec<&str> = refusal.as_object().map(|r| r.keys().map(String::as_str).collect()).unwrap_or_default();
-                assert!(fields == ["error", "code", "details"] && refusal["details"].is_object(), "{}", told());
-                assert!(refusal["error"].as_str().is_some_and(|e| !e.is_empty() && e.len() < 8192), "{}", told());
+                let refusal: Value =
+                    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {}", told()));
+                let fields: Vec<&str> = refusal
+                    .as_object()
+                    .map(|r| r.keys().map(String::as_str).collect())
+                    .unwrap_or_default();
+                assert!(
+                    fields == ["error", "code", "details"] && refusal["details"].is_object(),
+                    "{}",
+                    told()
+                );
+                assert!(
+                    refusal["error"].as_str().is_some_and(|e| !e.is_empty() && e.len() < 8192),
+                    "{}",
+                    told()
+                );
             }
             asked += 1;
         }

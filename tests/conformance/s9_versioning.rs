@@ -7,9 +7,20 @@ use serde_json::json;
 #[tokio::test]
 async fn s9_paths_of_the_api_carry_the_prefix_v1() {
     let server = Server::shared().await;
-    let get = async |path: &str| answer(server.raw(Method::GET, path).bearer_auth(&server.api_key)).await.status;
-    assert_eq!((get("/v1/users/me").await, get("/users/me").await, get("/v2/users/me").await), (200, 404, 404));
-    assert!(server.document["paths"].as_object().expect("paths").keys().all(|path| path.starts_with("/v1/")));
+    let get = async |path: &str| {
+        answer(server.raw(Method::GET, path).bearer_auth(&server.api_key)).await.status
+    };
+    assert_eq!(
+        (get("/v1/users/me").await, get("/users/me").await, get("/v2/users/me").await),
+        (200, 404, 404)
+    );
+    assert!(
+        server.document["paths"]
+            .as_object()
+            .expect("paths")
+            .keys()
+            .all(|path| path.starts_with("/v1/"))
+    );
 }
 
 #[tokio::test]
@@ -38,8 +49,14 @@ async fn s9_an_update_keeps_the_id_the_endpoint_and_the_state() {
     };
     let source = server.source(&code(1), json!({})).await;
     server.run_now(&source, json!({})).await;
-    let updated = server.put(&format!("/sources/{}", id(&source)), &json!({ "component_code": code(2) })).await.data();
-    assert_eq!((id(&updated), endpoint(&updated), &updated["name_slug"]), (id(&source), endpoint(&source), &source["name_slug"]));
+    let updated = server
+        .put(&format!("/sources/{}", id(&source)), &json!({ "component_code": code(2) }))
+        .await
+        .data();
+    assert_eq!(
+        (id(&updated), endpoint(&updated), &updated["name_slug"]),
+        (id(&source), endpoint(&source), &source["name_slug"])
+    );
     assert_ne!(updated["component_id"], source["component_id"]);
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], json!([1]));
 }

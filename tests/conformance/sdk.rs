@@ -1,4 +1,5 @@
-//! A client written for the hosted platform, from npm, pointed here: which of its calls work (docs/reference/api.md says it too).
+//! A client written for the hosted platform, from npm, pointed here: which of its calls work
+//! (docs/reference/api.md says it too).
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -21,7 +22,8 @@ const SOURCE: &str = "export default { name: 'Orders', key: 'sdk-orders', versio
 
 const ECHO: &str = "export default { name: 'Echo', key: 'sdk-echo', version: '1', type: 'action', props: {}, run() { return 'echo'; } };";
 
-/// The client beside the build, installed once; none where npm or its registry is not there, which is said.
+/// The client beside the build, installed once; none where npm or its registry is not there, which
+/// is said.
 #[expect(clippy::print_stderr, reason = "what was not tested is said")]
 fn client() -> Option<PathBuf> {
     let folder = binary().parent()?.join("sdk-peer");
@@ -30,11 +32,20 @@ fn client() -> Option<PathBuf> {
     for name in ["package.json", "package-lock.json", "calls.mjs", "calls-1.mjs"] {
         std::fs::copy(from.join(name), folder.join(name)).ok()?;
     }
-    let installed = || ["sdk-1", "sdk-2", "sdk-3"].iter().all(|sdk| folder.join("node_modules").join(sdk).join("package.json").is_file());
+    let installed = || {
+        ["sdk-1", "sdk-2", "sdk-3"]
+            .iter()
+            .all(|sdk| folder.join("node_modules").join(sdk).join("package.json").is_file())
+    };
     if !installed() {
         let quiet = || (Stdio::null(), Stdio::null());
         let (out, err) = quiet();
-        let _ = Command::new("npm").args(["ci", "--silent"]).current_dir(&folder).stdout(out).stderr(err).status();
+        let _ = Command::new("npm")
+            .args(["ci", "--silent"])
+            .current_dir(&folder)
+            .stdout(out)
+            .stderr(err)
+            .status();
     }
     if installed() {
         return Some(folder);
@@ -43,26 +54,46 @@ fn client() -> Option<PathBuf> {
     None
 }
 
-/// What the calls gave, and a word that the client wrote to its error output is a failure: it could not read an answer.
+/// What the calls gave, and a word that the client wrote to its error output is a failure: it could
+/// not read an answer.
 async fn gave(calls: &str, sdk: &str) -> Option<Value> {
     let folder = client()?;
     let server = Server::shared().await;
-    server.post("/apps", &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] })).await.data();
-    for (name, more) in [("first", json!({})), ("second", json!({ "external_user_id": "user-7" }))] {
+    server
+        .post(
+            "/apps",
+            &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] }),
+        )
+        .await
+        .data();
+    for (name, more) in [("first", json!({})), ("second", json!({ "external_user_id": "user-7" }))]
+    {
         let mut account = json!({ "app": "acme", "name": name, "credentials": { "k": "s3cret" } });
         account.as_object_mut()?.extend(more.as_object()?.clone());
         server.post("/accounts", &account).await.data();
     }
     for code in [ACTION, SOURCE, ECHO] {
-        server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+        server
+            .post("/components", &json!({ "component_code": code, "publish": true }))
+            .await
+            .data();
     }
-    let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
-    let made = server.post("/oauth/clients", &json!({ "name": "sdk", "scopes": ["full"] })).await.data();
+    let workflow = server
+        .workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")])
+        .await;
+    let made =
+        server.post("/oauth/clients", &json!({ "name": "sdk", "scopes": ["full"] })).await.data();
     let peer = json!({
         "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"], "workflowId": workflow["id"],
         "accessToken": server.api_key,
     });
-    let output = Command::new("node").arg(calls).current_dir(&folder).env("PEER", peer.to_string()).env("SDK", sdk).output().expect("node starts");
+    let output = Command::new("node")
+        .arg(calls)
+        .current_dir(&folder)
+        .env("PEER", peer.to_string())
+        .env("SDK", sdk)
+        .output()
+        .expect("node starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said, "", "{sdk}");
     Some(serde_json::from_slice(&output.stdout).expect("JSON"))
@@ -77,30 +108,72 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
         let account = json!({ "count": 1, "name": "second", "app": "acme", "image": "", "created": true, "scopes": [] });
         assert_eq!(*value("accounts"), account, "{gave:#}");
         assert_eq!(*value("users"), json!([[["second", "user-7"]], []]), "{gave:#}");
-        assert_eq!((value("pages"), value("account")), (&json!(["first", "second"]), &json!("second")), "{gave:#}");
+        assert_eq!(
+            (value("pages"), value("account")),
+            (&json!(["first", "second"]), &json!("second")),
+            "{gave:#}"
+        );
         assert_eq!((value("apps"), value("app")), (&json!(["acme"]), &json!("Acme")), "{gave:#}");
-        assert_eq!(*value("configure"), json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]), "{gave:#}");
-        let own =
-            [("whom", "string"), ("kind", "string"), ("lines", "any"), ("much", "integer"), ("acme", "app"), ("note", "alert"), ("request", "http_request")];
+        assert_eq!(
+            *value("configure"),
+            json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]),
+            "{gave:#}"
+        );
+        let own = [
+            ("whom", "string"),
+            ("kind", "string"),
+            ("lines", "any"),
+            ("much", "integer"),
+            ("acme", "app"),
+            ("note", "alert"),
+            ("request", "http_request"),
+        ];
         let made: Vec<_> = own.into_iter().chain([("made", "string"), ("rest", "any")]).collect();
         let made = json!({ "errors": [], "names": made, "made": "m" });
         assert_eq!(*value("reload"), json!([made, made]), "{gave:#}");
-        assert_eq!(*value("run"), json!({ "exports": { "$summary": "Greeted you" }, "ret": { "hello": "you" }, "os": ["greeting you"] }), "{gave:#}");
-        assert_eq!((&value("fails")["name"], &value("fails")["message"]), (&json!("TypeError"), &json!("nobody is there")), "{gave:#}");
-        // The second version takes `type` for what tells the records apart, and hands it on as well.
+        assert_eq!(
+            *value("run"),
+            json!({ "exports": { "$summary": "Greeted you" }, "ret": { "hello": "you" }, "os": ["greeting you"] }),
+            "{gave:#}"
+        );
+        assert_eq!(
+            (&value("fails")["name"], &value("fails")["message"]),
+            (&json!("TypeError"), &json!("nobody is there")),
+            "{gave:#}"
+        );
+        // The second version takes `type` for what tells the records apart, and hands it on as
+        // well.
         let fields = json!(["DeployedComponent", "sc_", "sdk-orders", "whsec_", "number"]);
-        assert_eq!(*value("deploy"), json!({ "fields": fields, "active": true, "listed": true, "events": [{ "n": 1 }] }), "{gave:#}");
-        assert_eq!(*value("silent"), json!({ "updated": "Quiet", "found": "Quiet", "others": 0, "events": [] }), "{gave:#}");
+        assert_eq!(
+            *value("deploy"),
+            json!({ "fields": fields, "active": true, "listed": true, "events": [{ "n": 1 }] }),
+            "{gave:#}"
+        );
+        assert_eq!(
+            *value("silent"),
+            json!({ "updated": "Quiet", "found": "Quiet", "others": 0, "events": [] }),
+            "{gave:#}"
+        );
         let catalogue = json!({
             "actions": ["sdk-echo", "sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": own.map(|(name, _)| name), "one": ["sdk-greet", "Greet", "1"],
             "types": own.map(|(_, kind)| kind), "annotations": { "readOnlyHint": true, "destructiveHint": false }, "trigger": ["db", "timer", "http"],
             "kinds": ["sdk-orders"],
         });
         assert_eq!(*value("catalogue"), catalogue, "{gave:#}");
-        let keys = json!([["http://127.0.0.1:9/hook", true, null], ["http://127.0.0.1:9/other", true, "whsec_"]]);
+        let keys = json!([
+            ["http://127.0.0.1:9/hook", true, null],
+            ["http://127.0.0.1:9/other", true, "whsec_"]
+        ]);
         let expected = json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"], "keys": keys });
         assert_eq!(*value("change"), expected, "{gave:#}");
-        let seen = json!([[true, "Orders"], [false, "Orders"], [false, "Orders"], [false, "Orders"], [false, "Half"], [true, "Half"]]);
+        let seen = json!([
+            [true, "Orders"],
+            [false, "Orders"],
+            [false, "Orders"],
+            [false, "Orders"],
+            [false, "Half"],
+            [true, "Half"]
+        ]);
         let odd = json!({
             "forms": [7, 7, 9, 9, 7], "another": 422, "run": "echo", "wrong": [[], 1], "pages": ["sdk-echo", "sdk-greet", "sdk-orders"], "byApp": [1, 2, 1, 2],
             "seen": seen, "refused": [422, 422], "events": 0, "elsewhere": 404, "gone": ["taken", 404, 404, 404, 404],
@@ -121,22 +194,47 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
 async fn a_component_is_found_by_key_and_id_only_under_its_own_type() {
     let server = Server::shared().await;
     let mut saved = Vec::new();
-    for code in [ECHO.replace("sdk-echo", "typed-action"), SOURCE.replace("sdk-orders", "typed-source")] {
-        saved.push(server.post("/components", &json!({ "component_code": code, "publish": true })).await.data());
+    for code in
+        [ECHO.replace("sdk-echo", "typed-action"), SOURCE.replace("sdk-orders", "typed-source")]
+    {
+        saved.push(
+            server
+                .post("/components", &json!({ "component_code": code, "publish": true }))
+                .await
+                .data(),
+        );
     }
     let code = "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run() {} };";
     let deployed = server.source(code, json!({})).await;
-    let project = server.workflow("w", json!([]), &[]).await["project_id"].as_str().expect("a project").to_owned();
-    let names: [Vec<&str>; 2] = [0, 1].map(|n| ["key", "id"].into_iter().filter_map(|field| saved[n][field].as_str()).collect());
-    for (under, own, other) in [("actions", 0, 1), ("triggers", 1, 0), ("components", 0, 2), ("components", 1, 2)] {
+    let project = server.workflow("w", json!([]), &[]).await["project_id"]
+        .as_str()
+        .expect("a project")
+        .to_owned();
+    let names: [Vec<&str>; 2] = [0, 1]
+        .map(|n| ["key", "id"].into_iter().filter_map(|field| saved[n][field].as_str()).collect());
+    for (under, own, other) in
+        [("actions", 0, 1), ("triggers", 1, 0), ("components", 0, 2), ("components", 1, 2)]
+    {
         let of = |rest: &str| format!("/connect/{project}/{under}{rest}");
-        for (name, status) in names[own].iter().map(|name| (name, 200)).chain(names.get(other).into_iter().flatten().map(|name| (name, 404))) {
+        for (name, status) in names[own]
+            .iter()
+            .map(|name| (name, 200))
+            .chain(names.get(other).into_iter().flatten().map(|name| (name, 404)))
+        {
             let one = server.get(&of(&format!("/{name}"))).await;
             assert_eq!(one.status, status, "{under} {name}: {}", one.text);
-            for (path, body) in [("/props", json!({ "id": name })), ("/configure", json!({ "id": name, "prop_name": "none" }))] {
+            for (path, body) in [
+                ("/props", json!({ "id": name })),
+                ("/configure", json!({ "id": name, "prop_name": "none" })),
+            ] {
                 let asked = server.post(&of(path), &body).await;
                 // The prop is none of theirs, which is only said of a component that is there.
-                assert_eq!(asked.status == 404, status == 404, "{under}{path} {name}: {}", asked.text);
+                assert_eq!(
+                    asked.status == 404,
+                    status == 404,
+                    "{under}{path} {name}: {}",
+                    asked.text
+                );
             }
         }
         let of_deployed = server.post(&of("/props"), &json!({ "id": deployed["id"] })).await;
@@ -148,9 +246,21 @@ async fn a_component_is_found_by_key_and_id_only_under_its_own_type() {
 async fn the_first_major_version_of_the_client_finds_the_fields_that_it_reads() {
     let Some(gave) = gave("calls-1.mjs", "sdk-1").await else { return };
     let value = |name: &str| &gave[name]["value"];
-    assert_eq!((value("accounts"), value("account")), (&json!([["second", "user-7"]]), &json!([false, ""])), "{gave:#}");
-    assert_eq!((value("apps"), value("components"), value("component")), (&json!(["acme"]), &json!(["sdk-echo", "sdk-greet"]), &json!("whom")), "{gave:#}");
-    assert_eq!(*value("configure"), json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]), "{gave:#}");
+    assert_eq!(
+        (value("accounts"), value("account")),
+        (&json!([["second", "user-7"]]), &json!([false, ""])),
+        "{gave:#}"
+    );
+    assert_eq!(
+        (value("apps"), value("components"), value("component")),
+        (&json!(["acme"]), &json!(["sdk-echo", "sdk-greet"]), &json!("whom")),
+        "{gave:#}"
+    );
+    assert_eq!(
+        *value("configure"),
+        json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]),
+        "{gave:#}"
+    );
     let names = ["whom", "kind", "lines", "much", "acme", "note", "request", "made", "rest"];
     assert_eq!(*value("reload"), json!({ "names": names, "made": "m" }), "{gave:#}");
     let trigger = json!({

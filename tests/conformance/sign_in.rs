@@ -23,24 +23,49 @@ async fn who_is_invited_signs_in_by_the_provider_and_stays_the_same_person() {
     assert_eq!(stranger.refusal(), (403, "not_invited"));
     let link = invite(&server, "Jo@x.test", "member").await;
     let joined = oidc::sign_in(&server, &mut browser).await.data();
-    assert_eq!((&joined["user"]["name"], &joined["user"]["email"], &joined["role"]), (&json!("Jo"), &json!("jo@x.test"), &json!("member")));
+    assert_eq!(
+        (&joined["user"]["name"], &joined["user"]["email"], &joined["role"]),
+        (&json!("Jo"), &json!("jo@x.test"), &json!("member"))
+    );
     assert_eq!(browser.get(&server, "/session").await.data()["user"], joined["user"]);
-    assert_eq!(server.get("/invitations").await.json["page_info"]["total_count"], 0, "it was accepted");
+    assert_eq!(
+        server.get("/invitations").await.json["page_info"]["total_count"],
+        0,
+        "it was accepted"
+    );
     let audit = server.get("/audit?limit=1").await.json["data"][0].clone();
-    assert_eq!((&audit["action"], &audit["user_id"], &audit["done"]), (&json!("POST /sign_in/finish"), &joined["user"]["id"], &json!(true)));
-    assert_eq!(Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await.refusal(), (410, "gone"));
+    assert_eq!(
+        (&audit["action"], &audit["user_id"], &audit["done"]),
+        (&json!("POST /sign_in/finish"), &joined["user"]["id"], &json!(true))
+    );
+    assert_eq!(
+        Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await.refusal(),
+        (410, "gone")
+    );
     // The provider's id counts, and not an address that changed since.
     provider.says(&server, &json!({ "claims": { "email": "jo.new@x.test" } })).await;
-    assert_eq!(oidc::sign_in(&server, &mut Browser::default()).await.data()["user"], joined["user"]);
+    assert_eq!(
+        oidc::sign_in(&server, &mut Browser::default()).await.data()["user"],
+        joined["user"]
+    );
     // An invitation to another organization is accepted with the next sign-in.
-    let second = server.post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" })).await.data();
+    let second = server
+        .post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" }))
+        .await
+        .data();
     let key = second["api_key"].as_str().expect("a key");
     let other = json!({ "email": "jo.new@x.test", "role": "viewer" });
     let link = server.call_as(key, Method::POST, "/invitations", Some(&other)).await.data();
     let switched = oidc::sign_in(&server, &mut browser).await.data();
-    assert_eq!((&switched["user"], &switched["org"]["name"], &switched["role"]), (&joined["user"], &json!("Second"), &json!("viewer")));
+    assert_eq!(
+        (&switched["user"], &switched["org"]["name"], &switched["role"]),
+        (&joined["user"], &json!("Second"), &json!("viewer"))
+    );
     assert_eq!(switched["orgs"].as_array().map(Vec::len), Some(2));
-    assert_eq!(Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await.refusal(), (410, "gone"));
+    assert_eq!(
+        Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await.refusal(),
+        (410, "gone")
+    );
     // Who was removed is let in again by an invitation alone.
     let path = format!("/members/{}", joined["user"]["id"].as_str().expect("an id"));
     server.call_as(key, Method::DELETE, &path, None).await.data();
@@ -55,29 +80,62 @@ async fn a_person_with_a_password_and_the_named_owner_sign_in_by_the_provider() 
     let provider = Provider::default();
     let server = provider.server(&["--owner-email", "Jo@x.test"]).await;
     let owner = oidc::sign_in(&server, &mut Browser::default()).await.data();
-    assert_eq!((&owner["role"], &owner["user"]["id"]), (&json!("owner"), &server.get("/users/me").await.data()["id"]));
+    assert_eq!(
+        (&owner["role"], &owner["user"]["id"]),
+        (&json!("owner"), &server.get("/users/me").await.data()["id"])
+    );
     let link = invite(&server, "mara@x.test", "viewer").await;
-    let mara = Browser::default().follow(&server, &link, &json!({ "name": "Mara", "password": PASSWORD })).await.data();
+    let mara = Browser::default()
+        .follow(&server, &link, &json!({ "name": "Mara", "password": PASSWORD }))
+        .await
+        .data();
     provider.says(&server, &json!({ "userinfo": { "sub": "s-2", "email": "MARA@x.test", "email_verified": true }, "claims": { "sub": "s-2" } })).await;
-    assert_eq!(oidc::sign_in(&server, &mut Browser::default()).await.data()["user"], mara["user"], "by the address, which the provider tells elsewhere");
-    assert_eq!(Browser::default().sign_in(&server, "mara@x.test", PASSWORD).await.status, 200, "the password stays");
+    assert_eq!(
+        oidc::sign_in(&server, &mut Browser::default()).await.data()["user"],
+        mara["user"],
+        "by the address, which the provider tells elsewhere"
+    );
+    assert_eq!(
+        Browser::default().sign_in(&server, "mara@x.test", PASSWORD).await.status,
+        200,
+        "the password stays"
+    );
     // An invitation elsewhere of somebody without a password says how it is accepted.
-    let second = server.post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" })).await.data();
+    let second = server
+        .post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" }))
+        .await
+        .data();
     let other = json!({ "email": "jo@x.test", "role": "viewer" });
-    let link = server.call_as(second["api_key"].as_str().expect("a key"), Method::POST, "/invitations", Some(&other)).await.data();
+    let link = server
+        .call_as(
+            second["api_key"].as_str().expect("a key"),
+            Method::POST,
+            "/invitations",
+            Some(&other),
+        )
+        .await
+        .data();
     let refused = Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await;
-    assert!(refused.status == 422 && refused.text.contains("signs in with Acme"), "{}", refused.text);
+    assert!(
+        refused.status == 422 && refused.text.contains("signs in with Acme"),
+        "{}",
+        refused.text
+    );
 }
 
 #[tokio::test]
 async fn who_was_not_invited_gets_the_role_of_the_operator_where_the_domain_is_named() {
     let provider = Provider::default();
-    let server = provider.server(&["--oidc-email-domains", "y.test,X.test", "--oidc-role", "viewer"]).await;
+    let server =
+        provider.server(&["--oidc-email-domains", "y.test,X.test", "--oidc-role", "viewer"]).await;
     let joined = oidc::sign_in(&server, &mut Browser::default()).await.data();
     assert_eq!((&joined["role"], &joined["org"]["id"]), (&json!("viewer"), &json!(server.org_id)));
     provider.says(&server, &json!({ "claims": { "sub": "s-2", "email": "jo@notx.test" } })).await;
     invite(&server, "jo@notx.test", "owner").await;
-    assert_eq!(oidc::sign_in(&server, &mut Browser::default()).await.refusal(), (403, "email_domain_not_allowed"));
+    assert_eq!(
+        oidc::sign_in(&server, &mut Browser::default()).await.refusal(),
+        (403, "email_domain_not_allowed")
+    );
 }
 
 #[tokio::test]
@@ -85,10 +143,14 @@ async fn without_a_provider_people_sign_in_by_password_alone() {
     let server = Server::shared().await;
     let mut browser = Browser::default();
     assert_eq!(browser.get(&server, "/sign_in").await.data(), json!({ "provider": null }));
-    assert_eq!(browser.call(&server, Method::POST, "/sign_in/begin", None).await.refusal(), (409, "no_provider"));
+    assert_eq!(
+        browser.call(&server, Method::POST, "/sign_in/begin", None).await.refusal(),
+        (409, "no_provider")
+    );
 }
 
-/// `oidc-provider` beside the build, installed once; none where npm or its registry is not there, which is said.
+/// `oidc-provider` beside the build, installed once; none where npm or its registry is not there,
+/// which is said.
 #[expect(clippy::print_stderr, reason = "what was not tested is said")]
 fn peer() -> Option<PathBuf> {
     let folder = binary().parent()?.join("oidc-peer");
@@ -99,7 +161,12 @@ fn peer() -> Option<PathBuf> {
     }
     let installed = || folder.join("node_modules/oidc-provider/package.json").is_file();
     if !installed() {
-        let _ = Command::new("npm").args(["ci", "--silent"]).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let _ = Command::new("npm")
+            .args(["ci", "--silent"])
+            .current_dir(&folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
     }
     if installed() {
         return Some(folder.join("provider.mjs"));
@@ -110,17 +177,34 @@ fn peer() -> Option<PathBuf> {
 
 /// A browser at the provider: it follows redirects and keeps cookies, until it comes back.
 async fn through(url: &str, back: &str) -> Url {
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
-    let (mut at, mut cookies) = (Url::parse(url).expect("an address"), Vec::<(String, String)>::new());
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .expect("a client");
+    let (mut at, mut cookies) =
+        (Url::parse(url).expect("an address"), Vec::<(String, String)>::new());
     for _ in 0..20 {
-        let line = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ");
-        let response = client.get(at.clone()).header("cookie", line).send().await.expect("an answer");
+        let line = cookies
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join("; ");
+        let response =
+            client.get(at.clone()).header("cookie", line).send().await.expect("an answer");
         for set in response.headers().get_all("set-cookie") {
-            let (name, value) = set.to_str().expect("text").split(';').next().and_then(|pair| pair.split_once('=')).expect("a cookie");
+            let (name, value) = set
+                .to_str()
+                .expect("text")
+                .split(';')
+                .next()
+                .and_then(|pair| pair.split_once('='))
+                .expect("a cookie");
             cookies.retain(|(known, _)| known != name);
             cookies.push((name.to_owned(), value.to_owned()));
         }
-        let Some(to) = response.headers().get("location").map(|to| to.to_str().expect("text").to_owned()) else {
+        let Some(to) =
+            response.headers().get("location").map(|to| to.to_str().expect("text").to_owned())
+        else {
             panic!("{at}: {}", response.text().await.expect("a body"));
         };
         at = at.join(&to).expect("an address");

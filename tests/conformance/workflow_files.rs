@@ -1,4 +1,5 @@
-//! Workflows as files (docs/guide/workflows.md): the form, `workflows init | deploy | pull | diff | run | test | rollback`, and `dev`.
+//! Workflows as files (docs/guide/workflows.md): the form, `workflows init | deploy | pull | diff |
+//! run | test | rollback`, and `dev`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -17,7 +18,11 @@ const WORKFLOW: &str = "name: order mail\ntriggers:\n  - type: http\nsteps:\n  -
 
 fn order_mail(shell: &Shell, folder: &str) {
     let file = |name: &str| format!("{folder}/{name}");
-    shell.write(&[(&file("workflow.yaml"), WORKFLOW), (&file("steps/greet.mjs"), GREET), (&file("lib/word.mjs"), "export const word = \"Hello\";\n")]);
+    shell.write(&[
+        (&file("workflow.yaml"), WORKFLOW),
+        (&file("steps/greet.mjs"), GREET),
+        (&file("lib/word.mjs"), "export const word = \"Hello\";\n"),
+    ]);
 }
 
 #[tokio::test]
@@ -26,29 +31,56 @@ async fn a_folder_is_deployed_pulled_and_compared() {
     let shell = Shell::new(&server);
     order_mail(&shell, "a");
     let first = shell.run(&["workflows", "deploy", "a", "--json"]).json();
-    assert_eq!(answer(server.raw(Method::GET, &format!("{}?name=Ann", endpoint(&first)))).await.text, "Hello, Ann!");
-    assert_eq!((&first["settings"]["concurrency"], &first["settings"]["memory_mb"]), (&json!(3), &json!(128)));
+    assert_eq!(
+        answer(server.raw(Method::GET, &format!("{}?name=Ann", endpoint(&first)))).await.text,
+        "Hello, Ann!"
+    );
+    assert_eq!(
+        (&first["settings"]["concurrency"], &first["settings"]["memory_mb"]),
+        (&json!(3), &json!(128))
+    );
     assert!(shell.run(&["workflows", "diff", "a"]).ok().is_empty());
     // What is pulled is the same, and is known to be the same workflow.
     shell.run(&["workflows", "pull", "order-mail", "--to", "b"]).ok();
-    assert_eq!((shell.read("b/steps/greet.mjs"), shell.read("b/lib/word.mjs")), (GREET.into(), shell.read("a/lib/word.mjs")));
+    assert_eq!(
+        (shell.read("b/steps/greet.mjs"), shell.read("b/lib/word.mjs")),
+        (GREET.into(), shell.read("a/lib/word.mjs"))
+    );
     assert!(shell.run(&["workflows", "diff", "b"]).ok().is_empty());
     // What the file no longer says is set back, and the address stays.
     let changed = WORKFLOW.replace("order mail", "mails").replace("  memory_mb: 128\n", "");
-    shell.write(&[("b/workflow.yaml", &changed), ("b/lib/word.mjs", "export const word = \"Bye\";\n")]);
+    shell.write(&[
+        ("b/workflow.yaml", &changed),
+        ("b/lib/word.mjs", "export const word = \"Bye\";\n"),
+    ]);
     let difference = shell.run(&["workflows", "diff", "b"]);
     assert_eq!(difference.code, 1);
-    for line in ["-name: order mail", "+name: mails", "-  memory_mb: 128", "-export const word = \"Hello\";", "+export const word = \"Bye\";"] {
+    for line in [
+        "-name: order mail",
+        "+name: mails",
+        "-  memory_mb: 128",
+        "-export const word = \"Hello\";",
+        "+export const word = \"Bye\";",
+    ] {
         assert!(difference.stdout.lines().any(|l| l == line), "{line}: {}", difference.stdout);
     }
     let second = shell.run(&["workflows", "deploy", "b", "--json"]).json();
-    assert_eq!((&second["id"], endpoint(&second), &second["settings"]["memory_mb"]), (&first["id"], endpoint(&first), &json!(null)));
+    assert_eq!(
+        (&second["id"], endpoint(&second), &second["settings"]["memory_mb"]),
+        (&first["id"], endpoint(&first), &json!(null))
+    );
     assert_eq!(answer(server.raw(Method::GET, &endpoint(&first))).await.text, "Bye, world!");
     // Files that are there and say otherwise are not written over.
     let refused = shell.run(&["workflows", "pull", "mails", "--to", "a"]).fails(1);
-    assert!(refused.contains("lib/word.mjs` is there and is not the same") && refused.contains("--force"), "{refused}");
+    assert!(
+        refused.contains("lib/word.mjs` is there and is not the same")
+            && refused.contains("--force"),
+        "{refused}"
+    );
     assert!(shell.read("a/workflow.yaml") == WORKFLOW, "nothing was written");
-    shell.run(&["workflows", "pull", second["id"].as_str().expect("an id"), "--to", "a", "--force"]).ok();
+    shell
+        .run(&["workflows", "pull", second["id"].as_str().expect("an id"), "--to", "a", "--force"])
+        .ok();
     assert!(shell.run(&["workflows", "diff", "a"]).ok().is_empty());
     // Back to the version before.
     shell.run(&["workflows", "rollback", "b"]).ok();
@@ -67,22 +99,45 @@ async fn notes_and_tags_go_with_the_folder_and_stay_where_it_says_nothing_of_the
     let server = Server::shared().await;
     let shell = Shell::new(&server);
     order_mail(&shell, "n");
-    let noted = WORKFLOW.replace("order mail", "noted").replace("    code_file", "    note: greets politely\n    code_file");
-    shell.write(&[("n/workflow.yaml", &format!("{noted}note: for Ann\ntags: [shop, new orders]\n"))]);
+    let noted = WORKFLOW
+        .replace("order mail", "noted")
+        .replace("    code_file", "    note: greets politely\n    code_file");
+    shell.write(&[(
+        "n/workflow.yaml",
+        &format!("{noted}note: for Ann\ntags: [shop, new orders]\n"),
+    )]);
     let made = shell.run(&["workflows", "deploy", "n", "--json"]).json();
-    assert_eq!((&made["note"], &made["tags"], &made["steps"][0]["note"]), (&json!("for Ann"), &json!(["shop", "new orders"]), &json!("greets politely")));
+    assert_eq!(
+        (&made["note"], &made["tags"], &made["steps"][0]["note"]),
+        (&json!("for Ann"), &json!(["shop", "new orders"]), &json!("greets politely"))
+    );
     assert!(shell.run(&["workflows", "diff", "n"]).ok().is_empty());
     shell.run(&["workflows", "pull", "noted", "--to", "m"]).ok();
     assert!(shell.run(&["workflows", "diff", "m"]).ok().is_empty());
     let pulled = shell.read("m/workflow.yaml");
-    assert!(["note: for Ann", "- new orders", "note: greets politely"].iter().all(|part| pulled.contains(part)), "{pulled}");
+    assert!(
+        ["note: for Ann", "- new orders", "note: greets politely"]
+            .iter()
+            .all(|part| pulled.contains(part)),
+        "{pulled}"
+    );
     // A file that says nothing of them leaves them, and says nothing of them as a difference.
     shell.write(&[("n/workflow.yaml", &noted)]);
     assert!(shell.run(&["workflows", "diff", "n"]).ok().is_empty());
-    assert_eq!(shell.run(&["workflows", "deploy", "n", "--json"]).json()["tags"], json!(["shop", "new orders"]));
-    shell.write(&[("n/workflow.yaml", &format!("{}tags: []\n", noted.replace("politely", "briefly")))]);
+    assert_eq!(
+        shell.run(&["workflows", "deploy", "n", "--json"]).json()["tags"],
+        json!(["shop", "new orders"])
+    );
+    shell.write(&[(
+        "n/workflow.yaml",
+        &format!("{}tags: []\n", noted.replace("politely", "briefly")),
+    )]);
     let difference = shell.run(&["workflows", "diff", "n"]).stdout;
-    assert!(difference.contains("note: greets briefly") && difference.lines().any(|line| line.starts_with('-') && line.ends_with("- shop")), "{difference}");
+    assert!(
+        difference.contains("note: greets briefly")
+            && difference.lines().any(|line| line.starts_with('-') && line.ends_with("- shop")),
+        "{difference}"
+    );
     shell.write(&[("n/workflow.yaml", &format!("{noted}tags: shop\n"))]);
     assert!(shell.run(&["workflows", "deploy", "n"]).fails(1).contains("`tags` is a text"));
 }
@@ -94,7 +149,10 @@ async fn init_writes_a_workflow_that_runs_and_json_does_as_well_as_yaml() {
     shell.run(&["workflows", "init", "Say Hello"]).ok();
     assert!(shell.run(&["workflows", "init", "Say Hello"]).fails(1).contains("is there already"));
     let workflow = shell.run(&["workflows", "deploy", "say-hello", "--json"]).json();
-    assert_eq!(answer(server.raw(Method::GET, &format!("{}?name=Ann", endpoint(&workflow)))).await.text, "Hello, Ann!\n");
+    assert_eq!(
+        answer(server.raw(Method::GET, &format!("{}?name=Ann", endpoint(&workflow)))).await.text,
+        "Hello, Ann!\n"
+    );
     // The same in JSON, code and all in the file.
     shell.write(&[(
         "j/workflow.json",
@@ -104,7 +162,10 @@ async fn init_writes_a_workflow_that_runs_and_json_does_as_well_as_yaml() {
     assert_eq!(json["name"], "in-json");
     assert!(shell.run(&["workflows", "diff", "j"]).ok().is_empty());
     shell.run(&["workflows", "init", "Clock", "--timer"]).ok();
-    assert_eq!(shell.run(&["workflows", "deploy", "clock", "--json"]).json()["triggers"][0]["interval_seconds"], 60);
+    assert_eq!(
+        shell.run(&["workflows", "deploy", "clock", "--json"]).json()["triggers"][0]["interval_seconds"],
+        60
+    );
     assert!(shell.run(&["workflows", "diff", "clock"]).ok().is_empty());
 }
 
@@ -122,12 +183,24 @@ async fn run_is_live_and_test_is_of_the_folder() {
     ]);
     // Not deployed: the test runs all the same, and leaves no workflow.
     let test = shell.run(&["workflows", "test", "w", "--event", "{\"n\": 1}", "--json"]).json();
-    assert_eq!((&test["kind"], &test["steps"][0]["exports"]["$return_value"], test["steps"].as_array().map(Vec::len)), (&json!("test"), &json!(2), Some(2)));
+    assert_eq!(
+        (
+            &test["kind"],
+            &test["steps"][0]["exports"]["$return_value"],
+            test["steps"].as_array().map(Vec::len)
+        ),
+        (&json!("test"), &json!(2), Some(2))
+    );
     assert_eq!(server.get("/workflows").await.json["page_info"]["total_count"], 0);
-    let only = shell.run(&["workflows", "test", "w", "--event", "{\"n\": 1}", "--up-to", "one", "--json"]).json();
+    let only = shell
+        .run(&["workflows", "test", "w", "--event", "{\"n\": 1}", "--up-to", "one", "--json"])
+        .json();
     assert_eq!(only["steps"].as_array().map(Vec::len), Some(1));
     shell.run(&["workflows", "deploy", "w"]).ok();
-    let id = shell.run(&["workflows", "list", "--json"]).json()[0]["id"].as_str().expect("an id").to_owned();
+    let id = shell.run(&["workflows", "list", "--json"]).json()[0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     // An event from a file, from standard input; steps are told as they end.
     shell.write(&[("event.json", "{\"n\": 40}")]);
     let run = shell.run(&["workflows", "run", "w", "--event", "@event.json"]);
@@ -137,20 +210,40 @@ async fn run_is_live_and_test_is_of_the_folder() {
     assert_eq!((&run["kind"], &run["status"]), (&json!("live"), &json!("succeeded")));
     // A test of changed code changes nothing, and its error is told nobody.
     shell.write(&[("w/one.mjs", &code.replace("+ 1", "+ 100"))]);
-    assert_eq!(shell.run(&["workflows", "test", "w", "--event", "{\"n\": 1}", "--json"]).json()["steps"][0]["exports"]["$return_value"], 101);
+    assert_eq!(
+        shell.run(&["workflows", "test", "w", "--event", "{\"n\": 1}", "--json"]).json()["steps"]
+            [0]["exports"]["$return_value"],
+        101
+    );
     let failed = shell.run(&["workflows", "test", "w", "--event", "{\"fail\": true}"]).fails(1);
     assert!(failed.contains("TypeError: asked to"), "{failed}");
-    assert_eq!(server.get(&format!("/workflows/{id}/$errors/event_summaries")).await.json["page_info"]["total_count"], 0);
-    assert_eq!(shell.run(&["workflows", "run", "w", "--event", "{\"n\": 1}", "--json"]).json()["steps"][0]["exports"]["$return_value"], 2);
-    assert!(shell.run(&["workflows", "run", "w", "--event", "{\"fail\": true}"]).fails(1).contains("TypeError: asked to"));
+    assert_eq!(
+        server.get(&format!("/workflows/{id}/$errors/event_summaries")).await.json["page_info"]["total_count"],
+        0
+    );
+    assert_eq!(
+        shell.run(&["workflows", "run", "w", "--event", "{\"n\": 1}", "--json"]).json()["steps"][0]
+            ["exports"]["$return_value"],
+        2
+    );
+    assert!(
+        shell
+            .run(&["workflows", "run", "w", "--event", "{\"fail\": true}"])
+            .fails(1)
+            .contains("TypeError: asked to")
+    );
     assert!(shell.run(&["workflows", "run", "w", "--event", "{"]).fails(2).contains("not JSON"));
-    let started = shell.run(&["workflows", "run", "w", "--event", "{\"n\": 5}", "--no-wait", "--json"]).json();
+    let started = shell
+        .run(&["workflows", "run", "w", "--event", "{\"n\": 5}", "--no-wait", "--json"])
+        .json();
     let path = format!("/runs/{}", started["id"].as_str().expect("an id"));
     server.until("the run", &path, |r| r["data"]["status"] == "succeeded").await;
     // Only a key that may deploy brings code of its own.
     let key = server.post("/api_keys", &json!({ "name": "k", "scopes": ["invoke"] })).await.data();
     let body = json!({ "steps": [{ "namespace": "a", "code": "export default defineComponent({ run() {} });" }] });
-    let refused = server.call_as(key["key"].as_str().expect("a key"), Method::POST, "/workflows/test", Some(&body)).await;
+    let refused = server
+        .call_as(key["key"].as_str().expect("a key"), Method::POST, "/workflows/test", Some(&body))
+        .await;
     assert_eq!(refused.status, 403);
 }
 
@@ -159,10 +252,19 @@ async fn a_wrong_file_is_refused_with_its_lines_and_makes_nothing() {
     let server = Server::shared().await;
     let shell = Shell::new(&server);
     let cases = [
-        ("steps:\n  - namespace: a\n    cod: x\n", "line 3: `steps[0]` has no field `cod`; allowed are namespace, code_file"),
+        (
+            "steps:\n  - namespace: a\n    cod: x\n",
+            "line 3: `steps[0]` has no field `cod`; allowed are namespace, code_file",
+        ),
         ("steps:\n  - namespace: a\n    code_file: gone.mjs\n", "line 3: could not read"),
-        ("steps: []\nsettings:\n  timeout_ms: soon\n", "line 3: `settings.timeout_ms` is a text; it is to be a whole number"),
-        ("steps: []\ntriggers:\n  - type: mail\n", "line 3: `triggers[0]` has the type `mail`; allowed are http, timer, source"),
+        (
+            "steps: []\nsettings:\n  timeout_ms: soon\n",
+            "line 3: `settings.timeout_ms` is a text; it is to be a whole number",
+        ),
+        (
+            "steps: []\ntriggers:\n  - type: mail\n",
+            "line 3: `triggers[0]` has the type `mail`; allowed are http, timer, source",
+        ),
         ("steps: [\n", "it is not YAML"),
         ("name: a\nname: b\nsteps: []\n", "line 2: it is not YAML"),
     ];
@@ -174,14 +276,19 @@ async fn a_wrong_file_is_refused_with_its_lines_and_makes_nothing() {
     }
     assert!(shell.run(&["workflows", "deploy", "nowhere"]).fails(1).contains("could not read"));
     // Whoever it names is looked for before anything is made.
-    shell
-        .write(&[("h/workflow.yaml", "steps: []\nerror_handler: nobody\n"), ("t/workflow.yaml", "steps: []\ntriggers: [{ type: source, source: nothing }]\n")]);
+    shell.write(&[
+        ("h/workflow.yaml", "steps: []\nerror_handler: nobody\n"),
+        ("t/workflow.yaml", "steps: []\ntriggers: [{ type: source, source: nothing }]\n"),
+    ]);
     assert!(shell.run(&["workflows", "deploy", "h"]).fails(1).contains("`nobody`"));
     assert!(shell.run(&["workflows", "deploy", "t"]).fails(1).contains("`nothing`"));
     assert_eq!(server.get("/workflows").await.json["page_info"]["total_count"], 0);
     // The schema that is printed is the published one.
-    let published =
-        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cli/schemas/workflow.schema.json")).expect("reads");
+    let published = std::fs::read_to_string(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../crates/cli/schemas/workflow.schema.json"),
+    )
+    .expect("reads");
     assert_eq!(shell.run(&["workflows", "schema"]).ok(), published);
 }
 
@@ -192,7 +299,8 @@ async fn triggers_name_sources_and_files_name_listeners() {
     let source = "export default { name: 'Feed', version: '0.0.1', key: 'acme-feed', type: 'source', props: { n: 'integer' }, run(e) { this.$emit({ n: this.n + e.n }); } };";
     shell.write(&[("feed.mjs", source), ("handler/workflow.yaml", "steps: []\n")]);
     shell.run(&["publish", "feed.mjs"]).ok();
-    let other = shell.run(&["deploy", "acme-feed", "--name", "other", "--prop", "n=1", "--json"]).json();
+    let other =
+        shell.run(&["deploy", "acme-feed", "--name", "other", "--prop", "n=1", "--json"]).json();
     let handler = shell.run(&["workflows", "deploy", "handler", "--json"]).json();
     let step = "steps: [{ namespace: a, code: 'export default defineComponent({ run({ steps }) { if (steps.trigger.event.n > 50) throw new Error(\"n\"); return steps.trigger.event.n; } });' }]\n";
     let by_key = |n: u32| {
@@ -206,32 +314,62 @@ async fn triggers_name_sources_and_files_name_listeners() {
     assert!(shell.run(&["workflows", "diff", "w"]).ok().is_empty());
     let own = workflow["triggers"][1]["id"].as_str().expect("a source").to_owned();
     for (source, expected) in [(own.as_str(), 11), (other["id"].as_str().expect("an id"), 2)] {
-        server.post(&format!("/sources/{source}/run"), &json!({ "event": { "n": 1 } })).await.data();
-        let is_it = |l: &serde_json::Value| l["data"][0]["steps"][0]["exports"]["$return_value"] == expected;
+        server
+            .post(&format!("/sources/{source}/run"), &json!({ "event": { "n": 1 } }))
+            .await
+            .data();
+        let is_it = |l: &serde_json::Value| {
+            l["data"][0]["steps"][0]["exports"]["$return_value"] == expected
+        };
         server.until("a run", &format!("/workflows/{id}/runs?status=succeeded"), is_it).await;
     }
     // The trigger's own source is changed, not made anew; it goes with its trigger.
     shell.write(&[("w/workflow.yaml", &by_key(60))]);
-    assert_eq!(shell.run(&["workflows", "deploy", "w", "--json"]).json()["triggers"][1]["id"], own.as_str());
+    assert_eq!(
+        shell.run(&["workflows", "deploy", "w", "--json"]).json()["triggers"][1]["id"],
+        own.as_str()
+    );
     server.post(&format!("/sources/{own}/run"), &json!({ "event": { "n": 1 } })).await.data();
-    let handled = format!("/workflows/{}/runs?status=succeeded", handler["id"].as_str().expect("an id"));
+    let handled =
+        format!("/workflows/{}/runs?status=succeeded", handler["id"].as_str().expect("an id"));
     server.until("the handler's run", &handled, |l| l["page_info"]["total_count"] == 1).await;
-    let listeners =
-        |list: serde_json::Value| list["data"].as_array().into_iter().flatten().map(|s| (s["emitter_id"].clone(), s["event_name"].clone())).collect::<Vec<_>>();
-    assert!(listeners(server.get("/users/me/subscriptions").await.json).contains(&(handler["id"].clone(), json!("done"))));
+    let listeners = |list: serde_json::Value| {
+        list["data"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|s| (s["emitter_id"].clone(), s["event_name"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        listeners(server.get("/users/me/subscriptions").await.json)
+            .contains(&(handler["id"].clone(), json!("done")))
+    );
     shell.write(&[("w/workflow.yaml", &format!("triggers: [{{ type: source, source: other }}]\n{step}subscriptions: []\nerror_handler: false\n"))]);
     shell.run(&["workflows", "deploy", "w"]).ok();
     assert_eq!(server.get(&format!("/sources/{own}")).await.status, 404);
-    assert_eq!(listeners(server.get("/users/me/subscriptions").await.json), [(other["id"].clone(), json!(""))]);
+    assert_eq!(
+        listeners(server.get("/users/me/subscriptions").await.json),
+        [(other["id"].clone(), json!(""))]
+    );
 }
 
 #[tokio::test]
 async fn a_file_says_who_may_call_and_keeps_the_secret_out_of_itself() {
     let server = Server::shared().await;
     let shell = Shell::new(&server);
-    let file = |auth: &str| format!("triggers:\n  - type: http\n    props: {{ {auth} }}\nsteps: []\n");
-    shell.write(&[("w/workflow.yaml", &file("auth: { type: bearer, token: { $env: ORDER_TOKEN } }"))]);
-    assert!(shell.run(&["workflows", "deploy", "w"]).fails(1).contains("the environment has no `ORDER_TOKEN`"));
+    let file =
+        |auth: &str| format!("triggers:\n  - type: http\n    props: {{ {auth} }}\nsteps: []\n");
+    shell.write(&[(
+        "w/workflow.yaml",
+        &file("auth: { type: bearer, token: { $env: ORDER_TOKEN } }"),
+    )]);
+    assert!(
+        shell
+            .run(&["workflows", "deploy", "w"])
+            .fails(1)
+            .contains("the environment has no `ORDER_TOKEN`")
+    );
     let mut command = shell.command(&["workflows", "deploy", "w", "--json"]);
     let output = command.env("ORDER_TOKEN", "s3cret-token").output().expect("runs");
     assert!(output.status.success(), "{output:?}");
@@ -251,7 +389,10 @@ async fn a_file_says_who_may_call_and_keeps_the_secret_out_of_itself() {
     assert!(shell.run(&["workflows", "diff", "w"]).ok().is_empty());
     // What is pulled has no secret, and keeps the one that is there.
     shell.run(&["workflows", "pull", "w", "--to", "p"]).ok();
-    assert!(shell.read("p/workflow.yaml").contains("bearer") && !shell.read("p/workflow.yaml").contains("s3cret"));
+    assert!(
+        shell.read("p/workflow.yaml").contains("bearer")
+            && !shell.read("p/workflow.yaml").contains("s3cret")
+    );
     shell.run(&["workflows", "deploy", "p"]).ok();
     assert_eq!((status(None).await, status(Some("s3cret-token")).await), (401, 200));
     // A file that says nothing of it lets everybody in.
@@ -269,13 +410,24 @@ pub(crate) struct Dev {
 
 impl Dev {
     pub(crate) fn start(shell: &Shell, args: &[&str]) -> Self {
-        let mut child = shell.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        let mut child = shell
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
         let (send, lines) = channel();
-        let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        let (stdout, stderr) =
+            (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         let both: [Box<dyn std::io::Read + Send>; 2] = [Box::new(stdout), Box::new(stderr)];
         for pipe in both {
             let send = send.clone();
-            std::thread::spawn(move || BufReader::new(pipe).lines().map_while(Result::ok).for_each(|line| drop(send.send(line))));
+            std::thread::spawn(move || {
+                BufReader::new(pipe)
+                    .lines()
+                    .map_while(Result::ok)
+                    .for_each(|line| drop(send.send(line)))
+            });
         }
         Self { child, lines, seen: Vec::new() }
     }
@@ -283,7 +435,9 @@ impl Dev {
     /// Waits for a line, and gives it.
     pub(crate) fn until(&mut self, part: &str) -> String {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        while let Ok(line) =
+            self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
             self.seen.push(line.clone());
             if line.contains(part) {
                 return line;
@@ -312,7 +466,10 @@ async fn dev_redeploys_a_folder_on_each_save_and_shows_its_runs() {
     shell.write(&[("w/workflow.yaml", WORKFLOW)]);
     let url = dev.until("endpoint: ").replace("endpoint: ", "");
     dev.until("watching");
-    assert_eq!(answer(server.raw(Method::GET, &format!("{url}?name=Ann"))).await.text, "Hello, Ann!");
+    assert_eq!(
+        answer(server.raw(Method::GET, &format!("{url}?name=Ann"))).await.text,
+        "Hello, Ann!"
+    );
     dev.until("✓ greet");
     dev.until("succeeded");
     // An imported file counts as well; a syntax error leaves the version before it running.

@@ -6,9 +6,15 @@ use millrace_tests::{Server, endpoint};
 const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 
 fn answers(shell: &Shell, text: &str) {
-    let code = format!("export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});");
-    let workflow = "name: hello\ntriggers: [{ type: http }]\nsteps:\n  - namespace: a\n    code_file: a.mjs\n";
-    shell.write(&[("shop/workflows/hello/workflow.yaml", workflow), ("shop/workflows/hello/a.mjs", &code)]);
+    let code = format!(
+        "export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});"
+    );
+    let workflow =
+        "name: hello\ntriggers: [{ type: http }]\nsteps:\n  - namespace: a\n    code_file: a.mjs\n";
+    shell.write(&[
+        ("shop/workflows/hello/workflow.yaml", workflow),
+        ("shop/workflows/hello/a.mjs", &code),
+    ]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,7 +26,10 @@ async fn what_a_kill_broke_off_is_applied_by_the_next() {
     shell.run(&["apply", "shop", "--yes"]).ok();
     let url = endpoint(&server.get("/workflows").await.json["data"][0]);
     // Before the new version is live, and when it is and nobody was told.
-    for (point, text, then) in [("store.deploy.before_commit", "second", "first"), ("store.deploy.after_commit", "third", "third")] {
+    for (point, text, then) in [
+        ("store.deploy.before_commit", "second", "first"),
+        ("store.deploy.after_commit", "third", "third"),
+    ] {
         server.kill();
         server.set_env(FAIL_POINTS, &format!("{point}=exit"));
         server.launch().await;
@@ -32,7 +41,10 @@ async fn what_a_kill_broke_off_is_applied_by_the_next() {
         server.launch().await;
         assert_eq!(said(&url).await, then);
         let told = shell.run(&["apply", "shop", "--yes"]);
-        assert!(told.stderr.contains("not applied to its end") && told.stderr.contains("1 to update"), "{told:?}");
+        assert!(
+            told.stderr.contains("not applied to its end") && told.stderr.contains("1 to update"),
+            "{told:?}"
+        );
         assert_eq!(said(&url).await, text);
         assert!(shell.run(&["apply", "shop", "--yes"]).stderr.contains("nothing to do"));
     }

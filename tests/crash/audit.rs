@@ -7,23 +7,38 @@ use serde_json::{Value, json};
 async fn records_outlive_the_server(args: &[&str]) {
     let mut server = Server::failing(args);
     server.launch().await;
-    let source = server.source("export default { name: 'a', version: '1', run() {} };", json!({})).await;
+    let source =
+        server.source("export default { name: 'a', version: '1', run() {} };", json!({})).await;
     // Just before the change is made, and just after.
-    for (point, is_there) in [("store.delete.before_commit", true), ("store.delete.after_commit", false)] {
+    for (point, is_there) in
+        [("store.delete.before_commit", true), ("store.delete.after_commit", false)]
+    {
         server.kill();
         server.set_env("MILLRACE_FAIL_POINTS", &format!("{point}=exit@1"));
         server.launch().await;
-        let deleting = server.raw(reqwest::Method::DELETE, &format!("/v1/sources/{}", id(&source))).bearer_auth(&server.api_key).send().await;
+        let deleting = server
+            .raw(reqwest::Method::DELETE, &format!("/v1/sources/{}", id(&source)))
+            .bearer_auth(&server.api_key)
+            .send()
+            .await;
         assert!(deleting.is_err(), "the server ends at {point}");
         server.kill();
         server.set_env("MILLRACE_FAIL_POINTS", "");
         server.launch().await;
         assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.status == 200, is_there);
         let newest: Value = server.get("/audit?limit=1").await.json["data"][0].clone();
-        assert_eq!((&newest["action"], &newest["target"], &newest["done"]), (&json!("DELETE /sources/{id}"), &source["id"], &json!(false)), "{point}");
+        assert_eq!(
+            (&newest["action"], &newest["target"], &newest["done"]),
+            (&json!("DELETE /sources/{id}"), &source["id"], &json!(false)),
+            "{point}"
+        );
     }
     let all = server.get("/audit").await.json["data"].as_array().expect("records").clone();
-    assert_eq!(all.iter().map(|record| record["done"].clone()).collect::<Vec<_>>(), [json!(false), json!(false), json!(true)], "{all:?}");
+    assert_eq!(
+        all.iter().map(|record| record["done"].clone()).collect::<Vec<_>>(),
+        [json!(false), json!(false), json!(true)],
+        "{all:?}"
+    );
 }
 
 #[tokio::test]

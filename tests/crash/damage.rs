@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::storage::{SOURCE, ready, send, settled};
 
-/// Starts a server that must refuse to, and gives what it said. Not a byte of its database may change.
+/// Starts a server that must refuse to, and gives what it said. Not a byte of its database may
+/// change.
 fn refused(server: &Server) -> String {
     let before = files(server);
     let said = refused_with(server, &[]);
@@ -19,12 +20,16 @@ fn refused(server: &Server) -> String {
 
 /// The database, its log and what says how far that has come.
 fn files(server: &Server) -> [Option<Vec<u8>>; 3] {
-    ["millrace.db", "millrace.db-wal", "millrace.db-open"].map(|name| std::fs::read(server.data_dir().join(name)).ok())
+    ["millrace.db", "millrace.db-wal", "millrace.db-open"]
+        .map(|name| std::fs::read(server.data_dir().join(name)).ok())
 }
 
 fn refused_with(server: &Server, args: &[&str]) -> String {
     let mut command = Command::new(binary());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir()).args(args);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(server.data_dir())
+        .args(args);
     let output = command.stdin(Stdio::null()).output().expect("starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -35,7 +40,16 @@ fn refused_with(server: &Server, args: &[&str]) -> String {
 async fn a_damaged_database_is_refused_and_says_what_to_do() {
     let mut server = Server::start().await;
     let source = server.source(SOURCE, json!({})).await;
-    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1, "amount": "precious" }))).await.status, 200);
+    assert_eq!(
+        answer(
+            server
+                .raw(Method::POST, &endpoint(&source))
+                .json(&json!({ "n": 1, "amount": "precious" }))
+        )
+        .await
+        .status,
+        200
+    );
     settled(&server, &source, 1).await;
     assert_eq!(server.terminate(), Some(0));
     let path = server.data_dir().join("millrace.db");
@@ -46,19 +60,32 @@ async fn a_damaged_database_is_refused_and_says_what_to_do() {
         file.write_all_at(&[0xAA; 512], page * 4096).expect("writes");
     }
     let said = refused(&server);
-    assert!(said.contains("left it as it is") && said.contains("restore a backup") && said.contains("damaged"), "{said}");
+    assert!(
+        said.contains("left it as it is")
+            && said.contains("restore a backup")
+            && said.contains("damaged"),
+        "{said}"
+    );
     std::fs::write(&path, &whole).expect("writes");
     let amount = whole.windows(8).position(|bytes| bytes == b"precious").expect("the event");
     file.write_all_at(b"previous", amount as u64).expect("writes");
     let said = refused(&server);
-    assert!(said.contains(&format!("page {} is not as it was written", amount / 4096 + 1)) && said.contains("restore a backup"), "{said}");
+    assert!(
+        said.contains(&format!("page {} is not as it was written", amount / 4096 + 1))
+            && said.contains("restore a backup"),
+        "{said}"
+    );
     std::fs::write(&path, &whole[..whole.len() / 2]).expect("writes");
     assert!(refused(&server).contains("it was cut off"));
     // Nothing is made in its place.
     for empty in [true, false] {
-        if empty { std::fs::write(&path, "") } else { std::fs::remove_file(&path) }.expect("changes");
+        if empty { std::fs::write(&path, "") } else { std::fs::remove_file(&path) }
+            .expect("changes");
         let said = refused(&server);
-        assert!(said.contains("missing or empty") && said.contains("restore it from a backup"), "{said}");
+        assert!(
+            said.contains("missing or empty") && said.contains("restore it from a backup"),
+            "{said}"
+        );
         assert_eq!(std::fs::metadata(&path).map_or(0, |file| file.len()), 0);
     }
     std::fs::write(&path, &whole).expect("writes");
@@ -131,7 +158,12 @@ async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
     let path = server.data_dir().join("millrace.db");
     let file = std::fs::File::options().write(true).open(&path).expect("opens");
     let whole = std::fs::read(&path).expect("reads");
-    let amounts: Vec<usize> = whole.windows(8).enumerate().filter(|(_, bytes)| *bytes == b"precious").map(|(at, _)| at).collect();
+    let amounts: Vec<usize> = whole
+        .windows(8)
+        .enumerate()
+        .filter(|(_, bytes)| *bytes == b"precious")
+        .map(|(at, _)| at)
+        .collect();
     assert!(!amounts.is_empty());
     for at in amounts {
         file.write_all_at(b"previous", at as u64).expect("writes");
@@ -139,14 +171,20 @@ async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
     assert_eq!(ready(&server).await.json, json!({ "status": "ready" }));
 
     // On a connection of its own, which has read nothing before.
-    let export = server.raw(Method::GET, &format!("{}/v1/export?owner_id={}", server.url, id(&source))).bearer_auth(&server.api_key);
+    let export = server
+        .raw(Method::GET, &format!("{}/v1/export?owner_id={}", server.url, id(&source)))
+        .bearer_auth(&server.api_key);
     let read = match export.send().await {
         Ok(answer) => answer.text().await,
         Err(error) => Err(error),
     };
     assert!(read.is_err(), "it was read as if it were whole");
     let said = ready(&server).await;
-    assert_eq!((said.status, &said.json["status"], &said.json["code"]), (200, &json!("degraded"), &json!("storage_damaged")), "{said:?}");
+    assert_eq!(
+        (said.status, &said.json["status"], &said.json["code"]),
+        (200, &json!("degraded"), &json!("storage_damaged")),
+        "{said:?}"
+    );
     assert!(said.text.contains("millrace doctor"), "{said:?}");
     assert_eq!(send(&server, &url, 2).await.status, 200);
     assert_eq!(server.terminate(), Some(0));
@@ -163,7 +201,15 @@ async fn a_damaged_database_is_replaced_by_its_backup_and_the_server_goes_on() {
     settled(&server, &source, 1).await;
     let (dir, data) = (tempfile::tempdir().expect("a folder"), server.data_dir());
     let backup = dir.path().join("backup");
-    let local = |command: &str| Command::new(binary()).arg(command).arg(&backup).arg("--data-dir").arg(&data).output().expect("starts");
+    let local = |command: &str| {
+        Command::new(binary())
+            .arg(command)
+            .arg(&backup)
+            .arg("--data-dir")
+            .arg(&data)
+            .output()
+            .expect("starts")
+    };
     let made = local("backup");
     assert!(made.status.success(), "{made:?}");
     assert_eq!(server.terminate(), Some(0));

@@ -1,4 +1,5 @@
-//! Order of a source's runs where the settlement of one fails: what they counted in `$.service.db` agrees with what is stored.
+//! Order of a source's runs where the settlement of one fails: what they counted in `$.service.db`
+//! agrees with what is stored.
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::{Server, answer, endpoint, id};
@@ -10,7 +11,8 @@ const SOURCE: &str = "export default { name: 'order', version: '1', props: { htt
 /// Later than the leases of runs that could not be settled.
 const LATER_MS: i64 = 60_000;
 
-/// A server whose commits take their time, and of which the first that settles a run fails, before it happens or after; with a source, and the point's name.
+/// A server whose commits take their time, and of which the first that settles a run fails, before
+/// it happens or after; with a source, and the point's name.
 async fn first_settlement_fails(args: &[&str], code: &str, when: &str) -> (Server, Value, String) {
     let mut server = Server::failing(args);
     server.skew_clock(0);
@@ -23,20 +25,28 @@ async fn first_settlement_fails(args: &[&str], code: &str, when: &str) -> (Serve
     (server, source, point)
 }
 
-/// The commit of the first run fails, before it happens or after, while others wait for it: they count in the order in which they were accepted.
+/// The commit of the first run fails, before it happens or after, while others wait for it: they
+/// count in the order in which they were accepted.
 async fn a_write_fails(args: &[&str], when: &str) {
     let (mut server, source, point) = first_settlement_fails(args, SOURCE, when).await;
     let url = endpoint(&source);
     for n in 1..=3 {
-        assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status, 200);
+        assert_eq!(
+            answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status,
+            200
+        );
     }
     server.until_log(&format!("name=\"{point}\"")).await;
     server.until_log("could not be settled").await;
     server.skew_clock(LATER_MS);
     let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
     server.until("all have settled", &runs, |list| list["page_info"]["total_count"] == 3).await;
-    let counts: Vec<(u64, u64)> =
-        server.emitted(&source).await.iter().map(|e| (e["n"].as_u64().expect("a number"), e["count"].as_u64().expect("a count"))).collect();
+    let counts: Vec<(u64, u64)> = server
+        .emitted(&source)
+        .await
+        .iter()
+        .map(|e| (e["n"].as_u64().expect("a number"), e["count"].as_u64().expect("a count")))
+        .collect();
     assert_eq!(counts, [(1, 1), (2, 2), (3, 3)]);
 }
 
@@ -65,7 +75,8 @@ const SEEN: &str = "export default { name: 'seen', version: '1', props: { http: 
     this.$emit({ n });
   } };";
 
-/// The commit of one fails while later ones, which went on from what it wrote, wait to be settled: it finds nothing of its own once it goes again.
+/// The commit of one fails while later ones, which went on from what it wrote, wait to be settled:
+/// it finds nothing of its own once it goes again.
 async fn an_earlier_write_fails(args: &[&str], when: &str) {
     let (mut server, source, point) = first_settlement_fails(args, SEEN, when).await;
     let url = endpoint(&source);
@@ -78,8 +89,16 @@ async fn an_earlier_write_fails(args: &[&str], when: &str) {
     server.skew_clock(LATER_MS);
     let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
     server.until("all have settled", &runs, |list| list["page_info"]["total_count"] == 6).await;
-    let events = server.get(&format!("/sources/{}/event_summaries?expand=event&limit=10", id(&source))).await.json;
-    let mut emitted: Vec<u64> = events["data"].as_array().expect("a list").iter().map(|event| event["event"]["n"].as_u64().expect("a number")).collect();
+    let events = server
+        .get(&format!("/sources/{}/event_summaries?expand=event&limit=10", id(&source)))
+        .await
+        .json;
+    let mut emitted: Vec<u64> = events["data"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|event| event["event"]["n"].as_u64().expect("a number"))
+        .collect();
     emitted.sort_unstable();
     assert_eq!(emitted, all.collect::<Vec<_>>(), "{}", server.log());
 }

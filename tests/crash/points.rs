@@ -1,4 +1,5 @@
-//! The instants that matter, each hit on purpose: the program with fail points ends, fails or panics there while events flow.
+//! The instants that matter, each hit on purpose: the program with fail points ends, fails or
+//! panics there while events flow.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,22 @@ use serde_json::{Value, json};
 const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 const PACE: Duration = Duration::from_millis(10);
 /// Around the commit of each.
-const COMMITS: [&str; 12] =
-    ["accept", "accept_queued", "claim", "settle", "pause", "wake", "progress", "webhook_claim", "webhook_result", "deploy", "prune", "tick"];
-/// Later than all that a server that was killed had under a lease, or claimed; by the clock of the one that goes on.
+const COMMITS: [&str; 12] = [
+    "accept",
+    "accept_queued",
+    "claim",
+    "settle",
+    "pause",
+    "wake",
+    "progress",
+    "webhook_claim",
+    "webhook_result",
+    "deploy",
+    "prune",
+    "tick",
+];
+/// Later than all that a server that was killed had under a lease, or claimed; by the clock of the
+/// one that goes on.
 const LATER_MS: i64 = 60_000;
 /// Others.
 const INSTANTS: [&str; 7] = [
@@ -26,40 +40,77 @@ const INSTANTS: [&str; 7] = [
     "store.commit",
 ];
 /// A source that runs by itself, so that ticks come.
-const TICKING: &str =
-    "export default { name: 'tick', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run() {} };";
+const TICKING: &str = "export default { name: 'tick', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run() {} };";
 
 #[test]
 fn only_the_program_for_tests_has_fail_points() {
-    let has = |path: std::path::PathBuf| std::fs::read(path).expect("reads").windows(FAIL_POINTS.len()).any(|w| w == FAIL_POINTS.as_bytes());
+    let has = |path: std::path::PathBuf| {
+        std::fs::read(path)
+            .expect("reads")
+            .windows(FAIL_POINTS.len())
+            .any(|w| w == FAIL_POINTS.as_bytes())
+    };
     assert!(has(binary_with_fail_points()), "the check finds nothing where there is something");
     assert!(!has(binary()), "the program that is released has fail points");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_at_each_instant_loses_nothing() {
-    let commits = COMMITS.iter().flat_map(|name| [format!("store.{name}.before_commit"), format!("store.{name}.after_commit")]);
+    let commits = COMMITS.iter().flat_map(|name| {
+        [format!("store.{name}.before_commit"), format!("store.{name}.after_commit")]
+    });
     let points: Vec<String> = commits.chain(INSTANTS.map(str::to_owned)).collect();
     // Two servers at once: most of the time each waits, for its start or for the instant.
     let (some, others) = points.split_at(points.len() / 2);
-    tokio::join!(ends_at(&[], some, Duration::from_secs(60)), ends_at(&[], others, Duration::from_secs(60)));
+    tokio::join!(
+        ends_at(&[], some, Duration::from_secs(60)),
+        ends_at(&[], others, Duration::from_secs(60))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_at_each_instant_loses_nothing_on_postgres() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
-    let points = ["accept.after", "accept_queued.after", "claim.after", "settle.before", "settle.after", "webhook_result.before"]
-        .map(|point| format!("store.{point}_commit"));
+    let points = [
+        "accept.after",
+        "accept_queued.after",
+        "claim.after",
+        "settle.before",
+        "settle.after",
+        "webhook_result.before",
+    ]
+    .map(|point| format!("store.{point}_commit"));
     ends_at(&["--database-url", &database.url()], &points, Duration::from_secs(60)).await;
 }
 
-/// A commit whose failure is reported may have happened or not: the database went away before it could say.
+/// A commit whose failure is reported may have happened or not: the database went away before it
+/// could say.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failures_before_and_after_commits_lose_nothing() {
-    let before = ["accept=5", "accept_queued=5", "settle=4", "pause=2", "webhook_result=2", "progress=3", "renew=1", "wake=1"].map(|point| (point, "before"));
-    let after = ["accept=9", "accept_queued=9", "claim=3", "settle=9", "pause=4", "webhook_claim=3", "webhook_result=4", "progress=5", "wake=2"]
-        .map(|point| (point, "after"));
+    let before = [
+        "accept=5",
+        "accept_queued=5",
+        "settle=4",
+        "pause=2",
+        "webhook_result=2",
+        "progress=3",
+        "renew=1",
+        "wake=1",
+    ]
+    .map(|point| (point, "before"));
+    let after = [
+        "accept=9",
+        "accept_queued=9",
+        "claim=3",
+        "settle=9",
+        "pause=4",
+        "webhook_claim=3",
+        "webhook_result=4",
+        "progress=5",
+        "wake=2",
+    ]
+    .map(|point| (point, "after"));
     let of = |(point, when): (&str, &str)| {
         let (name, nth) = point.split_once('=').expect("a name and which");
         format!("store.{name}.{when}_commit=error@{nth}")
@@ -74,7 +125,11 @@ async fn failures_before_and_after_commits_lose_nothing() {
     server.launch().await;
     let senders = flow.send(4, PACE);
     let left = |server: &Server| {
-        points.iter().map(|p| p.split_once('=').expect("a name").0).filter(|name| !server.log().contains(&format!("name=\"{name}\""))).count()
+        points
+            .iter()
+            .map(|p| p.split_once('=').expect("a name").0)
+            .filter(|name| !server.log().contains(&format!("name=\"{name}\"")))
+            .count()
     };
     let (began, mut later) = (Instant::now(), 0);
     while left(&server) > 0 && began.elapsed() < Duration::from_secs(150) {
@@ -89,7 +144,8 @@ async fn failures_before_and_after_commits_lose_nothing() {
     assert!(report.is_clean(), "{report}");
 }
 
-/// Starts the server again and again, each time to end at another point, and looks at everything afterwards.
+/// Starts the server again and again, each time to end at another point, and looks at everything
+/// afterwards.
 async fn ends_at(args: &[&str], points: &[String], patience: Duration) {
     let mut server = Server::failing(&[args, &["--requests-per-minute", "1000000"]].concat());
     server.skew_clock(0);
@@ -97,7 +153,13 @@ async fn ends_at(args: &[&str], points: &[String], patience: Duration) {
     let flow = Flow::deploy(&server).await;
     let ticking = server.source(TICKING, json!({})).await;
     // So that there is something to prune.
-    server.put(&format!("/sources/{}/retention", ticking["id"].as_str().expect("an id")), &json!({ "keep_count": 1 })).await.data();
+    server
+        .put(
+            &format!("/sources/{}/retention", ticking["id"].as_str().expect("an id")),
+            &json!({ "keep_count": 1 }),
+        )
+        .await
+        .data();
     let senders = flow.send(4, PACE);
     let mut passed_by = Vec::new();
     for (n, point) in points.iter().enumerate() {
@@ -127,10 +189,21 @@ async fn ends_at(args: &[&str], points: &[String], patience: Duration) {
 
 /// A deploy whose answer may never come.
 async fn deploy(server: &Server) -> Result<reqwest::Response, reqwest::Error> {
-    let body = json!({ "component_code": "export default { name: 'late', version: '1', run() {} };" });
-    let mut last = server.raw(Method::POST, "/v1/sources").bearer_auth(&server.api_key).json(&body).send().await;
+    let body =
+        json!({ "component_code": "export default { name: 'late', version: '1', run() {} };" });
+    let mut last = server
+        .raw(Method::POST, "/v1/sources")
+        .bearer_auth(&server.api_key)
+        .json(&body)
+        .send()
+        .await;
     for _ in 0..3 {
-        last = server.raw(Method::POST, "/v1/sources").bearer_auth(&server.api_key).json(&body).send().await;
+        last = server
+            .raw(Method::POST, "/v1/sources")
+            .bearer_auth(&server.api_key)
+            .json(&body)
+            .send()
+            .await;
     }
     last
 }
@@ -138,8 +211,10 @@ async fn deploy(server: &Server) -> Result<reqwest::Response, reqwest::Error> {
 // ---- instants that are rare in the flow: each is brought about
 
 /// Waits for an answer, at which it has to be waiting already.
-const ASKS: &str = "export default defineComponent({ run({ $ }) { return $.flow.suspend(3_600_000); } });";
-/// The first time it never ends; where another is named, it lets that one begin after it, and blocks the process of both. The second time it is done.
+const ASKS: &str =
+    "export default defineComponent({ run({ $ }) { return $.flow.suspend(3_600_000); } });";
+/// The first time it never ends; where another is named, it lets that one begin after it, and
+/// blocks the process of both. The second time it is done.
 const BEGINS: &str = "export default defineComponent({ props: { store: { type: 'data_store' } }, async run({ steps }) {
   const { key, other } = steps.trigger.event.body; const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   if (await this.store.has(key)) return key;
@@ -163,41 +238,69 @@ impl Rare {
         server.skew_clock(0);
         server.launch().await;
         server.post("/data_stores", &json!({ "name": "begun" })).await.data();
-        let steps = json!([{ "namespace": "begin", "code": BEGINS, "props": { "store": "begun" } }]);
+        let steps =
+            json!([{ "namespace": "begin", "code": BEGINS, "props": { "store": "begun" } }]);
         // Long enough that on a crowded machine both have begun by then.
         let settings = json!({ "name": "begins", "calls_per_isolate": 8, "timeout_ms": 8_000, "error_notification": false });
-        let begins = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data();
+        let begins = server
+            .post(
+                "/workflows",
+                &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings }),
+            )
+            .await
+            .data();
         let asks = server.workflow("asks", json!([{ "type": "http" }]), &[("ask", ASKS)]).await;
         Self { server, later: 0, begins, asks }
     }
 
-    /// Starts it again, to end at a point, or nowhere. What it held when it ended is free by its clock.
+    /// Starts it again, to end at a point, or nowhere. What it held when it ended is free by its
+    /// clock.
     async fn launch(&mut self, point: &str) {
         self.server.kill();
         self.later += LATER_MS;
         self.server.skew_clock(self.later);
-        self.server.set_env(FAIL_POINTS, &if point.is_empty() { String::new() } else { format!("{point}=exit@1") });
+        self.server.set_env(
+            FAIL_POINTS,
+            &if point.is_empty() { String::new() } else { format!("{point}=exit@1") },
+        );
         self.server.launch().await;
     }
 
     async fn ends(&mut self, point: &str) {
-        assert!(self.server.until_ended(Duration::from_secs(60)).await, "{point} was never reached: {}", self.server.log());
+        assert!(
+            self.server.until_ended(Duration::from_secs(60)).await,
+            "{point} was never reached: {}",
+            self.server.log()
+        );
     }
 
     /// Sends an event to one that begins, and waits until it has.
     async fn begin(&self, key: &str, other: Option<&str>) {
         let body = json!({ "key": key, "other": other });
-        assert_eq!(answer(self.server.raw(Method::POST, &endpoint(&self.begins)).json(&body)).await.status, 200);
-        self.server.until("it has begun", &format!("/data_stores/begun/record?key={key}"), |_| true).await;
+        assert_eq!(
+            answer(self.server.raw(Method::POST, &endpoint(&self.begins)).json(&body)).await.status,
+            200
+        );
+        self.server
+            .until("it has begun", &format!("/data_stores/begun/record?key={key}"), |_| true)
+            .await;
     }
 
     /// The run of an event, once it has settled. There is one.
     async fn settled(&self, key: &str) -> Value {
-        let of =
-            |list: &Value| -> Vec<Value> { list["data"].as_array().into_iter().flatten().filter(|run| run["event"]["body"]["key"] == key).cloned().collect() };
+        let of = |list: &Value| -> Vec<Value> {
+            list["data"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|run| run["event"]["body"]["key"] == key)
+                .cloned()
+                .collect()
+        };
         let path = format!("/workflows/{}/runs?limit=100", id(&self.begins));
         let is_over = |run: &Value| run["status"] == "succeeded" || run["status"] == "failed";
-        let runs = of(&self.server.until("it settles", &path, |list| of(list).iter().any(is_over)).await);
+        let runs =
+            of(&self.server.until("it settles", &path, |list| of(list).iter().any(is_over)).await);
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
     }
@@ -211,7 +314,10 @@ impl Rare {
         self.ends(point).await;
         self.launch("").await;
         let run = self.settled(point).await;
-        assert!(run["status"] == "succeeded" && run["attempt"].as_u64().is_some_and(|n| n >= 2), "{run}");
+        assert!(
+            run["status"] == "succeeded" && run["attempt"].as_u64().is_some_and(|n| n >= 2),
+            "{run}"
+        );
     }
 
     /// A run is given back: of those in a process that another one blocked beyond its time.
@@ -230,29 +336,62 @@ impl Rare {
         }
         self.launch("").await;
         let run = self.settled(&waits).await;
-        assert!(run["status"] == "succeeded" && run["attempt"].as_u64().is_some_and(|n| n >= 2), "{run}");
+        assert!(
+            run["status"] == "succeeded" && run["attempt"].as_u64().is_some_and(|n| n >= 2),
+            "{run}"
+        );
         // It ran over its time: that is settled, or it has run again.
         let blocked = self.settled(&blocks).await;
-        assert!(blocked["status"] == "succeeded" || blocked["error"]["code"] == "Timeout", "{blocked}");
+        assert!(
+            blocked["status"] == "succeeded" || blocked["error"]["code"] == "Timeout",
+            "{blocked}"
+        );
     }
 
-    /// A request resumes a run: before the commit it is as if none had come, after it the run goes on.
+    /// A request resumes a run: before the commit it is as if none had come, after it the run goes
+    /// on.
     async fn while_a_request_resumes(&mut self, point: &str, is_kept: bool) {
         self.launch(point).await;
         let path = format!("/workflows/{}/runs", id(&self.asks));
         let before = self.server.get(&format!("{path}?status=succeeded")).await.json["page_info"]["total_count"].as_u64().expect("a count");
-        assert_eq!(answer(self.server.raw(Method::POST, &endpoint(&self.asks)).json(&json!({}))).await.status, 200);
-        let paused = self.server.until("it pauses", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+        assert_eq!(
+            answer(self.server.raw(Method::POST, &endpoint(&self.asks)).json(&json!({})))
+                .await
+                .status,
+            200
+        );
+        let paused = self
+            .server
+            .until("it pauses", &format!("{path}?status=paused"), |l| {
+                l["page_info"]["total_count"] == 1
+            })
+            .await;
         let url = paused["data"][0]["steps"][0]["exports"]["$return_value"]["resume_url"].as_str();
-        let url = url.unwrap_or_else(|| panic!("no address: {paused}\n{}", self.server.log())).to_owned();
-        assert!(self.server.raw(Method::POST, &url).json(&json!({ "n": 1 })).send().await.is_err(), "it ends before it answers");
+        let url =
+            url.unwrap_or_else(|| panic!("no address: {paused}\n{}", self.server.log())).to_owned();
+        assert!(
+            self.server.raw(Method::POST, &url).json(&json!({ "n": 1 })).send().await.is_err(),
+            "it ends before it answers"
+        );
         self.ends(point).await;
         self.launch("").await;
         let again = answer(self.server.raw(Method::POST, &url).json(&json!({ "n": 2 }))).await;
         assert_eq!(again.status, if is_kept { 410 } else { 200 }, "{}", again.text);
-        let done = self.server.until("it goes on", &format!("{path}?status=succeeded"), |l| l["page_info"]["total_count"] == before + 1).await;
-        assert_eq!(done["data"][0]["steps"][0]["exports"]["$resume_data"]["body"]["n"], if is_kept { 1 } else { 2 }, "{done}");
-        assert_eq!(self.server.get(&format!("{path}?status=paused")).await.json["page_info"]["total_count"], 0);
+        let done = self
+            .server
+            .until("it goes on", &format!("{path}?status=succeeded"), |l| {
+                l["page_info"]["total_count"] == before + 1
+            })
+            .await;
+        assert_eq!(
+            done["data"][0]["steps"][0]["exports"]["$resume_data"]["body"]["n"],
+            if is_kept { 1 } else { 2 },
+            "{done}"
+        );
+        assert_eq!(
+            self.server.get(&format!("{path}?status=paused")).await.json["page_info"]["total_count"],
+            0
+        );
     }
 }
 

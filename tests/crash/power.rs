@@ -1,4 +1,5 @@
-//! The power goes at random instants while events flow: the disk keeps what it was told to keep, and any part of what it was sent since.
+//! The power goes at random instants while events flow: the disk keeps what it was told to keep,
+//! and any part of what it was sent since.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

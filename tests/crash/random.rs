@@ -1,4 +1,5 @@
-//! Kills at random instants while events flow; the schedule can be given again. The long form is `cargo xtask torture`.
+//! Kills at random instants while events flow; the schedule can be given again. The long form is
+//! `cargo xtask torture`.
 
 use std::io::Write as _;
 use std::time::Duration;

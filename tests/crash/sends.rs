@@ -1,4 +1,5 @@
-//! What runs send, and mail, with the server's end at each instant of their delivery: at least once, and under one id.
+//! What runs send, and mail, with the server's end at each instant of their delivery: at least
+//! once, and under one id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,10 +12,19 @@ use millrace_tests::smtp::MailServer;
 use millrace_tests::{Server, endpoint};
 use serde_json::json;
 
-const POINTS: [&str; 7] = ["accept_queued", "delivery_claim", "delivery_result", "mail", "mail_claim", "mail_result", "delete"];
+const POINTS: [&str; 7] = [
+    "accept_queued",
+    "delivery_claim",
+    "delivery_result",
+    "mail",
+    "mail_claim",
+    "mail_result",
+    "delete",
+];
 /// How long a point may take to be reached.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Later than all that a dead server of Postgres had claimed, and than a try that failed comes again.
+/// Later than all that a dead server of Postgres had claimed, and than a try that failed comes
+/// again.
 const LATER_MS: i64 = 60_000;
 /// How long all may take to be sent.
 const DRAIN: Duration = Duration::from_secs(150);
@@ -32,8 +42,11 @@ async fn what_is_sent_survives_an_end_at_each_instant_on_postgres() {
 }
 
 async fn sends_survive(args: &[&str], points: &[&str]) {
-    let (receiver, mails) = (Receiver::start(Does::says("200 OK")).await, MailServer::start().await);
-    let mut server = Server::failing(&[args, &["--smtp-url", &mails.url, "--requests-per-minute", "1000000"]].concat());
+    let (receiver, mails) =
+        (Receiver::start(Does::says("200 OK")).await, MailServer::start().await);
+    let mut server = Server::failing(
+        &[args, &["--smtp-url", &mails.url, "--requests-per-minute", "1000000"]].concat(),
+    );
     let mut later = 0;
     server.skew_clock(later);
     server.launch().await;
@@ -41,31 +54,51 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
       $.send.http({ method: 'POST', url: 'URL', data: { n } }); $.send.email({ subject: `number ${n} is sent`, text: 'x' }); return n; } });";
     let steps = json!([{ "namespace": "send", "code": code.replace("URL", &receiver.url) }]);
     let settings = json!({ "name": "sends", "concurrency": 4, "queue_max": 1000 });
-    let workflow = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data();
-    let (url, path) = (endpoint(&workflow), format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id")));
+    let workflow = server
+        .post(
+            "/workflows",
+            &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings }),
+        )
+        .await
+        .data();
+    let (url, path) = (
+        endpoint(&workflow),
+        format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id")),
+    );
     let mut doomed = Vec::new();
     for _ in 0..2 {
-        let source = server.source("export default { name: 'doomed', version: '1', run() {} };", json!({})).await;
+        let source = server
+            .source("export default { name: 'doomed', version: '1', run() {} };", json!({}))
+            .await;
         doomed.push(source["id"].as_str().expect("an id").to_owned());
     }
     let stop = Arc::new(AtomicBool::new(false));
     let sender = tokio::spawn(send(url, stop.clone()));
     let mut passed_by = Vec::new();
-    let instants = points.iter().flat_map(|name| ["before", "after"].map(|when| format!("store.{name}.{when}_commit")));
+    let instants = points
+        .iter()
+        .flat_map(|name| ["before", "after"].map(|when| format!("store.{name}.{when}_commit")));
     for (n, point) in instants.enumerate() {
         let doomed = point.contains("delete").then(|| doomed[n % 2].as_str());
         server.kill();
         later += LATER_MS;
         server.skew_clock(later);
         // Not always the first time.
-        server.set_env("MILLRACE_FAIL_POINTS", &format!("{point}=exit@{}", if doomed.is_some() { 1 } else { 1 + n % 2 }));
+        server.set_env(
+            "MILLRACE_FAIL_POINTS",
+            &format!("{point}=exit@{}", if doomed.is_some() { 1 } else { 1 + n % 2 }),
+        );
         if !server.try_launch().await {
             continue;
         }
         if let Some(doomed) = doomed {
             let path = format!("/v1/sources/{doomed}");
             // Its answer never comes.
-            let _ = server.raw(reqwest::Method::DELETE, &path).bearer_auth(&server.api_key).send().await;
+            let _ = server
+                .raw(reqwest::Method::DELETE, &path)
+                .bearer_auth(&server.api_key)
+                .send()
+                .await;
         }
         if !server.until_ended(PATIENCE).await {
             passed_by.push(point);
@@ -75,7 +108,11 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
             server.set_env("MILLRACE_FAIL_POINTS", "");
             server.launch().await;
             let status = server.get(&format!("/sources/{doomed}")).await.status;
-            assert_eq!(status, if n % 2 == 0 { 200 } else { 404 }, "a source is deleted with the commit");
+            assert_eq!(
+                status,
+                if n % 2 == 0 { 200 } else { 404 },
+                "a source is deleted with the commit"
+            );
         }
     }
     server.kill();
@@ -87,31 +124,51 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
     assert!(passed_by.is_empty(), "these points were never reached: {passed_by:?}");
     assert!(acknowledged.len() > 4, "only {} events were acknowledged", acknowledged.len());
     for status in ["queued", "running"] {
-        server.until("nothing is stuck", &format!("{path}?status={status}"), |l| l["page_info"]["total_count"] == 0).await;
+        server
+            .until("nothing is stuck", &format!("{path}?status={status}"), |l| {
+                l["page_info"]["total_count"] == 0
+            })
+            .await;
     }
     let began = Instant::now();
     loop {
         let (posted, mailed) = (posted(&receiver), mailed(&mails));
-        let missing: Vec<_> = acknowledged.iter().filter(|n| !posted.contains_key(n) || !mailed.contains(n)).collect();
+        let missing: Vec<_> = acknowledged
+            .iter()
+            .filter(|n| !posted.contains_key(n) || !mailed.contains(n))
+            .collect();
         if missing.is_empty() {
             break;
         }
-        assert!(began.elapsed() < DRAIN, "never sent: {missing:?} of {}: {}", acknowledged.len(), server.log());
+        assert!(
+            began.elapsed() < DRAIN,
+            "never sent: {missing:?} of {}: {}",
+            acknowledged.len(),
+            server.log()
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let several: Vec<_> = posted(&receiver).into_iter().filter(|(_, keys)| keys.len() != 1).collect();
+    let several: Vec<_> =
+        posted(&receiver).into_iter().filter(|(_, keys)| keys.len() != 1).collect();
     assert!(several.is_empty(), "sent under several ids: {several:?}");
 }
 
 /// Sends numbers until it is told to stop; gives those that were acknowledged.
 async fn send(url: String, stop: Arc<AtomicBool>) -> BTreeSet<u64> {
-    let http = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().expect("a client");
+    let http =
+        reqwest::Client::builder().timeout(Duration::from_secs(10)).build().expect("a client");
     let (mut acknowledged, mut n) = (BTreeSet::new(), 0);
     while !stop.load(Ordering::SeqCst) {
         n += 1;
         // Paced, so that what is checked afterwards stays small.
         tokio::time::sleep(Duration::from_millis(100)).await;
-        if http.post(&url).json(&json!({ "n": n })).send().await.is_ok_and(|answer| answer.status().is_success()) {
+        if http
+            .post(&url)
+            .json(&json!({ "n": n }))
+            .send()
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
+        {
             acknowledged.insert(n);
         }
     }
@@ -123,12 +180,17 @@ fn posted(receiver: &Receiver) -> BTreeMap<u64, BTreeSet<String>> {
     let mut all: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
     for got in receiver.got() {
         let body: serde_json::Value = serde_json::from_str(&got.body).expect("JSON");
-        all.entry(body["n"].as_u64().expect("a number")).or_default().insert(got.header("idempotency-key"));
+        all.entry(body["n"].as_u64().expect("a number"))
+            .or_default()
+            .insert(got.header("idempotency-key"));
     }
     all
 }
 
 fn mailed(mails: &MailServer) -> BTreeSet<u64> {
-    let number = |mail: &String| mail.lines().find_map(|line| line.strip_prefix("Subject: number ")?.split(' ').next()?.parse().ok());
+    let number = |mail: &String| {
+        mail.lines()
+            .find_map(|line| line.strip_prefix("Subject: number ")?.split(' ').next()?.parse().ok())
+    };
     mails.mails.lock().expect("not poisoned").iter().filter_map(number).collect()
 }

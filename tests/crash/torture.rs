@@ -1,4 +1,5 @@
-//! `cargo xtask torture`: the kills of the tests for as long as is asked, with a look at what became of all events now and then.
+//! `cargo xtask torture`: the kills of the tests for as long as is asked, with a look at what
+//! became of all events now and then.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +11,8 @@ use millrace_tests::flow::{Flow, Report};
 use millrace_tests::kills::{Kills, kill_at_random};
 use millrace_tests::schedule::Schedule;
 
-const HELP: &str = "usage: torture --minutes N [--seed S] [--database sqlite|postgres] [--from PROGRAM]";
+const HELP: &str =
+    "usage: torture --minutes N [--seed S] [--database sqlite|postgres] [--from PROGRAM]";
 /// A round ends with a look at everything, on a server and a database that are new in the next.
 const ROUND: Duration = Duration::from_secs(120);
 const PACE: Duration = Duration::from_millis(20);
@@ -41,7 +43,11 @@ fn args() -> Option<Args> {
     (args.minutes > 0).then_some(args)
 }
 
-#[expect(clippy::print_stderr, clippy::print_stdout, reason = "a developer's tool speaks to the terminal")]
+#[expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a developer's tool speaks to the terminal"
+)]
 #[tokio::main]
 async fn main() -> ExitCode {
     let Some(args) = args() else {
@@ -53,9 +59,15 @@ async fn main() -> ExitCode {
         eprintln!("error: no Postgres binaries (install postgresql)");
         return ExitCode::FAILURE;
     }
-    println!("{} minutes on {}, seed {}", args.minutes, if args.postgres { "Postgres" } else { "SQLite" }, args.seed);
+    println!(
+        "{} minutes on {}, seed {}",
+        args.minutes,
+        if args.postgres { "Postgres" } else { "SQLite" },
+        args.seed
+    );
     let end = Instant::now() + Duration::from_secs(60 * args.minutes);
-    let (mut schedule, mut kills, mut total) = (Schedule::of(args.seed), Kills::default(), Report::default());
+    let (mut schedule, mut kills, mut total) =
+        (Schedule::of(args.seed), Kills::default(), Report::default());
     while Instant::now() < end {
         let time = ROUND.min(end.saturating_duration_since(Instant::now()));
         let (killed, report) = round(cluster, args.from.as_deref(), &mut schedule, time).await;
@@ -77,7 +89,12 @@ async fn main() -> ExitCode {
     if total.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-async fn round(cluster: Option<&'static Cluster>, from: Option<&Path>, schedule: &mut Schedule, time: Duration) -> (Kills, Report) {
+async fn round(
+    cluster: Option<&'static Cluster>,
+    from: Option<&Path>,
+    schedule: &mut Schedule,
+    time: Duration,
+) -> (Kills, Report) {
     let database = match cluster {
         Some(cluster) => Some(cluster.database().await),
         None => None,

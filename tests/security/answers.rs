@@ -1,4 +1,5 @@
-//! What code answers speaks for its own endpoint: a browser must not take it for the server's word, nor for that of other endpoints.
+//! What code answers speaks for its own endpoint: a browser must not take it for the server's word,
+//! nor for that of other endpoints.
 
 use millrace_tests::endpoint;
 use reqwest::{Method, Response};
@@ -11,7 +12,12 @@ const CODE: &str = "export default { name: 'answers', version: '1', props: { htt
     run(e) { this.http.respond({ status: 200, body: 'said', headers: e.body }); } };";
 
 fn cookies(answer: &Response) -> Vec<&str> {
-    answer.headers().get_all("set-cookie").iter().map(|value| value.to_str().expect("text")).collect()
+    answer
+        .headers()
+        .get_all("set-cookie")
+        .iter()
+        .map(|value| value.to_str().expect("text"))
+        .collect()
 }
 
 #[tokio::test]
@@ -30,18 +36,38 @@ async fn a_cookie_goes_back_to_the_endpoint_that_set_it_and_nowhere_else() {
     let ask = async |host: &str, path: &str| {
         let mut answers = Vec::new();
         for cookie in all {
-            let sent = field.server.raw(Method::POST, path).header("host", host).json(&json!({ "Set-Cookie": cookie })).send().await.expect("an answer");
+            let sent = field
+                .server
+                .raw(Method::POST, path)
+                .header("host", host)
+                .json(&json!({ "Set-Cookie": cookie }))
+                .send()
+                .await
+                .expect("an answer");
             assert_eq!(sent.status().as_u16(), 200);
             answers.extend(cookies(&sent).into_iter().map(str::to_owned));
         }
         answers
     };
-    let at = |attributes: [&str; 5]| attributes.map(|text| text.replace("BASE", &format!("/e/{key}")));
+    let at =
+        |attributes: [&str; 5]| attributes.map(|text| text.replace("BASE", &format!("/e/{key}")));
     assert_eq!(
         ask("localhost", &format!("/e/{key}/below")).await,
-        at(["plain=1; Path=BASE", "wide=1; Path=BASE; HttpOnly", "api=1; Path=BASE/v1", "deep=1; Path=BASE; Secure", "long=1; Path=BASE/xxxxxxxxxxxxxxxx"])
+        at([
+            "plain=1; Path=BASE",
+            "wide=1; Path=BASE; HttpOnly",
+            "api=1; Path=BASE/v1",
+            "deep=1; Path=BASE; Secure",
+            "long=1; Path=BASE/xxxxxxxxxxxxxxxx"
+        ])
     );
-    let own = ["plain=1", "wide=1; Path=/; HttpOnly", "api=1; Path=/v1", "deep=1; Path=/; Secure", "long=1; Path=/xxxxxxxxxxxxxxxx"];
+    let own = [
+        "plain=1",
+        "wide=1; Path=/; HttpOnly",
+        "api=1; Path=/v1",
+        "deep=1; Path=/; Secure",
+        "long=1; Path=/xxxxxxxxxxxxxxxx",
+    ];
     assert_eq!(ask(&format!("{key}.hooks.test"), "/below").await, own);
 }
 
@@ -55,7 +81,15 @@ async fn headers_that_browsers_hold_against_all_of_an_origin_are_not_code_s_to_s
     });
     let sent = field.server.raw(Method::POST, &url).json(&said).send().await.expect("an answer");
     assert_eq!(sent.headers()["x-own"], "1", "others are");
-    for name in ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints", "service-worker-allowed"] {
+    for name in [
+        "clear-site-data",
+        "strict-transport-security",
+        "alt-svc",
+        "nel",
+        "report-to",
+        "reporting-endpoints",
+        "service-worker-allowed",
+    ] {
         assert!(!sent.headers().contains_key(name), "{name}");
     }
     field.healthy().await;
@@ -66,12 +100,15 @@ async fn more_headers_than_are_sent_fail_in_the_code_that_says_them() {
     let field = Field::start().await;
     let source = field.server.source(CODE, json!({})).await;
     let url = endpoint(&source);
-    let ask = async |said: Value| field.server.raw(Method::POST, &url).json(&said).send().await.expect("an answer");
+    let ask = async |said: Value| {
+        field.server.raw(Method::POST, &url).json(&said).send().await.expect("an answer")
+    };
     assert_eq!(cookies(&ask(json!({ "Set-Cookie": vec!["a=1"; 90] })).await).len(), 90);
     let refused = ask(json!({ "Set-Cookie": vec!["a=1"; 40_000] })).await;
     assert!(cookies(&refused).is_empty());
     let path = format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"));
-    let runs = field.server.until("the run fails", &path, |l| l["page_info"]["total_count"] == 1).await;
+    let runs =
+        field.server.until("the run fails", &path, |l| l["page_info"]["total_count"] == 1).await;
     let error = runs["data"][0]["error"].to_string();
     assert!(error.contains("40000 header lines") && error.contains("allowed are 256"), "{error}");
     field.healthy().await;

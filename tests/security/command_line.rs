@@ -1,4 +1,5 @@
-//! The command line beside a server, or others with a key of it, who want to harm the person that uses it.
+//! The command line beside a server, or others with a key of it, who want to harm the person that
+//! uses it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -16,9 +17,20 @@ fn run(shell: &Shell, url: &str, args: &[&str]) -> Done {
     let command = shell.command(args);
     let mut timed = Command::new("timeout");
     // What goes on until it is ended is ended soon.
-    timed.arg(if goes_on(args) { "5" } else { "60" }).arg(binary()).args(args).current_dir(command.get_current_dir().expect("a folder")).env_clear();
+    timed
+        .arg(if goes_on(args) { "5" } else { "60" })
+        .arg(binary())
+        .args(args)
+        .current_dir(command.get_current_dir().expect("a folder"))
+        .env_clear();
     timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    timed.env("MILLRACE_URL", url).env("MILLRACE_API_KEY", "millrace_x").stdin(std::process::Stdio::null()).output().expect("runs").into()
+    timed
+        .env("MILLRACE_URL", url)
+        .env("MILLRACE_API_KEY", "millrace_x")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("runs")
+        .into()
 }
 
 fn goes_on(args: &[&str]) -> bool {
@@ -80,25 +92,34 @@ fn record(value: &Value) -> Value {
         record[name] = value.clone();
     }
     // Longer than a width that `format!` takes, once it is made visible.
-    record["error"] = json!({ "code": "\0".repeat(200), "message": "\0".repeat(20_000), "stack": value });
+    record["error"] =
+        json!({ "code": "\0".repeat(200), "message": "\0".repeat(20_000), "stack": value });
     record["runs"] = json!({ "succeeded": i64::MAX, "failed": i64::MAX, "cancelled": i64::MAX, "unfinished": 0 });
     record["orgs"] = json!([{ "id": value, "name": value }]);
     record["steps"] = json!([{ "namespace": value, "status": "failed", "exports": { "$summary": value, "$return_value": value }, "configured_props_json": value, "savedComponent": { "code": value, "files": value, "configurableProps": [value] } }, value]);
-    record["triggers"] =
-        json!([{ "type": "http", "endpoint_url": value, "auth": value }, { "type": "timer", "cron": value, "interval_seconds": value }, value]);
+    record["triggers"] = json!([{ "type": "http", "endpoint_url": value, "auth": value }, { "type": "timer", "cron": value, "interval_seconds": value }, value]);
     record["logs"] = json!([{ "run_id": value, "level": value, "text": value }, value]);
     record
 }
 
 /// Files that commands read.
 const FILES: &[(&str, &str)] = &[
-    ("a.mjs", "export default { name: 'a', key: 'a-b', version: '1', type: 'action', props: { p: { type: 'string' } }, run() {} };"),
-    ("s.mjs", "export default { name: 's', version: '1', props: { p: { type: 'string' } }, run() {} };"),
+    (
+        "a.mjs",
+        "export default { name: 'a', key: 'a-b', version: '1', type: 'action', props: { p: { type: 'string' } }, run() {} };",
+    ),
+    (
+        "s.mjs",
+        "export default { name: 's', version: '1', props: { p: { type: 'string' } }, run() {} };",
+    ),
     ("folder/workflow.yaml", "name: w\nsteps:\n  - namespace: a\n    code: a.mjs\n"),
     ("folder/a.mjs", "export default defineComponent({ run() {} });"),
     ("project/millrace.yaml", "name: shop\nsources:\n  - path: s.mjs\n"),
     ("project/s.mjs", "export default { name: 's', version: '1', run() {} };"),
-    ("tree/components/acme/actions/do-thing/do-thing.mjs", "export default { key: 'acme-do-thing', name: 'Do', version: '1.0.0', type: 'action', run() {} };"),
+    (
+        "tree/components/acme/actions/do-thing/do-thing.mjs",
+        "export default { key: 'acme-do-thing', name: 'Do', version: '1.0.0', type: 'action', run() {} };",
+    ),
 ];
 
 /// Every command that asks a server, and those that would if they were not wrong.
@@ -218,11 +239,26 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 /// Commands that ask no server: they work on this machine, or are the server.
-const ASK_NOBODY: &[&str] = &["serve", "backup", "restore", "doctor", "completions", "logout", "profile use", "init", "workflows init", "workflows schema"];
+const ASK_NOBODY: &[&str] = &[
+    "serve",
+    "backup",
+    "restore",
+    "doctor",
+    "completions",
+    "logout",
+    "profile use",
+    "init",
+    "workflows init",
+    "workflows schema",
+];
 
 /// Whether a text holds what steers a terminal: none of our own colours, as no terminal is there.
 fn steers(text: &str) -> bool {
-    text.chars().any(|c| (c.is_control() && c != '\n' && c != '\t') || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c))
+    text.chars().any(|c| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || ('\u{202a}'..='\u{202e}').contains(&c)
+            || ('\u{2066}'..='\u{2069}').contains(&c)
+    })
 }
 
 /// Files below a folder, by their path there.
@@ -251,17 +287,32 @@ fn may_be_there(name: &str) -> bool {
 fn leaves(shell: &Shell, of: &[&str]) -> Vec<String> {
     let help = shell.run(&[of, &["--help"]].concat()).ok();
     let listed = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
-    let names = listed.lines().take_while(|line| line.starts_with("  ")).filter(|line| line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase));
-    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
-    if names.is_empty() { vec![of.join(" ")] } else { names.iter().flat_map(|name| leaves(shell, &[of, &[*name]].concat())).collect() }
+    let names = listed
+        .lines()
+        .take_while(|line| line.starts_with("  "))
+        .filter(|line| line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase));
+    let names: Vec<&str> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    if names.is_empty() {
+        vec![of.join(" ")]
+    } else {
+        names.iter().flat_map(|name| leaves(shell, &[of, &[*name]].concat())).collect()
+    }
 }
 
 #[test]
 fn every_command_is_tried_beside_a_hostile_server() {
     let all = leaves(&Shell::alone(), &[]);
     assert!(all.len() > 90, "{all:?}");
-    let is_tried = |leaf: &String| COMMANDS.iter().any(|args| args.join(" ") == *leaf || args.join(" ").starts_with(&format!("{leaf} ")));
-    let untried: Vec<&String> = all.iter().filter(|leaf| !is_tried(leaf) && !ASK_NOBODY.contains(&leaf.as_str())).collect();
+    let is_tried = |leaf: &String| {
+        COMMANDS
+            .iter()
+            .any(|args| args.join(" ") == *leaf || args.join(" ").starts_with(&format!("{leaf} ")))
+    };
+    let untried: Vec<&String> =
+        all.iter().filter(|leaf| !is_tried(leaf) && !ASK_NOBODY.contains(&leaf.as_str())).collect();
     assert!(untried.is_empty(), "{untried:?}");
 }
 
@@ -291,7 +342,9 @@ fn no_answer_of_a_server_steers_a_terminal() {
             let raw = evil.to_owned();
             let peer = Peer::start(move |head| match head {
                 _ if head.contains("/content") => Says::Json(raw.clone()),
-                _ if refuses && head.starts_with("POST") => Says::Refuses("422 Unprocessable Entity", text.clone()),
+                _ if refuses && head.starts_with("POST") => {
+                    Says::Refuses("422 Unprocessable Entity", text.clone())
+                }
                 _ => Says::Json(text.clone()),
             });
             let shell = Shell::alone();
@@ -302,18 +355,26 @@ fn no_answer_of_a_server_steers_a_terminal() {
             // It waits for an answer, or has ended.
             terminal.types("\r\r\r\r\u{3}");
             let (_, shown) = terminal.ends();
-            let is_evil = ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{9b}", "\u{202e}"].iter().find(|part| shown.contains(**part));
+            let is_evil = ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{9b}", "\u{202e}"]
+                .iter()
+                .find(|part| shown.contains(**part));
             assert!(is_evil.is_none(), "{args:?}: {shown:?}");
         }
     }
 }
 
-/// No input of a server panics the command line: whatever all of its answers are, each command ends, done or refused.
+/// No input of a server panics the command line: whatever all of its answers are, each command
+/// ends, done or refused.
 #[test]
 fn no_answer_of_a_server_makes_the_command_line_panic() {
     let nasty = "\0\n\u{1b}[2J日".repeat(20);
-    let mut answers: Vec<Value> =
-        vec![json!([]), json!("x"), json!({}), json!({ "data": [] }), json!({ "data": [1, "x", [], {}, null, [[]]], "page_info": [] })];
+    let mut answers: Vec<Value> = vec![
+        json!([]),
+        json!("x"),
+        json!({}),
+        json!({ "data": [] }),
+        json!({ "data": [1, "x", [], {}, null, [[]]], "page_info": [] }),
+    ];
     for value in [json!(nasty), json!(i64::MIN), json!(i64::MAX), json!([[{ "a": { "": [] } }]])] {
         let record = record(&value);
         answers.push(json!({ "data": record, "page_info": { "total_count": value, "end_cursor": value }, "error": value, "code": value, "details": value }));
@@ -324,37 +385,54 @@ fn no_answer_of_a_server_makes_the_command_line_panic() {
             let (text, refuses) = (answer.to_string(), answer["error"].is_string());
             let parity = text.len();
             scope.spawn(move || {
-                let events =
-                    format!("event: run\ndata: {0}\n\nevent: step\ndata: {0}\n\ndata: {0}\n\n", serde_json::from_str::<Value>(&text).expect("JSON")["data"]);
+                let events = format!(
+                    "event: run\ndata: {0}\n\nevent: step\ndata: {0}\n\ndata: {0}\n\n",
+                    serde_json::from_str::<Value>(&text).expect("JSON")["data"]
+                );
                 let shell = Shell::alone();
                 let asked = std::sync::atomic::AtomicUsize::new(0);
-                let peer = Peer::start(move |head| match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
-                    // A stream that ends is asked for again, until it is refused.
-                    at if head.contains("/sse") => {
-                        if at % 2 == 0 {
-                            Says::Status("404 Not Found")
-                        } else {
-                            Says::Events(events.clone())
+                let peer = Peer::start(move |head| {
+                    match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                        // A stream that ends is asked for again, until it is refused.
+                        at if head.contains("/sse") => {
+                            if at % 2 == 0 {
+                                Says::Status("404 Not Found")
+                            } else {
+                                Says::Events(events.clone())
+                            }
                         }
+                        at if refuses && at % 7 == 6 => Says::Status("422 Unprocessable Entity"),
+                        _ => Says::Json(text.clone()),
                     }
-                    at if refuses && at % 7 == 6 => Says::Status("422 Unprocessable Entity"),
-                    _ => Says::Json(text.clone()),
                 });
                 shell.write(FILES);
                 for (at, args) in COMMANDS.iter().enumerate() {
                     // Half of them for programs.
-                    let json: &[&str] = if (at + parity).is_multiple_of(2) { &["--json"] } else { &[] };
+                    let json: &[&str] =
+                        if (at + parity).is_multiple_of(2) { &["--json"] } else { &[] };
                     {
                         let done = run(&shell, &peer.url, &[json, args].concat());
                         let words: String = done.stderr.chars().take(2_000).collect();
-                        let has_ended = (0..=2).contains(&done.code) || (goes_on(args) && done.code == 124);
-                        assert!(has_ended && !done.stderr.contains("panicked"), "{args:?} {json:?}: {} {words}", done.code);
+                        let has_ended =
+                            (0..=2).contains(&done.code) || (goes_on(args) && done.code == 124);
+                        assert!(
+                            has_ended && !done.stderr.contains("panicked"),
+                            "{args:?} {json:?}: {} {words}",
+                            done.code
+                        );
                         // A file's bytes are what was asked for.
                         let is_raw = args.starts_with(&["files", "get"]);
-                        assert!(is_raw || !steers(&done.stdout), "{args:?} {json:?}: {:?}", done.stdout.chars().take(2_000).collect::<String>());
+                        assert!(
+                            is_raw || !steers(&done.stdout),
+                            "{args:?} {json:?}: {:?}",
+                            done.stdout.chars().take(2_000).collect::<String>()
+                        );
                         assert!(!steers(&done.stderr), "{args:?} {json:?}: {words:?}");
                         let there = names_below(&shell.path(""));
-                        assert!(there.iter().all(|name| may_be_there(name)), "{args:?} {json:?}: {there:?}");
+                        assert!(
+                            there.iter().all(|name| may_be_there(name)),
+                            "{args:?} {json:?}: {there:?}"
+                        );
                     }
                 }
             });
@@ -364,12 +442,21 @@ fn no_answer_of_a_server_makes_the_command_line_panic() {
 
 /// A server whose workflow has these files.
 fn with_files(slug: &str, files: &[(&str, &str)], props: &Value) -> Peer {
-    let others: serde_json::Map<String, Value> = files.iter().map(|(path, text)| ((*path).to_owned(), json!(text))).collect();
+    let others: serde_json::Map<String, Value> =
+        files.iter().map(|(path, text)| ((*path).to_owned(), json!(text))).collect();
     let component = json!({ "code": "export default {}", "files": { "entry": "steps/a.mjs", "others": others }, "published": false });
     let step = json!({ "namespace": "a", "savedComponent": component, "configured_props_json": props.to_string() });
     let workflow = json!({ "data": { "id": "p_x", "name": "w", "name_slug": slug, "deployment_id": "d_x", "active": true } }).to_string();
-    let deployment = json!({ "data": { "id": "d_x", "steps": [step], "triggers": [], "settings": {} } }).to_string();
-    Peer::start(move |head| Says::Json(if head.contains("/deployments/") { deployment.clone() } else { workflow.clone() }))
+    let deployment =
+        json!({ "data": { "id": "d_x", "steps": [step], "triggers": [], "settings": {} } })
+            .to_string();
+    Peer::start(move |head| {
+        Says::Json(if head.contains("/deployments/") {
+            deployment.clone()
+        } else {
+            workflow.clone()
+        })
+    })
 }
 
 fn is_empty(path: &Path) -> bool {
@@ -405,8 +492,15 @@ fn a_server_does_not_decide_where_the_command_line_writes() {
         assert!(is_empty(&shell.path("")), "{slug}");
     }
     // A variable of this machine, which the next deploy would send.
-    let (shell, peer) = (Shell::alone(), with_files("w", &[], &json!({ "deep": [{ "$env": "AWS_SECRET_ACCESS_KEY" }] })));
-    assert!(run(&shell, &peer.url, &["workflows", "pull", "p_x"]).fails(1).contains("AWS_SECRET_ACCESS_KEY"));
+    let (shell, peer) = (
+        Shell::alone(),
+        with_files("w", &[], &json!({ "deep": [{ "$env": "AWS_SECRET_ACCESS_KEY" }] })),
+    );
+    assert!(
+        run(&shell, &peer.url, &["workflows", "pull", "p_x"])
+            .fails(1)
+            .contains("AWS_SECRET_ACCESS_KEY")
+    );
     assert!(is_empty(&shell.path("")));
 
     // Links and what is executable stay as they are, also with --force.
@@ -414,15 +508,28 @@ fn a_server_does_not_decide_where_the_command_line_writes() {
     let shell = Shell::alone();
     shell.write(&[("outside/b.mjs", "mine"), ("w/.keep", "")]);
     std::os::unix::fs::symlink(shell.path("outside"), shell.path("w/steps")).expect("links");
-    assert!(run(&shell, &peer.url, &["workflows", "pull", "p_x", "--force"]).fails(1).contains("is a link"));
+    assert!(
+        run(&shell, &peer.url, &["workflows", "pull", "p_x", "--force"])
+            .fails(1)
+            .contains("is a link")
+    );
     std::os::unix::fs::symlink(shell.path("outside"), shell.path("v")).expect("links");
     let peer_v = with_files("v", &[], &json!({}));
-    assert!(run(&shell, &peer_v.url, &["workflows", "pull", "p_x", "--force"]).fails(1).contains("is a link"));
+    assert!(
+        run(&shell, &peer_v.url, &["workflows", "pull", "p_x", "--force"])
+            .fails(1)
+            .contains("is a link")
+    );
     assert_eq!(shell.read("outside/b.mjs"), "mine");
     let shell = Shell::alone();
     shell.write(&[("w/steps/b.mjs", "mine")]);
-    std::fs::set_permissions(shell.path("w/steps/b.mjs"), std::fs::Permissions::from_mode(0o755)).expect("sets");
-    assert!(run(&shell, &peer.url, &["workflows", "pull", "p_x", "--force"]).fails(1).contains("is executable"));
+    std::fs::set_permissions(shell.path("w/steps/b.mjs"), std::fs::Permissions::from_mode(0o755))
+        .expect("sets");
+    assert!(
+        run(&shell, &peer.url, &["workflows", "pull", "p_x", "--force"])
+            .fails(1)
+            .contains("is executable")
+    );
     assert_eq!(shell.read("w/steps/b.mjs"), "mine");
 
     let shell = Shell::alone();
@@ -430,7 +537,8 @@ fn a_server_does_not_decide_where_the_command_line_writes() {
     assert_eq!(shell.read("w/steps/b.mjs"), "evil", "code is written, and not run");
 }
 
-/// Where a registry is read from is remembered by the machine that read it: whoever else has a key changes only what is shown.
+/// Where a registry is read from is remembered by the machine that read it: whoever else has a key
+/// changes only what is shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_does_not_decide_what_the_command_line_reads() {
     let server = Server::start().await;
@@ -438,12 +546,19 @@ async fn a_server_does_not_decide_what_the_command_line_reads() {
     let action = "export default { key: 'acme-do-thing', name: 'Do', version: '1.0.0', type: 'action', run() { return 1; } };";
     mine.write(&[
         ("tree/components/acme/actions/do-thing/do-thing.mjs", action),
-        ("private/components/acme/actions/secret/secret.mjs", &action.replace("do-thing", "secret")),
+        (
+            "private/components/acme/actions/secret/secret.mjs",
+            &action.replace("do-thing", "secret"),
+        ),
     ]);
     let (tree, private) = (mine.path("tree"), mine.path("private"));
     mine.run(&["registry", "add", tree.to_str().expect("UTF-8"), "--name", "ours"]).ok();
-    let shown = server.get("/registries").await.data()[0]["origin"].as_str().expect("an origin").to_owned();
-    assert!(shown.starts_with("tree") && !shown.contains('/'), "{shown} tells nobody where the folder is");
+    let shown =
+        server.get("/registries").await.data()[0]["origin"].as_str().expect("an origin").to_owned();
+    assert!(
+        shown.starts_with("tree") && !shown.contains('/'),
+        "{shown} tells nobody where the folder is"
+    );
 
     for evil in [
         private.to_str().expect("UTF-8").to_owned(),
@@ -454,17 +569,50 @@ async fn a_server_does_not_decide_what_the_command_line_reads() {
     ] {
         let archive = mine.run(&["registry", "update", "ours"]);
         archive.ok();
-        let body = std::process::Command::new("tar").args(["-cz", "-C"]).arg(&tree).arg("components").output().expect("packs").stdout;
-        let put = server.raw(Method::PUT, "/v1/registries/ours").bearer_auth(&server.api_key).query(&[("origin", evil.as_str())]);
-        assert_eq!(millrace_tests::answer(put.header("content-type", "application/gzip").body(body)).await.status, 200, "{evil}");
+        let body = std::process::Command::new("tar")
+            .args(["-cz", "-C"])
+            .arg(&tree)
+            .arg("components")
+            .output()
+            .expect("packs")
+            .stdout;
+        let put = server
+            .raw(Method::PUT, "/v1/registries/ours")
+            .bearer_auth(&server.api_key)
+            .query(&[("origin", evil.as_str())]);
+        assert_eq!(
+            millrace_tests::answer(put.header("content-type", "application/gzip").body(body))
+                .await
+                .status,
+            200,
+            "{evil}"
+        );
         // Who added it reads what was added.
         mine.run(&["registry", "update", "ours"]).ok();
         // Who did not is asked, and reads nothing.
-        let put = server.raw(Method::PUT, "/v1/registries/ours").bearer_auth(&server.api_key).query(&[("origin", evil.as_str())]);
-        let body = std::process::Command::new("tar").args(["-cz", "-C"]).arg(&tree).arg("components").output().expect("packs").stdout;
-        assert_eq!(millrace_tests::answer(put.header("content-type", "application/gzip").body(body)).await.status, 200);
+        let put = server
+            .raw(Method::PUT, "/v1/registries/ours")
+            .bearer_auth(&server.api_key)
+            .query(&[("origin", evil.as_str())]);
+        let body = std::process::Command::new("tar")
+            .args(["-cz", "-C"])
+            .arg(&tree)
+            .arg("components")
+            .output()
+            .expect("packs")
+            .stdout;
+        assert_eq!(
+            millrace_tests::answer(put.header("content-type", "application/gzip").body(body))
+                .await
+                .status,
+            200
+        );
         let said = other.run(&["registry", "update", "ours"]).fails(1);
-        assert!(said.contains("not known on this machine") && said.contains("registry update NAME ORIGIN"), "{evil}: {said}");
+        assert!(
+            said.contains("not known on this machine")
+                && said.contains("registry update NAME ORIGIN"),
+            "{evil}: {said}"
+        );
         assert_eq!(server.get("/components/registry/acme-secret").await.status, 404, "{evil}");
     }
 }

@@ -1,5 +1,5 @@
-//! What nobody would think of first: ports for datagrams, Node's debugger, being told of what cannot be read, code of others by its address,
-//! frames that ask in another's name.
+//! What nobody would think of first: ports for datagrams, Node's debugger, being told of what
+//! cannot be read, code of others by its address, frames that ask in another's name.
 
 use millrace_tests::{answer, endpoint};
 use reqwest::Method;
@@ -45,7 +45,14 @@ async fn what_happens_in_folders_that_are_not_its_own_is_not_told() {
             "return await new Promise((y, n) => {{ const w = fs.watch({what}, (kind, name) => y(kind + name)); w.on('error', n); setTimeout(() => y('watched'), 2000); }});"
         )
     };
-    for what in ["at.data", "at.data + '/hosts'", "at.data + '/artifacts'", "at.data + '/millrace.db-wal'", "'/'", "'/etc'"] {
+    for what in [
+        "at.data",
+        "at.data + '/hosts'",
+        "at.data + '/artifacts'",
+        "at.data + '/millrace.db-wal'",
+        "'/'",
+        "'/etc'",
+    ] {
         field.refused(&watch(what), CLOSED).await;
     }
 }
@@ -74,10 +81,19 @@ async fn a_debugger_of_its_own_lets_nobody_in() {
 async fn code_and_keys_of_others_are_not_imported() {
     let field = Field::start().await;
     let artifacts = field.server.data_dir().join("artifacts");
-    let names: Vec<_> = std::fs::read_dir(artifacts).expect("reads").flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let names: Vec<_> = std::fs::read_dir(artifacts)
+        .expect("reads")
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
     let load = "const { createRequire, ...module } = await import('node:module'); const require = createRequire('/'); const load = (path) => import(['file:', path].join('//'));";
     for name in &names {
-        field.refused(&format!("{load} return Object.keys(await load(at.data + '/artifacts/{name}'));"), &["EACCES", "EPERM", "ENOENT"]).await;
+        field
+            .refused(
+                &format!("{load} return Object.keys(await load(at.data + '/artifacts/{name}'));"),
+                &["EACCES", "EPERM", "ENOENT"],
+            )
+            .await;
     }
     for attack in [
         "return Object.keys(await load(at.data + '/credentials.json'));",
@@ -90,12 +106,14 @@ async fn code_and_keys_of_others_are_not_imported() {
         "return fs.globSync ? fs.readFileSync(at.data + '/credentials.json') : fs.readFileSync(at.data + '/credentials.json');",
     ] {
         let said = field.send(&field.deploy(&format!("{load} {attack}")).await).await.text;
-        assert!(!said.starts_with("open:") && !said.contains("api_key"), "{attack}\n  gave: {said}");
+        assert!(
+            !said.starts_with("open:") && !said.contains("api_key"),
+            "{attack}\n  gave: {said}"
+        );
         field.healthy().await;
     }
     // What it asks its own process for holds nothing of the server's.
-    let report =
-        "const v8 = await import('node:v8'); fs.writeFileSync('/tmp/x', JSON.stringify(process.report.getReport())); return fs.readFileSync('/tmp/x', 'utf8');";
+    let report = "const v8 = await import('node:v8'); fs.writeFileSync('/tmp/x', JSON.stringify(process.report.getReport())); return fs.readFileSync('/tmp/x', 'utf8');";
     let said = field.send(&field.deploy(report).await).await.text;
     assert!(said.starts_with("open:"), "{said}");
     for secret in [field.server.api_key.as_str(), "MILLRACE_"] {
@@ -103,13 +121,18 @@ async fn code_and_keys_of_others_are_not_imported() {
     }
 }
 
-/// Each call may ask for what its own props name, whatever its process sends. It reads the answers from the wire itself, before its runtime does.
+/// Each call may ask for what its own props name, whatever its process sends. It reads the answers
+/// from the wire itself, before its runtime does.
 #[tokio::test]
 async fn frames_that_ask_in_another_s_name_get_nothing() {
     let field = Field::start().await;
     field.server.post("/data_stores", &json!({ "name": "own" })).await.data();
     field.server.post("/data_stores", &json!({ "name": "theirs" })).await.data();
-    field.server.put("/data_stores/theirs/record", &json!({ "key": "k", "value": "kept" })).await.data();
+    field
+        .server
+        .put("/data_stores/theirs/record", &json!({ "key": "k", "value": "kept" }))
+        .await
+        .data();
     // Its own call's number is guessed easily: they count from one.
     let ask = "const ask = (kind, payload) => {
         const body = Buffer.from(JSON.stringify({ t: 'ask', id: 1, ask: 9000, kind, payload })); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); fs.writeSync(3, Buffer.concat([head, body]));
@@ -138,7 +161,11 @@ async fn frames_that_ask_in_another_s_name_get_nothing() {
         ("flow.trigger", "{ workflow_id: 'p_000000', event: {} }", "NotFound"),
         ("platform.request", "{ method: 'GET', path: '//169.254.169.254/v1/x', headers: {} }", ""),
         ("platform.request", "{ method: 'GET', path: '/v1/../readyz', headers: {} }", ""),
-        ("platform.request", "{ method: 'DELETE', path: '/v1/data_stores/theirs', headers: {} }", ""),
+        (
+            "platform.request",
+            "{ method: 'DELETE', path: '/v1/data_stores/theirs', headers: {} }",
+            "",
+        ),
         ("secrets.get", "{ name: 'x' }", "NotFound"),
     ] {
         let said = said(kind, payload).await;
@@ -147,14 +174,28 @@ async fn frames_that_ask_in_another_s_name_get_nothing() {
         } else {
             said.contains(r#""ok":false"#) && said.contains(code)
         };
-        assert!(is_refused && !said.contains("kept") && !said.contains("ready"), "{kind} {payload}: {said}");
-        let kept = answer(field.server.raw(Method::GET, "/v1/data_stores/theirs/record?key=k").bearer_auth(&field.server.api_key)).await;
-        assert!(kept.status == 200 && kept.text.contains("kept"), "{kind} {payload}: {}", kept.text);
+        assert!(
+            is_refused && !said.contains("kept") && !said.contains("ready"),
+            "{kind} {payload}: {said}"
+        );
+        let kept = answer(
+            field
+                .server
+                .raw(Method::GET, "/v1/data_stores/theirs/record?key=k")
+                .bearer_auth(&field.server.api_key),
+        )
+        .await;
+        assert!(
+            kept.status == 200 && kept.text.contains("kept"),
+            "{kind} {payload}: {}",
+            kept.text
+        );
         field.healthy().await;
     }
 }
 
-/// What one component changes of the language, to catch what others hand through it, is its own process's alone.
+/// What one component changes of the language, to catch what others hand through it, is its own
+/// process's alone.
 #[tokio::test]
 async fn what_is_patched_catches_nothing_of_others() {
     let field = Field::start().await;
@@ -167,7 +208,8 @@ async fn what_is_patched_catches_nothing_of_others() {
     );
     let source = field.server.source(&code, json!({})).await;
     let tells = async |body: serde_json::Value| {
-        let text = answer(field.server.raw(Method::POST, &endpoint(&source)).json(&body)).await.text;
+        let text =
+            answer(field.server.raw(Method::POST, &endpoint(&source)).json(&body)).await.text;
         let (pid, seen) = text.split_once('|').unwrap_or_else(|| panic!("{text}"));
         (pid.to_owned(), seen.to_owned())
     };
@@ -176,7 +218,11 @@ async fn what_is_patched_catches_nothing_of_others() {
     let code = "export default { name: 'keeper', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, token: { type: 'string', secret: true } }, run(e) { this.http.respond({ status: 200, body: JSON.stringify([this.token, process.pid]) }); } };";
     let keeper = field.server.source(code, json!({ "token": secret })).await;
     for _ in 0..5 {
-        let got = answer(field.server.raw(Method::POST, &endpoint(&keeper)).json(&json!({ "token": secret }))).await.json;
+        let got = answer(
+            field.server.raw(Method::POST, &endpoint(&keeper)).json(&json!({ "token": secret })),
+        )
+        .await
+        .json;
         assert_eq!(got[0], secret);
         assert_ne!(got[1].to_string(), spy, "they share a process");
     }

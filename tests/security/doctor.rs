@@ -20,7 +20,12 @@ fn told(mut program: Command, data_dir: &Path, args: &[&str]) -> (Option<i32>, V
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MILLRACE_")) {
         program.env_remove(name);
     }
-    let output = program.args(["doctor", "--json", "--data-dir"]).arg(data_dir).args(args).output().expect("starts");
+    let output = program
+        .args(["doctor", "--json", "--data-dir"])
+        .arg(data_dir)
+        .args(args)
+        .output()
+        .expect("starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
@@ -42,8 +47,16 @@ fn as_its_user(server: &Server) -> Command {
 fn of(said: &Value, name: &str) -> (String, String) {
     let checks = said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == name);
     let rank = |c: &&Value| ["ok", "warning", "failed"].iter().position(|s| c["status"] == *s);
-    let worst = checks.max_by_key(rank).unwrap_or_else(|| panic!("nothing is said of {name}: {said}"));
-    (worst["status"].as_str().unwrap_or("").to_owned(), format!("{} {}", worst["found"].as_str().unwrap_or(""), worst["mend"].as_str().unwrap_or("")))
+    let worst =
+        checks.max_by_key(rank).unwrap_or_else(|| panic!("nothing is said of {name}: {said}"));
+    (
+        worst["status"].as_str().unwrap_or("").to_owned(),
+        format!(
+            "{} {}",
+            worst["found"].as_str().unwrap_or(""),
+            worst["mend"].as_str().unwrap_or("")
+        ),
+    )
 }
 
 #[test]
@@ -71,12 +84,21 @@ fn where_all_is_well_it_says_so_and_leaves_nothing() {
     ] {
         assert_ne!(of(&said, name).0, "failed", "{said:#}");
     }
-    assert!(said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == "wall").count() == 3, "{said:#}");
-    assert!(of(&said, "walls").1.contains("Landlock (version ") && of(&said, "walls").1.contains("seccomp-bpf, egress guard"), "{said:#}");
+    assert!(
+        said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == "wall").count()
+            == 3,
+        "{said:#}"
+    );
+    assert!(
+        of(&said, "walls").1.contains("Landlock (version ")
+            && of(&said, "walls").1.contains("seccomp-bpf, egress guard"),
+        "{said:#}"
+    );
     assert_eq!(std::fs::read_dir(dir.path()).expect("reads").count(), 0, "it made something");
 }
 
-/// Mail servers are asked as mail is sent: encrypted from the first byte or after STARTTLS, with certificates that this machine trusts, and signed in.
+/// Mail servers are asked as mail is sent: encrypted from the first byte or after STARTTLS, with
+/// certificates that this machine trusts, and signed in.
 #[tokio::test(flavor = "multi_thread")]
 async fn mail_servers_that_encrypt_are_asked_as_mail_is_sent() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -90,9 +112,21 @@ async fn mail_servers_that_encrypt_are_asked_as_mail_is_sent() {
         if trusts {
             command.env("SSL_CERT_FILE", &trusted);
         }
-        of(&told(command, &dir.path().join("data"), &["--listen", "127.0.0.1:0", "--smtp-url", &format!("{url}{query}")]).1, "mail")
+        of(
+            &told(
+                command,
+                &dir.path().join("data"),
+                &["--listen", "127.0.0.1:0", "--smtp-url", &format!("{url}{query}")],
+            )
+            .1,
+            "mail",
+        )
     };
-    for (scheme, server, query) in [("smtps", &at_once, ""), ("smtp", &when_asked, "?tls=required"), ("smtp", &when_asked, "?tls=opportunistic")] {
+    for (scheme, server, query) in [
+        ("smtps", &at_once, ""),
+        ("smtp", &when_asked, "?tls=required"),
+        ("smtp", &when_asked, "?tls=opportunistic"),
+    ] {
         assert_eq!(found(scheme, "u:p", server, query, true).0, "ok", "{scheme} {query}");
     }
     let (status, words) = found("smtps", "u:hidden", &at_once, "", true);
@@ -108,7 +142,11 @@ fn what_is_wrong_is_named_with_what_mends_it() {
     let taken = taken.local_addr().expect("an address").to_string();
     let key = dir.path().join("master.key");
     std::fs::write(&key, "short").expect("writes");
-    std::fs::write(dir.path().join("millrace.db"), "this is no database, but a text of some length that is not one either").expect("writes");
+    std::fs::write(
+        dir.path().join("millrace.db"),
+        "this is no database, but a text of some length that is not one either",
+    )
+    .expect("writes");
     let args = [
         "--node",
         "/no/such/node",
@@ -153,8 +191,20 @@ fn what_is_wrong_is_named_with_what_mends_it() {
     }
     assert!(!said.to_string().contains("hidden"), "a password is shown");
     assert_eq!(std::fs::read(&key).expect("reads"), b"short");
-    let (code, said) = doctor(&dir.path().join("none"), &["--database-url", &format!("postgres://u:hidden@{taken}/x?connect_timeout=1"), "--listen", &taken]);
-    assert_eq!((code, of(&said, "database").0.as_str(), said.to_string().contains("hidden")), (Some(1), "failed", false), "{said:#}");
+    let (code, said) = doctor(
+        &dir.path().join("none"),
+        &[
+            "--database-url",
+            &format!("postgres://u:hidden@{taken}/x?connect_timeout=1"),
+            "--listen",
+            &taken,
+        ],
+    );
+    assert_eq!(
+        (code, of(&said, "database").0.as_str(), said.to_string().contains("hidden")),
+        (Some(1), "failed", false),
+        "{said:#}"
+    );
     std::fs::write(dir.path().join("millrace.toml"), "lissten = 1").expect("writes");
     let (code, said) = doctor(dir.path(), &[]);
     assert!(code == Some(1) && of(&said, "configuration").1.contains("lissten"), "{said:#}");
@@ -165,7 +215,11 @@ async fn a_server_that_runs_is_looked_at_and_left_alone() {
     let server = Server::start().await;
     let (code, said) = doctor(&server.data_dir(), &["--base-url", &server.url]);
     assert_eq!(code, Some(0), "{said:#}");
-    assert!(of(&said, "data directory").1.contains("a server uses it") && of(&said, "database").1.contains("schema"), "{said:#}");
+    assert!(
+        of(&said, "data directory").1.contains("a server uses it")
+            && of(&said, "database").1.contains("schema"),
+        "{said:#}"
+    );
     assert!(of(&said, "base URL").1.contains("leads to the server"), "{said:#}");
     let (code, said) = doctor(&server.data_dir(), &["--base-url", "http://127.0.0.1:1"]);
     assert!(code == Some(1) && of(&said, "base URL").1.contains("--base-url"), "{said:#}");
@@ -173,7 +227,8 @@ async fn a_server_that_runs_is_looked_at_and_left_alone() {
 }
 
 fn allow(path: &Path, mode: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("changes its rights");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+        .expect("changes its rights");
 }
 
 /// Both say the same, and neither waits for the other end of a pipe.
@@ -183,32 +238,57 @@ async fn what_a_start_is_refused_for_fails() {
     assert_eq!(server.terminate(), Some(0));
     let data = server.data_dir();
     let look = |name: &str, path: &Path, words: &str| {
-        let started = as_its_user(&server).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&data).stdin(Stdio::null()).output().expect("starts");
+        let started = as_its_user(&server)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(&data)
+            .stdin(Stdio::null())
+            .output()
+            .expect("starts");
         let said = String::from_utf8_lossy(&started.stderr);
-        assert!(started.status.code() == Some(1) && said.contains(words) && said.contains(&path.display().to_string()), "{words}: {said}");
+        assert!(
+            started.status.code() == Some(1)
+                && said.contains(words)
+                && said.contains(&path.display().to_string()),
+            "{words}: {said}"
+        );
         let (code, told) = told(as_its_user(&server), &data, &["--listen", "127.0.0.1:0"]);
         let (status, text) = of(&told, name);
-        assert!(code == Some(1) && status == "failed" && text.contains(words) && text.contains(&path.display().to_string()), "{words}: {told:#}");
+        assert!(
+            code == Some(1)
+                && status == "failed"
+                && text.contains(words)
+                && text.contains(&path.display().to_string()),
+            "{words}: {told:#}"
+        );
     };
     let kept = data.join("aside");
     let copy = |path: &Path, mode: u32| {
         std::fs::copy(&kept, path).expect("copies");
         allow(path, mode);
     };
-    let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().expect("starts").success());
+    let pipe =
+        |path: &Path| assert!(Command::new("mkfifo").arg(path).status().expect("starts").success());
     let empty = |path: &Path| std::fs::write(path, "").expect("writes");
     type Change<'a> = &'a dyn Fn(&Path);
     let cases: [(&str, &str, &str, Change); 10] = [
         ("master.key", "master key", "is missing", &|_| {}),
         ("master.key", "master key", "may not be read by this user", &|path| copy(path, 0)),
-        ("master.key", "master key", "is no master key", &|path| std::fs::write(path, "short").expect("writes")),
+        ("master.key", "master key", "is no master key", &|path| {
+            std::fs::write(path, "short").expect("writes")
+        }),
         ("master.key", "master key", "is no file but a pipe", &pipe),
         ("millrace.db", "database", "is missing or empty", &|_| {}),
         ("millrace.db", "database", "is missing or empty", &empty),
-        ("millrace.db", "database", "is a link that leads nowhere", &|path| symlink("/nowhere/millrace.db", path).expect("a link")),
+        ("millrace.db", "database", "is a link that leads nowhere", &|path| {
+            symlink("/nowhere/millrace.db", path).expect("a link")
+        }),
         ("millrace.db", "database", "is no file but a pipe", &pipe),
-        ("millrace.db", "database", "is no file but a folder", &|path| std::fs::create_dir(path).expect("a folder")),
-        ("millrace.db", "database", "may not be read and written by this user", &|path| copy(path, 0o444)),
+        ("millrace.db", "database", "is no file but a folder", &|path| {
+            std::fs::create_dir(path).expect("a folder")
+        }),
+        ("millrace.db", "database", "may not be read and written by this user", &|path| {
+            copy(path, 0o444)
+        }),
     ];
     for (file, name, words, change) in cases {
         let path = data.join(file);
@@ -217,7 +297,8 @@ async fn what_a_start_is_refused_for_fails() {
         // Root gives it away; nobody else has to.
         let _ = chown(&path, Some(NOBODY), Some(NOBODY));
         look(name, &path, words);
-        let _ = if path.is_dir() { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
+        let _ =
+            if path.is_dir() { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
         std::fs::rename(&kept, &path).expect("puts it back");
     }
     let index = data.join("millrace.db-shm");
@@ -242,20 +323,38 @@ async fn what_a_start_is_refused_for_fails() {
 fn what_components_may_reach_is_told_as_it_is() {
     let dir = tempfile::tempdir().expect("a folder");
     let data = dir.path().join("data");
-    let look = |args: &[&str]| of(&doctor(&data, &[args, &["--listen", "127.0.0.1:0"]].concat()).1, "egress");
+    let look = |args: &[&str]| {
+        of(&doctor(&data, &[args, &["--listen", "127.0.0.1:0"]].concat()).1, "egress")
+    };
     let (status, words) = look(&["--sandbox", "off"]);
     assert!(status == "warning" && words.contains("components reach everything"), "{words}");
-    for opened in ["169.254.169.254", "169.254.0.0/17:80", "128.0.0.0/1", "fd00:ec2::254", "fd00::/8", "::ffff:169.254.169.254"] {
+    for opened in [
+        "169.254.169.254",
+        "169.254.0.0/17:80",
+        "128.0.0.0/1",
+        "fd00:ec2::254",
+        "fd00::/8",
+        "::ffff:169.254.169.254",
+    ] {
         let (status, words) = look(&["--egress-allow", opened]);
-        assert!(status == "warning" && words.contains("a cloud gives the keys"), "{opened}: {words}");
+        assert!(
+            status == "warning" && words.contains("a cloud gives the keys"),
+            "{opened}: {words}"
+        );
     }
     for opened in ["10.1.2.3:5432", "169.254.20.10:53", "fd12::/64"] {
         assert_eq!(look(&["--egress-allow", opened]).0, "ok", "{opened}");
     }
     // Neither a range nor an address: which was meant?
-    let refused = Command::new(binary()).args(["doctor", "--egress-allow", "10.1.2.3/8"]).output().expect("starts");
+    let refused = Command::new(binary())
+        .args(["doctor", "--egress-allow", "10.1.2.3/8"])
+        .output()
+        .expect("starts");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("one address of the range 10.0.0.0/8"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("one address of the range 10.0.0.0/8"),
+        "{refused:?}"
+    );
 }
 
 /// Passes, and says so, where there is no Postgres.
@@ -263,20 +362,37 @@ fn what_components_may_reach_is_told_as_it_is() {
 async fn a_postgres_is_looked_at_and_left_alone() {
     let Some(cluster) = cluster() else { return };
     let (dir, database) = (tempfile::tempdir().expect("a folder"), cluster.database().await);
-    let look = |url: &str| doctor(&dir.path().join("data"), &["--listen", "127.0.0.1:0", "--database-url", url]);
+    let look = |url: &str| {
+        doctor(&dir.path().join("data"), &["--listen", "127.0.0.1:0", "--database-url", url])
+    };
     let tables = async || {
         let sql = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
         database.client().await.query_one(sql, &[]).await.expect("reads").get::<_, i64>(0)
     };
     let (code, said) = look(&database.url());
-    assert_eq!((code, of(&said, "database").0.as_str(), tables().await), (Some(0), "ok", 0), "{said:#}");
-    assert!(of(&said, "database").1.contains("Postgres") && of(&said, "database").1.contains("empty"), "{said:#}");
+    assert_eq!(
+        (code, of(&said, "database").0.as_str(), tables().await),
+        (Some(0), "ok", 0),
+        "{said:#}"
+    );
+    assert!(
+        of(&said, "database").1.contains("Postgres") && of(&said, "database").1.contains("empty"),
+        "{said:#}"
+    );
 
     // One that may connect, and no more.
-    database.client().await.batch_execute("CREATE ROLE weak LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC").await.expect("a role");
+    database
+        .client()
+        .await
+        .batch_execute("CREATE ROLE weak LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        .await
+        .expect("a role");
     let (code, said) = look(&database.url().replace("postgres@", "weak:hidden@"));
     assert!(code == Some(1) && of(&said, "database").1.contains("may not make tables"), "{said:#}");
-    assert!(of(&said, "database").1.contains("GRANT CREATE") && !said.to_string().contains("hidden"), "{said:#}");
+    assert!(
+        of(&said, "database").1.contains("GRANT CREATE") && !said.to_string().contains("hidden"),
+        "{said:#}"
+    );
     let (code, said) = look(&format!("{}_missing", database.url()));
     assert!(code == Some(1) && of(&said, "database").1.contains("does not exist"), "{said:#}");
 
@@ -287,7 +403,12 @@ async fn a_postgres_is_looked_at_and_left_alone() {
     assert!(code == Some(0) && of(&said, "database").1.contains("schema"), "{said:#}");
     assert_eq!((server.get("/users/me").await.status, tables().await), (200, made));
     drop(server);
-    database.client().await.batch_execute("UPDATE schema_version SET version = 999").await.expect("writes");
+    database
+        .client()
+        .await
+        .batch_execute("UPDATE schema_version SET version = 999")
+        .await
+        .expect("writes");
     let (code, said) = look(&database.url());
     assert!(code == Some(1) && of(&said, "database").1.contains("newer version"), "{said:#}");
 }

@@ -1,5 +1,6 @@
-//! Attacks, each a component of ours that tries one thing, deployed as anybody would. Each must fail with a clear error and leave the server
-//! and a neighbour as they were. The server runs as an ordinary user.
+//! Attacks, each a component of ours that tries one thing, deployed as anybody would. Each must
+//! fail with a clear error and leave the server and a neighbour as they were. The server runs as an
+//! ordinary user.
 
 mod answers;
 mod bundling;

@@ -1,11 +1,13 @@
-//! Little in, much out: what one request or run can repeat has a bound that the server holds, and says so.
+//! Little in, much out: what one request or run can repeat has a bound that the server holds, and
+//! says so.
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Tests a workflow of one step: nothing of what it starts and sends goes out, and all is counted. Gives its run.
+/// Tests a workflow of one step: nothing of what it starts and sends goes out, and all is counted.
+/// Gives its run.
 async fn tested(server: &Server, body: &str) -> Value {
     let code = format!("export default defineComponent({{ async run({{ $ }}) {{ {body} }} }});");
     let steps = json!([{ "namespace": "step", "code": code }]);
@@ -16,7 +18,9 @@ async fn tested(server: &Server, body: &str) -> Value {
 #[tokio::test]
 async fn what_a_run_asks_and_sends_again_and_again_has_a_bound() {
     let server = Server::start().await;
-    let asleep = server.workflow("asleep", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    let asleep = server
+        .workflow("asleep", json!([]), &[("a", "export default defineComponent({ run() {} });")])
+        .await;
     let trigger = format!(
         "let done = 0; try {{ for (; done < 20_000; done++) await $.flow.trigger('{}', 1); }} catch (error) {{ return [done, error.name, error.message]; }} return [done];",
         id(&asleep)
@@ -24,31 +28,58 @@ async fn what_a_run_asks_and_sends_again_and_again_has_a_bound() {
     let run = tested(&server, &trigger).await;
     let said = &run["steps"][0]["exports"]["$return_value"];
     assert_eq!((&said[0], &said[1]), (&json!(1000), &json!("QuotaExceeded")), "{run}");
-    assert!(said[2].as_str().is_some_and(|said| said.contains("`$.flow.trigger` was called more than 1000 times in this run")), "{said}");
-    for send in ["emit({ raw_event: {} })", "sse({ channel: 'c', payload: 1 })", "http({ method: 'GET', url: 'http://127.0.0.1:9/' })"] {
-        let run = tested(&server, &format!("for (let n = 0; n < 20_000; n++) $.send.{send};")).await;
+    assert!(
+        said[2]
+            .as_str()
+            .is_some_and(|said| said
+                .contains("`$.flow.trigger` was called more than 1000 times in this run")),
+        "{said}"
+    );
+    for send in [
+        "emit({ raw_event: {} })",
+        "sse({ channel: 'c', payload: 1 })",
+        "http({ method: 'GET', url: 'http://127.0.0.1:9/' })",
+    ] {
+        let run =
+            tested(&server, &format!("for (let n = 0; n < 20_000; n++) $.send.{send};")).await;
         let error = &run["error"];
-        assert!(error["code"] == "PayloadTooLarge" && error["message"].as_str().is_some_and(|m| m.contains("more than 10000 times")), "{send}: {run}");
+        assert!(
+            error["code"] == "PayloadTooLarge"
+                && error["message"].as_str().is_some_and(|m| m.contains("more than 10000 times")),
+            "{send}: {run}"
+        );
     }
     let source = server.source("export default { name: 's', version: '1', run() { for (let n = 0; n < 20_000; n++) this.$emit(n); } };", json!({})).await;
     let run = server.run_now(&source, json!({})).await;
-    assert!(run["status"] == "failed" && run["error"]["message"].as_str().is_some_and(|m| m.contains("more than 10000 times")), "{run}");
+    assert!(
+        run["status"] == "failed"
+            && run["error"]["message"]
+                .as_str()
+                .is_some_and(|m| m.contains("more than 10000 times")),
+        "{run}"
+    );
 }
 
-/// A run that pauses for ever ends: it has been started as often as one may, which is told here as if it were so.
+/// A run that pauses for ever ends: it has been started as often as one may, which is told here as
+/// if it were so.
 #[tokio::test]
 async fn a_run_pauses_only_so_often() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
     let mut server = Server::start_with(&["--database-url", &database.url()]).await;
-    let code = "export default defineComponent({ run({ $ }) { $.flow.rerun(60_000, null, 1e9); } });";
+    let code =
+        "export default defineComponent({ run({ $ }) { $.flow.rerun(60_000, null, 1e9); } });";
     let workflow = server.workflow("again", json!([{ "type": "http" }]), &[("a", code)]).await;
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await;
     let runs = format!("/workflows/{}/runs", id(&workflow));
     server.until("a pause", &runs, |l| l["data"][0]["status"] == "paused").await;
     assert_eq!(server.terminate(), Some(0));
     let sql = database.client().await;
-    sql.batch_execute("UPDATE runs SET attempt = 9998; UPDATE pauses SET attempt = 9998, wake_at = 1").await.expect("counts");
+    sql.batch_execute(
+        "UPDATE runs SET attempt = 9998; UPDATE pauses SET attempt = 9998, wake_at = 1",
+    )
+    .await
+    .expect("counts");
     server.launch().await;
     server.until("the last pause but one", &runs, |l| l["data"][0]["status"] == "paused").await;
     sql.batch_execute("UPDATE pauses SET wake_at = 1").await.expect("wakes");
@@ -56,5 +87,11 @@ async fn a_run_pauses_only_so_often() {
     server.launch().await;
     let listed = server.until("its end", &runs, |l| l["data"][0]["status"] == "failed").await;
     let error = &listed["data"][0]["error"];
-    assert!(error["code"] == "TooManyPauses" && error["message"].as_str().is_some_and(|m| m.contains("has been started 10000 times")), "{error}");
+    assert!(
+        error["code"] == "TooManyPauses"
+            && error["message"]
+                .as_str()
+                .is_some_and(|m| m.contains("has been started 10000 times")),
+        "{error}"
+    );
 }

@@ -14,12 +14,19 @@ const DESCRIPTORS: u64 = 160;
 
 /// Asks all of them at once.
 async fn all_serve(field: &Field, urls: &[String]) {
-    let answers = join_all(urls.iter().map(|url| answer(field.server.raw(Method::POST, url).json(&json!({}))))).await;
-    let others: Vec<_> = answers.into_iter().filter(|answer| (answer.status, answer.text.as_str()) != (200, "open: served")).collect();
+    let answers = join_all(
+        urls.iter().map(|url| answer(field.server.raw(Method::POST, url).json(&json!({})))),
+    )
+    .await;
+    let others: Vec<_> = answers
+        .into_iter()
+        .filter(|answer| (answer.status, answer.text.as_str()) != (200, "open: served"))
+        .collect();
     assert!(others.is_empty(), "{others:?}");
 }
 
-/// Where nothing but idle processes holds the descriptors that another one needs, these would end by their age only, minutes after the client went away.
+/// Where nothing but idle processes holds the descriptors that another one needs, these would end
+/// by their age only, minutes after the client went away.
 #[tokio::test]
 async fn idle_processes_make_room_for_others_where_descriptors_are_used_up() {
     let mut field = Field::at_rest(&[]);

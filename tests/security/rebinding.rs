@@ -1,5 +1,5 @@
-//! Names whose owner changes where they lead between two questions. The attacker asks its own resolver, which is opened to it, and so is the
-//! first address that it gives; the next one is not.
+//! Names whose owner changes where they lead between two questions. The attacker asks its own
+//! resolver, which is opened to it, and so is the first address that it gives; the next one is not.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,8 @@ const AAAA: u16 = 28;
 
 /// Where names lead at first: an address of this machine that is opened.
 const OPEN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Each name, and where it leads from the second question on; a name in between for those that have one.
+/// Each name, and where it leads from the second question on; a name in between for those that have
+/// one.
 const NAMES: [(&str, IpAddr, bool); 6] = [
     ("loopback.test", IpAddr::V4(Ipv4Addr::LOCALHOST), false),
     ("metadata.test", IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)), false),
@@ -71,25 +72,44 @@ fn resolver() -> u16 {
             } else if of == kind {
                 records.push(record(&[0xc0, 0x0c], of, &data));
             }
-            let head = [bytes[0], bytes[1], 0x81, 0x80, 0, 1, 0, u8::try_from(records.len()).expect("few"), 0, 0, 0, 0];
+            let head = [
+                bytes[0],
+                bytes[1],
+                0x81,
+                0x80,
+                0,
+                1,
+                0,
+                u8::try_from(records.len()).expect("few"),
+                0,
+                0,
+                0,
+                0,
+            ];
             let _ = socket.send_to(&[&head[..], &bytes[12..end], &records.concat()].concat(), from);
         }
     });
     port
 }
 
-/// A web server at these addresses, one port for all, which is given, and the number of connections to each.
+/// A web server at these addresses, one port for all, which is given, and the number of connections
+/// to each.
 fn serve(at: &[IpAddr]) -> (u16, Vec<Arc<AtomicUsize>>) {
     let first = TcpListener::bind((at[0], 0)).expect("a port");
     let port = first.local_addr().expect("an address").port();
-    let others = at[1..].iter().map(|ip| TcpListener::bind(SocketAddr::new(*ip, port)).expect("listens"));
+    let others =
+        at[1..].iter().map(|ip| TcpListener::bind(SocketAddr::new(*ip, port)).expect("listens"));
     let counts = [first].into_iter().chain(others).map(|listener| {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 counted.fetch_add(1, Ordering::SeqCst);
-                let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nopen"));
+                let _ = stream.read(&mut [0; 4096]).and_then(|_| {
+                    stream.write_all(
+                        b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nopen",
+                    )
+                });
             }
         });
         count
@@ -101,10 +121,12 @@ fn serve(at: &[IpAddr]) -> (u16, Vec<Arc<AtomicUsize>>) {
 #[tokio::test]
 async fn a_name_that_leads_elsewhere_at_the_second_question_leads_nowhere() {
     let (dns, (port, hits)) = (resolver(), serve(&[OPEN.into(), Ipv4Addr::LOCALHOST.into()]));
-    let field = Field::start_with(&["--egress-allow", &format!("127.0.0.1:{dns},{OPEN}:{port}")]).await;
+    let field =
+        Field::start_with(&["--egress-allow", &format!("127.0.0.1:{dns},{OPEN}:{port}")]).await;
     for (name, to, _) in NAMES {
         let family = if to.is_ipv6() { 6 } else { 4 };
-        // Once by a connection whose name is looked up as it is made, and once with the answer in hand.
+        // Once by a connection whose name is looked up as it is made, and once with the answer in
+        // hand.
         let attack = format!(
             "const http = await import('node:http'); const net = await import('node:net'); const dns = await import('node:dns');
              const resolver = new dns.promises.Resolver({{ timeout: 2000, tries: 2 }}); resolver.setServers(['127.0.0.1:{dns}']);
@@ -122,7 +144,8 @@ async fn a_name_that_leads_elsewhere_at_the_second_question_leads_nowhere() {
     assert_eq!(hits[1].load(Ordering::SeqCst), 0, "a closed address was reached");
 }
 
-/// Names are asked of the machine's resolvers, and of what the operator opens: data could leave by questions, and a foreign answer is no better.
+/// Names are asked of the machine's resolvers, and of what the operator opens: data could leave by
+/// questions, and a foreign answer is no better.
 #[tokio::test]
 async fn other_resolvers_are_not_asked() {
     let field = Field::start_with(&["--egress-allow", "127.0.0.1:1"]).await;

@@ -1,4 +1,5 @@
-//! Table of `docs/reference/scopes.md`, held against the server: every route, with a key of each scope, and secrets laid out where a route could reach them.
+//! Table of `docs/reference/scopes.md`, held against the server: every route, with a key of each
+//! scope, and secrets laid out where a route could reach them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -38,28 +39,50 @@ impl Row {
 
 fn table() -> Vec<Row> {
     let page = include_str!("../../docs/reference/scopes.md");
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" /").map(|(method, rest)| (method, format!("/{rest}"))));
+    let rows = page.lines().filter_map(|line| {
+        line.strip_prefix("| `")?
+            .split_once(" /")
+            .map(|(method, rest)| (method, format!("/{rest}")))
+    });
     let read = rows.filter_map(|(method, rest)| {
         let (path, cells) = rest.split_once("` |")?;
         let cells: Vec<&str> = cells.split('|').map(str::trim).collect();
-        let [scope, credentials, code, stores, history, ""] = cells[..] else { panic!("the row of {method} {path} has other columns: {cells:?}") };
-        let reaches = [("credentials", credentials), ("code", code), ("stores", stores), ("history", history)];
+        let [scope, credentials, code, stores, history, ""] = cells[..] else {
+            panic!("the row of {method} {path} has other columns: {cells:?}")
+        };
+        let reaches = [
+            ("credentials", credentials),
+            ("code", code),
+            ("stores", stores),
+            ("history", history),
+        ];
         let reaches = reaches.into_iter().map(|(what, how)| (what, how.to_owned())).collect();
-        Some(Row { method: Method::from_bytes(method.as_bytes()).expect("a method"), path: path.to_owned(), scope: scope.to_owned(), reaches })
+        Some(Row {
+            method: Method::from_bytes(method.as_bytes()).expect("a method"),
+            path: path.to_owned(),
+            scope: scope.to_owned(),
+            reaches,
+        })
     });
     read.collect()
 }
 
 /// A key with this scope alone.
 async fn key(server: &Server, scope: &str) -> String {
-    let made = server.post("/api_keys", &json!({ "name": scope, "scopes": [scope], "rate_per_minute": 100_000 })).await.data();
+    let made = server
+        .post("/api_keys", &json!({ "name": scope, "scopes": [scope], "rate_per_minute": 100_000 }))
+        .await
+        .data();
     made["key"].as_str().expect("the key").to_owned()
 }
 
 /// A connection of an account that nobody has ended, of an app that is registered for it.
 async fn begun_connection(server: &Server) -> Value {
     let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": CREDENTIAL });
-    server.post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth })).await.data();
+    server
+        .post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth }))
+        .await
+        .data();
     server.post("/accounts/connect", &json!({ "app": "signed-in" })).await.data()
 }
 
@@ -67,7 +90,11 @@ async fn begun_connection(server: &Server) -> Value {
 async fn paused_run(server: &Server, workflow: &Value, mut event: Value) -> Value {
     event["wait"] = json!(false);
     let run = server.post(&format!("/workflows/{}/run", id(workflow)), &event).await.data();
-    server.until("the run is paused", &format!("/runs/{}", id(&run)), |run| run["data"]["status"] == "paused").await;
+    server
+        .until("the run is paused", &format!("/runs/{}", id(&run)), |run| {
+            run["data"]["status"] == "paused"
+        })
+        .await;
     run
 }
 
@@ -85,13 +112,25 @@ impl Laid {
     }
 
     /// `tells`: a statement that all of its code begins with, wherever it is run.
+    #[expect(clippy::too_many_lines, reason = "one of each thing")]
     async fn telling(server: &Server, tells: &str) -> Self {
         let image = "data:image/gif;base64,R0lGODlhAQABAAAAACw=";
         server.post("/apps", &json!({ "name_slug": "vault", "img_src": image, "custom_fields": [{ "name": "key" }] })).await.data();
-        let account = server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })).await.data();
+        let account = server
+            .post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } }))
+            .await
+            .data();
         let store = server.post("/data_stores", &json!({ "name": "vaulted" })).await.data();
-        server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": NAMED, "value": STORED })).await.data();
-        let file = server.raw(Method::PUT, "/v1/file_stores/vaulted-files/files").query(&[("path", NAMED)]);
+        server
+            .put(
+                &format!("/data_stores/{}/record", id(&store)),
+                &json!({ "key": NAMED, "value": STORED }),
+            )
+            .await
+            .data();
+        let file = server
+            .raw(Method::PUT, "/v1/file_stores/vaulted-files/files")
+            .query(&[("path", NAMED)]);
         assert_eq!(answer(file.bearer_auth(&server.api_key).body(STORED)).await.status, 200);
 
         let props = format!(
@@ -101,7 +140,10 @@ impl Laid {
         let action = format!(
             "/* {CODE} */ export default {{ name: 'Acts', key: 'vault-act', version: '1', type: 'action', {props}, async run() {{ {tells} return 'done'; }} }};"
         );
-        server.post("/components", &json!({ "component_code": action, "publish": true })).await.data();
+        server
+            .post("/components", &json!({ "component_code": action, "publish": true }))
+            .await
+            .data();
         let with = json!({ "vault": { "authProvisionId": account["id"] }, "pin": format!("{CREDENTIAL}-pin"), "store": store["id"] });
         let code = format!(
             "/* {CODE} */ export default {{ name: 'Emits', key: 'vault-emit', version: '1', {props},
@@ -109,39 +151,94 @@ impl Laid {
                console.log({WRITES}); this.$emit({{ says: {WRITES} }}); if (event.fails) throw new Error({WRITES}); return {WRITES}; }} }};"
         );
         let source = server.source(&code, with).await;
-        let trigger = format!("/* {CODE} */ export default {{ name: 'Triggers', key: 'vault-trigger', version: '1', {props}, async run() {{ {tells} }} }};");
-        server.post("/components", &json!({ "component_code": trigger, "publish": true })).await.data();
+        let trigger = format!(
+            "/* {CODE} */ export default {{ name: 'Triggers', key: 'vault-trigger', version: '1', {props}, async run() {{ {tells} }} }};"
+        );
+        server
+            .post("/components", &json!({ "component_code": trigger, "publish": true }))
+            .await
+            .data();
         let step = format!(
             "/* {CODE} */ export default {{ async run({{ steps, $ }}) {{ {tells} console.log({WRITES}); $.send.emit({{ raw_event: {{ says: {WRITES} }} }});
                if (steps.trigger.event.fails) throw new Error({WRITES}); if (steps.trigger.event.waits) $.flow.suspend(); return {WRITES}; }} }};"
         );
-        let workflow = server.workflow("vault", json!([{ "type": "http" }, { "type": "source", "id": source["id"] }]), &[("says", &step)]).await;
-        let webhook = server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data();
+        let workflow = server
+            .workflow(
+                "vault",
+                json!([{ "type": "http" }, { "type": "source", "id": source["id"] }]),
+                &[("says", &step)],
+            )
+            .await;
+        let webhook =
+            server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data();
         for emitter in [&source, &workflow] {
-            server.post("/subscriptions", &json!({ "emitter_id": emitter["id"], "listener_id": webhook["id"] })).await.data();
+            server
+                .post(
+                    "/subscriptions",
+                    &json!({ "emitter_id": emitter["id"], "listener_id": webhook["id"] }),
+                )
+                .await
+                .data();
         }
-        let auto = server.post("/auto_subscriptions", &json!({ "listener_id": webhook["id"], "event_name": "$errors" })).await.data();
-        let domain = json!({ "domain": "vault.example.test", "endpoint_id": workflow["triggers"][0]["id"] });
+        let auto = server
+            .post(
+                "/auto_subscriptions",
+                &json!({ "listener_id": webhook["id"], "event_name": "$errors" }),
+            )
+            .await
+            .data();
+        let domain =
+            json!({ "domain": "vault.example.test", "endpoint_id": workflow["triggers"][0]["id"] });
         server.post("/domains", &domain).await.data();
 
         let event = |field: &str| json!({ "event": { "says": HISTORY, field: true } });
-        let run = server.post(&format!("/workflows/{}/run", id(&workflow)), &event("fails")).await.data();
-        let (waiting, resumable) = (paused_run(server, &workflow, event("waits")).await, paused_run(server, &workflow, event("waits")).await);
+        let run =
+            server.post(&format!("/workflows/{}/run", id(&workflow)), &event("fails")).await.data();
+        let (waiting, resumable) = (
+            paused_run(server, &workflow, event("waits")).await,
+            paused_run(server, &workflow, event("waits")).await,
+        );
         server.run_now(&source, json!({ "says": HISTORY })).await;
         server.run_now(&source, json!({ "says": HISTORY, "fails": true })).await;
-        let delivery = server.until("a delivery", &format!("/webhooks/{}/deliveries", id(&webhook)), |l| l["page_info"]["count"] != 0).await;
+        let delivery = server
+            .until("a delivery", &format!("/webhooks/{}/deliveries", id(&webhook)), |l| {
+                l["page_info"]["count"] != 0
+            })
+            .await;
         let mails = server.until("a mail", "/mail", |mail| mail["page_info"]["count"] != 0).await;
-        let replay = server.post("/replays", &json!({ "source_id": source["id"], "runs": [] })).await;
+        let replay =
+            server.post("/replays", &json!({ "source_id": source["id"], "runs": [] })).await;
         let replay = match replay.status {
             202 => replay,
-            _ => server.post("/replays", &json!({ "workflow_id": workflow["id"], "runs": [run["id"]] })).await,
+            _ => {
+                server
+                    .post(
+                        "/replays",
+                        &json!({ "workflow_id": workflow["id"], "runs": [run["id"]] }),
+                    )
+                    .await
+            }
         };
         assert_eq!(replay.status, 202, "{}", replay.text);
         let group = server.get("/error_groups").await.json["data"][0].clone();
-        let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
-        let emitted = server.post(&format!("/sources/{}/events", id(&source)), &json!({ "event": { "says": HISTORY } })).await.data();
-        let version = server.get(&format!("/sources/{}/deployments", id(&source))).await.json["data"][0].clone();
-        let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
+        let client = server
+            .post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] }))
+            .await
+            .data();
+        let emitted = server
+            .post(
+                &format!("/sources/{}/events", id(&source)),
+                &json!({ "event": { "says": HISTORY } }),
+            )
+            .await
+            .data();
+        let version =
+            server.get(&format!("/sources/{}/deployments", id(&source))).await.json["data"][0]
+                .clone();
+        let another = server
+            .post("/api_keys", &json!({ "name": "another", "scopes": ["read"] }))
+            .await
+            .data();
         let begun = begun_connection(server).await;
         let ids = vec![
             ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),
@@ -155,7 +252,10 @@ impl Laid {
             ("{delivery}", id(&delivery["data"][0]).to_owned()),
             ("/error_groups/{id}", id(&group).to_owned()),
             ("/mail/{id}", id(&mails["data"][0]).to_owned()),
-            ("/sources/{id}/deployments/{deployment}", format!("{}/deployments/{}", id(&source), id(&version))),
+            (
+                "/sources/{id}/deployments/{deployment}",
+                format!("{}/deployments/{}", id(&source), id(&version)),
+            ),
             ("{deployment}", workflow["deployment_id"].as_str().expect("a deployment").to_owned()),
             ("{source_deployment}", id(&version).to_owned()),
             ("{event}", emitted["event_id"].as_str().expect("an event").to_owned()),
@@ -230,7 +330,12 @@ async fn every_route_has_a_row_with_the_scope_that_it_asks_for_and_refuses_keys_
     documented.sort();
     told.sort();
     for route in &documented {
-        assert!(told.contains(route), "{} needs `{}` and has no such row in docs/reference/scopes.md", route.0, route.1);
+        assert!(
+            told.contains(route),
+            "{} needs `{}` and has no such row in docs/reference/scopes.md",
+            route.0,
+            route.1
+        );
     }
     assert_eq!(told, documented, "docs/reference/scopes.md has rows of routes that are not there");
 
@@ -267,24 +372,45 @@ async fn a_role_may_do_what_its_scope_may_and_nothing_else_on_any_route() {
     Browser::first_owner(&server, "owner@x.test").await;
     let mut refused = 0;
     for (role, scope) in [("viewer", "read"), ("member", "deploy")] {
-        let link = server.post("/invitations", &json!({ "email": format!("{role}@x.test"), "role": role })).await.data();
+        let link = server
+            .post("/invitations", &json!({ "email": format!("{role}@x.test"), "role": role }))
+            .await
+            .data();
         let mut browser = Browser::default();
-        assert_eq!(browser.follow(&server, &link, &json!({ "password": PASSWORD })).await.data()["scopes"], json!([scope]));
+        assert_eq!(
+            browser.follow(&server, &link, &json!({ "password": PASSWORD })).await.data()["scopes"],
+            json!([scope])
+        );
         for row in table().iter().filter(|row| row.path.starts_with("/v1/")) {
-            let may = matches!(row.scope.as_str(), "none" | "any") || row.scope == scope || (scope == "deploy" && row.scope != "full");
+            let may = matches!(row.scope.as_str(), "none" | "any")
+                || row.scope == scope
+                || (scope == "deploy" && row.scope != "full");
             if may {
                 continue;
             }
             let body = (row.method != Method::GET).then(|| json!({}));
             let path = laid.path(&row.path);
-            let got = browser.call(&server, row.method.clone(), path.trim_start_matches("/v1"), body.as_ref()).await;
-            assert_eq!(got.refusal(), (403, "scope_missing"), "{role}: {} {}", row.method, row.path);
+            let got = browser
+                .call(&server, row.method.clone(), path.trim_start_matches("/v1"), body.as_ref())
+                .await;
+            assert_eq!(
+                got.refusal(),
+                (403, "scope_missing"),
+                "{role}: {} {}",
+                row.method,
+                row.path
+            );
             refused += 1;
         }
         // Without the cookie, none of them.
-        for row in table().iter().filter(|row| row.path.starts_with("/v1/") && row.scope != "none" && !row.is_stream()) {
+        for row in table()
+            .iter()
+            .filter(|row| row.path.starts_with("/v1/") && row.scope != "none" && !row.is_stream())
+        {
             let path = laid.path(&row.path);
-            let got = Browser::default().call(&server, row.method.clone(), path.trim_start_matches("/v1"), None).await;
+            let got = Browser::default()
+                .call(&server, row.method.clone(), path.trim_start_matches("/v1"), None)
+                .await;
             assert_eq!(got.refusal(), (401, "unauthorized"), "{} {}", row.method, row.path);
         }
     }
@@ -297,7 +423,10 @@ async fn what_a_route_shows_is_what_its_row_says() {
     let laid = Laid::of(&server).await;
     let (read, mut looked_at) = (key(&server, "read").await, 0);
     // A key has no sessions.
-    for row in table().iter().filter(|row| row.method == Method::GET && !row.is_stream() && row.path != "/v1/sessions") {
+    for row in table()
+        .iter()
+        .filter(|row| row.method == Method::GET && !row.is_stream() && row.path != "/v1/sessions")
+    {
         let mut path = laid.path(&row.path);
         path.push_str(match row.path.as_str() {
             "/v1/data_stores/{id}/record" => "?key=canary-named",
@@ -313,7 +442,13 @@ async fn what_a_route_shows_is_what_its_row_says() {
         assert_eq!(got.status, 200, "{path}: {}", got.text);
         assert!(!got.text.contains(CREDENTIAL), "{path} shows credentials: {}", got.text);
         for (what, canary) in [("code", CODE), ("history", HISTORY)] {
-            assert_eq!(got.text.contains(canary), row.shows(what), "{path}, {what}: the row says `{}`: {}", row.reaches[what], got.text);
+            assert_eq!(
+                got.text.contains(canary),
+                row.shows(what),
+                "{path}, {what}: the row says `{}`: {}",
+                row.reaches[what],
+                got.text
+            );
         }
         let stored = [STORED, NAMED].map(|canary| got.text.contains(canary));
         let says = match row.reaches["stores"].as_str() {
@@ -324,8 +459,15 @@ async fn what_a_route_shows_is_what_its_row_says() {
         assert_eq!(stored, says, "{path}, stores: {}", got.text);
         if row.reaches["credentials"] == "shows to `full`" {
             let asked = format!("{path}?include_credentials=1");
-            assert_eq!(ask(&server, &read, row, &asked, None).await.refusal(), (403, "scope_missing"), "{path}");
-            assert!(ask(&server, &server.api_key, row, &asked, None).await.text.contains(CREDENTIAL), "{path}");
+            assert_eq!(
+                ask(&server, &read, row, &asked, None).await.refusal(),
+                (403, "scope_missing"),
+                "{path}"
+            );
+            assert!(
+                ask(&server, &server.api_key, row, &asked, None).await.text.contains(CREDENTIAL),
+                "{path}"
+            );
         }
         looked_at += 1;
     }
@@ -344,7 +486,9 @@ async fn a_key_with_invoke_alone_learns_nothing_but_what_it_runs_itself() {
             "/v1/connect/{project}/actions/run" => {
                 json!({ "id": "vault-act", "configured_props": { "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] } })
             }
-            "/v1/replays" => json!({ "workflow_id": laid.ids.iter().find(|(place, _)| *place == "/workflows/{id}").expect("a workflow").1 }),
+            "/v1/replays" => {
+                json!({ "workflow_id": laid.ids.iter().find(|(place, _)| *place == "/workflows/{id}").expect("a workflow").1 })
+            }
             _ => json!({}),
         };
         let path = laid.path(&row.path);
@@ -364,9 +508,34 @@ async fn a_key_with_invoke_alone_learns_nothing_but_what_it_runs_itself() {
 /// What each cell may say, by column.
 const MARKS: [(&str, &[&str]); 4] = [
     ("credentials", &["–", "shows once", "shows to `full`", "sets", "runs with"]),
-    ("code", &["–", "shows", "sets", "deletes", "runs any", "runs what is deployed", "runs what is published", "of `deploy` any"]),
+    (
+        "code",
+        &[
+            "–",
+            "shows",
+            "sets",
+            "deletes",
+            "runs any",
+            "runs what is deployed",
+            "runs what is published",
+            "of `deploy` any",
+        ],
+    ),
     ("stores", &["–", "shows", "shows names", "sets", "runs with"]),
-    ("history", &["–", "shows", "shows to `read`", "shows its own run", "adds", "sets", "deletes", "sends on", "sends again"]),
+    (
+        "history",
+        &[
+            "–",
+            "shows",
+            "shows to `read`",
+            "shows its own run",
+            "adds",
+            "sets",
+            "deletes",
+            "sends on",
+            "sends again",
+        ],
+    ),
 ];
 
 #[test]
@@ -376,16 +545,34 @@ fn every_mark_is_one_that_the_page_explains() {
     for row in &rows {
         for (what, known) in MARKS {
             for mark in row.reaches[what].split([',', ';']).map(str::trim) {
-                assert!(known.contains(&mark), "{} {}, {what}: `{mark}` is none of {known:?}", row.method, row.path);
+                assert!(
+                    known.contains(&mark),
+                    "{} {}, {what}: `{mark}` is none of {known:?}",
+                    row.method,
+                    row.path
+                );
             }
         }
-        // What runs with stores runs code, and what runs code may be given credentials; code that is only looked at is given neither.
-        let (runs, with) = (row.reaches["code"].contains("runs"), |what: &str| row.reaches[what].contains("runs with"));
+        // What runs with stores runs code, and what runs code may be given credentials; code that
+        // is only looked at is given neither.
+        let (runs, with) = (row.reaches["code"].contains("runs"), |what: &str| {
+            row.reaches[what].contains("runs with")
+        });
         assert_eq!(with("credentials"), with("stores"), "{} {}", row.method, row.path);
         assert!(runs || !with("stores"), "{} {} runs nothing with stores", row.method, row.path);
         // A scope that only looks changes and runs nothing.
-        assert!(row.scope != "read" || (row.method == Method::GET && !runs), "{} {} is for `read`", row.method, row.path);
-        assert!(row.method != Method::GET || row.reaches.values().all(|cell| !["sets", "adds", "deletes", "runs"].iter().any(|verb| cell.contains(verb))));
+        assert!(
+            row.scope != "read" || (row.method == Method::GET && !runs),
+            "{} {} is for `read`",
+            row.method,
+            row.path
+        );
+        assert!(
+            row.method != Method::GET
+                || row.reaches.values().all(|cell| !["sets", "adds", "deletes", "runs"]
+                    .iter()
+                    .any(|verb| cell.contains(verb)))
+        );
     }
 }
 
@@ -399,8 +586,10 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
         )
     };
     let step = json!([{ "namespace": "own", "code": code("own-step", "") }]);
-    let with = json!({ "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] });
-    let of = |place: &str| laid.ids.iter().find(|(named, _)| *named == place).expect("laid").1.clone();
+    let with =
+        json!({ "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] });
+    let of =
+        |place: &str| laid.ids.iter().find(|(named, _)| *named == place).expect("laid").1.clone();
     let path = laid.path(&row.path);
     let (query, body) = match (row.method.as_str(), row.path.as_str()) {
         ("POST", "/v1/workspaces") => ("", json!({ "name": "another", "email": "another@x.test" })),
@@ -412,26 +601,43 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
         ("PUT", "/v1/api_keys/{id}") => ("", json!({ "name": "renamed" })),
         ("POST", "/v1/apps") => ("", json!({ "name_slug": "another" })),
         ("PUT", "/v1/apps/{id}") => ("", json!({ "description": "described" })),
-        ("POST", "/v1/accounts") => ("", json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })),
+        ("POST", "/v1/accounts") => {
+            ("", json!({ "app": "vault", "credentials": { "key": CREDENTIAL } }))
+        }
         ("POST", "/v1/accounts/connect") => ("", json!({ "app": "signed-in" })),
         ("PUT", "/v1/accounts/{id}") => ("", json!({ "credentials": { "key": CREDENTIAL } })),
-        ("POST", "/v1/components/configure") => ("", json!({ "component_code": code("own-form", "action"), "prop_name": "pick" })),
-        ("POST", "/v1/components/props") => ("", json!({ "component_code": code("own-form", "action") })),
-        ("POST", "/v1/components") => ("", json!({ "component_code": code("own-saved", "action") })),
-        ("POST", "/v1/sources") => ("", json!({ "component_code": code("own-source", "") })),
-        ("PUT", "/v1/sources/{id}") => {
-            ("", json!({ "component_code": code("own-again", "").replace("props:", &format!("hooks: {{ async deactivate() {{ {tells} }} }}, props:")) }))
+        ("POST", "/v1/components/configure") => {
+            ("", json!({ "component_code": code("own-form", "action"), "prop_name": "pick" }))
         }
+        ("POST", "/v1/components/props") => {
+            ("", json!({ "component_code": code("own-form", "action") }))
+        }
+        ("POST", "/v1/components") => {
+            ("", json!({ "component_code": code("own-saved", "action") }))
+        }
+        ("POST", "/v1/sources") => ("", json!({ "component_code": code("own-source", "") })),
+        ("PUT", "/v1/sources/{id}") => (
+            "",
+            json!({ "component_code": code("own-again", "").replace("props:", &format!("hooks: {{ async deactivate() {{ {tells} }} }}, props:")) }),
+        ),
         ("POST", "/v1/sources/{id}/events") => ("", json!({ "event": 1 })),
-        ("POST", "/v1/sources/{id}/rollback") => ("", json!({ "deployment_id": of("{source_deployment}") })),
+        ("POST", "/v1/sources/{id}/rollback") => {
+            ("", json!({ "deployment_id": of("{source_deployment}") }))
+        }
         ("POST", "/v1/subscriptions") => ("?", json!({})),
         ("POST", "/v1/auto_subscriptions") => ("?event_name=$logs", json!({})),
         ("POST", "/v1/webhooks") => ("", json!({ "url": "http://127.0.0.1:9/other" })),
         ("POST", "/v1/workflows/test") => ("", json!({ "steps": step })),
-        ("POST", "/v1/workflows") => ("", json!({ "steps": step, "triggers": [], "settings": { "name": "made" } })),
+        ("POST", "/v1/workflows") => {
+            ("", json!({ "steps": step, "triggers": [], "settings": { "name": "made" } }))
+        }
         ("PUT", "/v1/workflows/{id}") => ("", json!({ "steps": step })),
-        ("POST", "/v1/workflows/{id}/rollback") => ("", json!({ "deployment_id": of("{deployment}") })),
-        ("POST", "/v1/domains") => ("", json!({ "domain": "other.example.test", "endpoint_id": laid.endpoint })),
+        ("POST", "/v1/workflows/{id}/rollback") => {
+            ("", json!({ "deployment_id": of("{deployment}") }))
+        }
+        ("POST", "/v1/domains") => {
+            ("", json!({ "domain": "other.example.test", "endpoint_id": laid.endpoint }))
+        }
         ("POST", "/v1/runs/cancel") => ("", json!({ "filter": { "status": "queued" } })),
         ("POST", "/v1/data_stores") => ("", json!({ "name": "made" })),
         ("PUT", "/v1/data_stores/{id}") => ("", json!({ "name": "renamed" })),
@@ -439,24 +645,37 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
         ("DELETE", "/v1/data_stores/{id}/record") => ("?key=canary-named", Value::Null),
         ("PUT" | "DELETE", "/v1/file_stores/{name}/files") => ("?path=canary-named", Value::Null),
         ("POST", "/v1/oauth/clients") => ("", json!({ "name": "made", "scopes": ["read"] })),
-        ("PUT", "/v1/workflows/{id}/retention" | "/v1/sources/{id}/retention") => ("", json!({ "keep_count": 1000 })),
-        ("POST", "/v1/connect/{project}/triggers/deploy") => {
-            ("", json!({ "id": "vault-trigger", "webhook_url": "http://127.0.0.1:9/third", "configured_props": with }))
+        ("PUT", "/v1/workflows/{id}/retention" | "/v1/sources/{id}/retention") => {
+            ("", json!({ "keep_count": 1000 }))
         }
-        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}") => ("", json!({ "configured_props": { "pick": "a" }, "name": "renamed" })),
-        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/pipelines") => ("", json!({ "workflow_ids": [of("/workflows/{id}")] })),
-        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/webhooks") => ("", json!({ "webhook_urls": ["http://127.0.0.1:9/fourth"] })),
-        ("POST", path) if path.ends_with("/configure") => {
-            ("", json!({ "id": if path.contains("triggers") { "vault-trigger" } else { "vault-act" }, "prop_name": "pick", "configured_props": with }))
+        ("POST", "/v1/connect/{project}/triggers/deploy") => (
+            "",
+            json!({ "id": "vault-trigger", "webhook_url": "http://127.0.0.1:9/third", "configured_props": with }),
+        ),
+        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}") => {
+            ("", json!({ "configured_props": { "pick": "a" }, "name": "renamed" }))
         }
-        ("POST", path) if path.ends_with("/props") => {
-            ("", json!({ "id": if path.contains("triggers") { "vault-trigger" } else { "vault-act" }, "configured_props": with }))
+        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/pipelines") => {
+            ("", json!({ "workflow_ids": [of("/workflows/{id}")] }))
         }
+        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/webhooks") => {
+            ("", json!({ "webhook_urls": ["http://127.0.0.1:9/fourth"] }))
+        }
+        ("POST", path) if path.ends_with("/configure") => (
+            "",
+            json!({ "id": if path.contains("triggers") { "vault-trigger" } else { "vault-act" }, "prop_name": "pick", "configured_props": with }),
+        ),
+        ("POST", path) if path.ends_with("/props") => (
+            "",
+            json!({ "id": if path.contains("triggers") { "vault-trigger" } else { "vault-act" }, "configured_props": with }),
+        ),
         ("DELETE", _) => ("", Value::Null),
         _ => ("", json!({})),
     };
     let query = match row.path.as_str() {
-        "/v1/subscriptions" => format!("?emitter_id={}&listener_id={}", of("/workflows/{id}"), of("/webhooks/{id}")),
+        "/v1/subscriptions" => {
+            format!("?emitter_id={}&listener_id={}", of("/workflows/{id}"), of("/webhooks/{id}"))
+        }
         "/v1/auto_subscriptions" => format!("{query}&listener_id={}", of("/webhooks/{id}")),
         _ => query.to_owned(),
     };
@@ -465,11 +684,14 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
 
 /// Where an answer holds a secret that was made for it.
 fn made_secret(shown: &Value) -> Option<String> {
-    const NAMED: [&str; 6] = ["key", "api_key", "secret", "client_secret", "signing_key", "webhook_signing_key"];
+    const NAMED: [&str; 6] =
+        ["key", "api_key", "secret", "client_secret", "signing_key", "webhook_signing_key"];
     match shown {
         Value::Array(all) => all.iter().find_map(made_secret),
         Value::Object(fields) => fields.iter().find_map(|(name, value)| match value.as_str() {
-            Some(text) if NAMED.contains(&name.as_str()) && text.len() > 30 => Some(text.to_owned()),
+            Some(text) if NAMED.contains(&name.as_str()) && text.len() > 30 => {
+                Some(text.to_owned())
+            }
             Some(_) => (name == "url").then(|| token(shown)).filter(|token| token.len() >= 32),
             None => made_secret(value),
         }),
@@ -480,38 +702,65 @@ fn made_secret(shown: &Value) -> Option<String> {
 /// Waits until no run is under way.
 async fn at_rest(server: &Server, key: &str) {
     for status in ["queued", "running"] {
-        while server.call_as(key, Method::GET, &format!("/runs?status={status}"), None).await.json["page_info"]["count"] != 0 {}
+        while server.call_as(key, Method::GET, &format!("/runs?status={status}"), None).await.json["page_info"]
+            ["count"]
+            != 0
+        {}
     }
 }
 
 #[tokio::test]
 async fn what_a_route_that_changes_something_shows_makes_and_runs_is_what_its_row_says() {
     /// Of people, whom a key is none of, and of trees of components, which are files.
-    const ELSEWHERE: [&str; 5] = ["/v1/members/", "/v1/invitations/", "/v1/session", "/v1/links/", "/v1/registries"];
+    const ELSEWHERE: [&str; 5] =
+        ["/v1/members/", "/v1/invitations/", "/v1/session", "/v1/links/", "/v1/registries"];
     let peer = Peer::start(|_| Says::Json("{}".into()));
     let tells = format!("await fetch('{}/ran');", peer.url);
     let server = Server::start().await;
     let laid = Laid::telling(&server, &tells).await;
-    let (deploy, read, asks) = (key(&server, "deploy").await, key(&server, "read").await, key(&server, "read").await);
+    let (deploy, read, asks) =
+        (key(&server, "deploy").await, key(&server, "read").await, key(&server, "read").await);
     let rows = table();
-    let changes = rows.iter().filter(|row| row.method != Method::GET && !ELSEWHERE.iter().any(|with| row.path.starts_with(with)));
-    let (deletes, others): (Vec<&Row>, Vec<&Row>) =
-        changes.filter(|row| matches!(row.scope.as_str(), "deploy" | "full")).partition(|row| row.method == Method::DELETE);
+    let changes = rows.iter().filter(|row| {
+        row.method != Method::GET && !ELSEWHERE.iter().any(|with| row.path.starts_with(with))
+    });
+    let (deletes, others): (Vec<&Row>, Vec<&Row>) = changes
+        .filter(|row| matches!(row.scope.as_str(), "deploy" | "full"))
+        .partition(|row| row.method == Method::DELETE);
     // An owner goes after what it has.
-    let (owners, parts): (Vec<&Row>, Vec<&Row>) = deletes.into_iter().partition(|row| row.path.ends_with("/{id}"));
+    let (owners, parts): (Vec<&Row>, Vec<&Row>) =
+        deletes.into_iter().partition(|row| row.path.ends_with("/{id}"));
     let (mut secrets, mut problems, mut looked_at) = (Vec::new(), Vec::new(), 0);
     for row in others.into_iter().chain(parts).chain(owners) {
         let (mut path, body) = taken(&laid, row, &tells);
         // What goes is there.
         let goes = match (row.method.as_str(), row.path.as_str()) {
-            ("DELETE", "/v1/data_stores/{id}") => Some(server.post("/data_stores", &json!({ "name": "goes" })).await.data()),
+            ("DELETE", "/v1/data_stores/{id}") => {
+                Some(server.post("/data_stores", &json!({ "name": "goes" })).await.data())
+            }
             ("DELETE", "/v1/data_stores/{id}/record") => {
-                server.put(path.trim_start_matches("/v1").split('?').next().expect("a path"), &json!({ "key": NAMED, "value": 1 })).await.data();
+                server
+                    .put(
+                        path.trim_start_matches("/v1").split('?').next().expect("a path"),
+                        &json!({ "key": NAMED, "value": 1 }),
+                    )
+                    .await
+                    .data();
                 None
             }
-            ("DELETE", "/v1/accounts/{id}") => Some(server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })).await.data()),
+            ("DELETE", "/v1/accounts/{id}") => Some(
+                server
+                    .post(
+                        "/accounts",
+                        &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } }),
+                    )
+                    .await
+                    .data(),
+            ),
             ("DELETE", "/v1/sources/{id}") => {
-                let code = format!("export default {{ name: 'Goes', version: '1', hooks: {{ async deactivate() {{ {tells} }} }}, run() {{}} }};");
+                let code = format!(
+                    "export default {{ name: 'Goes', version: '1', hooks: {{ async deactivate() {{ {tells} }} }}, run() {{}} }};"
+                );
                 Some(server.source(&code, json!({})).await)
             }
             _ => None,
@@ -520,11 +769,15 @@ async fn what_a_route_that_changes_something_shows_makes_and_runs_is_what_its_ro
             path = row.path.replace("{id}", id(&goes));
         }
         at_rest(&server, &asks).await;
-        let (ran, own) = (peer.requests(), if row.scope == "full" { &server.api_key } else { &deploy });
+        let (ran, own) =
+            (peer.requests(), if row.scope == "full" { &server.api_key } else { &deploy });
         let got = ask(&server, own, row, &path, (!body.is_null()).then_some(&body)).await;
         let mut wrong = |what: &str, is_wrong: bool| {
             if is_wrong {
-                problems.push(format!("{} {path} {what}: the row says {:?}: {} {}", row.method, row.reaches, got.status, got.text));
+                problems.push(format!(
+                    "{} {path} {what}: the row says {:?}: {} {}",
+                    row.method, row.reaches, got.status, got.text
+                ));
             }
         };
         wrong("is refused", !(200..300).contains(&got.status));
@@ -532,12 +785,17 @@ async fn what_a_route_that_changes_something_shows_makes_and_runs_is_what_its_ro
         // Its own code, where it came with the request.
         wrong("shows code or not", got.text.contains(CODE) != row.shows("code"));
         wrong("shows history", got.text.contains(HISTORY) && !row.shows("history"));
-        wrong("shows what is stored", [STORED, NAMED].iter().any(|canary| got.text.contains(canary)) && !row.reaches["stores"].contains("sets"));
+        wrong(
+            "shows what is stored",
+            [STORED, NAMED].iter().any(|canary| got.text.contains(canary))
+                && !row.reaches["stores"].contains("sets"),
+        );
         let made = made_secret(&got.json["data"]).or_else(|| made_secret(&got.json));
         wrong("shows a new secret or not", made.is_some() != row.shows("credentials"));
         secrets.extend(made);
         if row.reaches["code"].contains("runs") {
-            let deadline = Instant::now() + Duration::from_secs(if got.status < 300 { 60 } else { 0 });
+            let deadline =
+                Instant::now() + Duration::from_secs(if got.status < 300 { 60 } else { 0 });
             while peer.requests() == ran && Instant::now() < deadline {
                 at_rest(&server, &asks).await;
             }
@@ -553,19 +811,31 @@ async fn what_a_route_that_changes_something_shows_makes_and_runs_is_what_its_ro
 
     // What is shown once is shown by nothing else.
     let whole = Laid::of(&server).await;
-    for row in rows.iter().filter(|row| row.method == Method::GET && !row.is_stream() && matches!(row.scope.as_str(), "read" | "full" | "any")) {
+    for row in rows.iter().filter(|row| {
+        row.method == Method::GET
+            && !row.is_stream()
+            && matches!(row.scope.as_str(), "read" | "full" | "any")
+    }) {
         let own = if row.scope == "full" { &server.api_key } else { &read };
         let text = ask(&server, own, row, &whole.path(&row.path), None).await.text;
-        assert!(!secrets.iter().any(|secret| text.contains(secret.as_str())), "{} shows a secret that was shown once: {text}", row.path);
+        assert!(
+            !secrets.iter().any(|secret| text.contains(secret.as_str())),
+            "{} shows a secret that was shown once: {text}",
+            row.path
+        );
     }
 }
 
 /// Runs an action by itself.
 async fn run_action(server: &Server, key: &str, body: &Value) -> Answer {
-    let project = server.get("/users/me").await.data()["orgs"][0]["project_id"].as_str().map(str::to_owned);
+    let project =
+        server.get("/users/me").await.data()["orgs"][0]["project_id"].as_str().map(str::to_owned);
     let project = match project {
         Some(project) => project,
-        None => server.workflow("w", json!([]), &[]).await["project_id"].as_str().expect("a project").to_owned(),
+        None => server.workflow("w", json!([]), &[]).await["project_id"]
+            .as_str()
+            .expect("a project")
+            .to_owned(),
     };
     server.call_as(key, Method::POST, &format!("/connect/{project}/actions/run"), Some(body)).await
 }
@@ -581,7 +851,8 @@ const TELLS: &str = "export default { name: 'Tells', version: '1', type: 'action
 async fn a_key_with_invoke_runs_what_is_published_and_no_other_code_and_leaves_nothing() {
     let server = Server::start().await;
     let (invoke, deploy) = (key(&server, "invoke").await, key(&server, "deploy").await);
-    let (apps, files) = (server.get("/apps?q=acme_by_code").await.json["data"].clone(), artifacts(&server));
+    let (apps, files) =
+        (server.get("/apps?q=acme_by_code").await.json["data"].clone(), artifacts(&server));
     let own = [
         json!({ "component_code": TELLS }),
         json!({ "component_url": format!("{}/tells.mjs", server.url) }),
@@ -592,12 +863,19 @@ async fn a_key_with_invoke_runs_what_is_published_and_no_other_code_and_leaves_n
     for body in &own {
         let refused = run_action(&server, &invoke, body).await;
         // A field that nobody reads is refused before anybody looks at the scope.
-        let unread =
-            refused.refusal() == (422, "unknown_field") && body.get("component_code").is_none_or(|_| body.as_object().is_some_and(|all| all.len() > 1));
-        let needs_deploy = refused.refusal() == (403, "scope_missing") && refused.json["details"]["needed"] == "deploy";
+        let unread = refused.refusal() == (422, "unknown_field")
+            && body
+                .get("component_code")
+                .is_none_or(|_| body.as_object().is_some_and(|all| all.len() > 1));
+        let needs_deploy = refused.refusal() == (403, "scope_missing")
+            && refused.json["details"]["needed"] == "deploy";
         assert!(needs_deploy || unread, "{body}: {}", refused.text);
     }
-    assert_eq!((server.get("/apps?q=acme_by_code").await.json["data"].clone(), artifacts(&server)), (apps.clone(), files), "something is left");
+    assert_eq!(
+        (server.get("/apps?q=acme_by_code").await.json["data"].clone(), artifacts(&server)),
+        (apps.clone(), files),
+        "something is left"
+    );
 
     // Saved, and not published: by its id, and by the hash of its code.
     let saved = server
@@ -606,11 +884,22 @@ async fn a_key_with_invoke_runs_what_is_published_and_no_other_code_and_leaves_n
         .data();
     for named in [id(&saved), saved["code_hash"].as_str().expect("a hash")] {
         let refused = run_action(&server, &invoke, &json!({ "id": named })).await;
-        assert_eq!((refused.refusal(), &refused.json["details"]["needed"]), ((403, "scope_missing"), &json!("deploy")), "{named}");
-        assert_eq!(run_action(&server, &deploy, &json!({ "id": named })).await.json["ret"], 1, "{named}");
+        assert_eq!(
+            (refused.refusal(), &refused.json["details"]["needed"]),
+            ((403, "scope_missing"), &json!("deploy")),
+            "{named}"
+        );
+        assert_eq!(
+            run_action(&server, &deploy, &json!({ "id": named })).await.json["ret"],
+            1,
+            "{named}"
+        );
     }
     assert_eq!(run_action(&server, &invoke, &json!({ "id": "saved-act" })).await.status, 404);
-    let published = server.post("/components", &json!({ "component_code": saved["code"], "publish": true })).await.data();
+    let published = server
+        .post("/components", &json!({ "component_code": saved["code"], "publish": true }))
+        .await
+        .data();
     for named in ["saved-act", "saved-act@1", id(&published)] {
         let ran = run_action(&server, &invoke, &json!({ "id": named })).await;
         assert_eq!(ran.json["ret"], 1, "{named}: {}", ran.text);
@@ -636,7 +925,13 @@ async fn values_that_a_caller_gives_are_data_and_never_expressions() {
     let server = Server::start().await;
     server.post("/components", &json!({ "component_code": ECHO, "publish": true })).await.data();
     let store = server.post("/data_stores", &json!({ "name": "kept" })).await.data();
-    server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": "k", "value": "stored" })).await.data();
+    server
+        .put(
+            &format!("/data_stores/{}/record", id(&store)),
+            &json!({ "key": "k", "value": "stored" }),
+        )
+        .await
+        .data();
     let code = "{{ (globalThis.evaluated = 1, process.pid) }}";
     for scope in ["invoke", "deploy", "full"] {
         let own = key(&server, scope).await;
@@ -651,35 +946,79 @@ async fn values_that_a_caller_gives_are_data_and_never_expressions() {
             ("text", json!("{{steps.trigger.event}}")),
             ("text", json!("{{")),
         ] {
-            let ran = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { name: value } })).await;
+            let ran = run_action(
+                &server,
+                &own,
+                &json!({ "id": "echo", "configured_props": { name: value } }),
+            )
+            .await;
             assert_eq!(ran.json["ret"][name], value, "{scope}, {name}: {}", ran.text);
         }
         let labelled = json!({ "__lv": { "label": code, "value": code } });
-        let ran = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { "labelled": labelled, "sql": code } })).await;
-        assert_eq!((&ran.json["ret"]["labelled"], &ran.json["ret"]["sql"]), (&json!({ "label": code, "value": code }), &json!(code)), "{}", ran.text);
-        // Where a text fits no value of the type, it is refused as any other is. A store that only code could name is none.
+        let ran = run_action(
+            &server,
+            &own,
+            &json!({ "id": "echo", "configured_props": { "labelled": labelled, "sql": code } }),
+        )
+        .await;
+        assert_eq!(
+            (&ran.json["ret"]["labelled"], &ran.json["ret"]["sql"]),
+            (&json!({ "label": code, "value": code }), &json!(code)),
+            "{}",
+            ran.text
+        );
+        // Where a text fits no value of the type, it is refused as any other is. A store that only
+        // code could name is none.
         for (name, value) in [
             ("number", json!("{{1 + 1}}")),
             ("flag", json!("{{true}}")),
             ("acme", json!("{{steps.x}}")),
             ("acme", json!({ "authProvisionId": "{{steps.x}}" })),
             ("store", json!(format!("{{{{'{}'}}}}", id(&store)))),
-            ("store", json!({ "__lv": { "label": "x", "value": format!("{{{{'{}'}}}}", id(&store)) } })),
+            (
+                "store",
+                json!({ "__lv": { "label": "x", "value": format!("{{{{'{}'}}}}", id(&store)) } }),
+            ),
             ("dir", json!("{{'kept'}}")),
             ("http", json!({ "method": "{{'GET'}}" })),
         ] {
-            let refused = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { name: value } })).await;
+            let refused = run_action(
+                &server,
+                &own,
+                &json!({ "id": "echo", "configured_props": { name: value } }),
+            )
+            .await;
             assert_eq!(refused.status, 422, "{scope}, {name} {value}: {}", refused.text);
         }
-        let ran = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { "store": "kept" } })).await;
+        let ran = run_action(
+            &server,
+            &own,
+            &json!({ "id": "echo", "configured_props": { "store": "kept" } }),
+        )
+        .await;
         assert_eq!(ran.json["ret"]["got"], "stored", "{}", ran.text);
     }
     // Nor are they in a form.
     let form = json!({ "id": "echo", "prop_name": "picks", "configured_props": { "text": code, "any": { "deep": code } } });
     let told = server.post("/components/configure", &form).await;
-    assert_eq!(told.json["options"][0]["value"], json!([code, { "deep": code }]).to_string(), "{}", told.text);
-    let told = server.post("/components/props", &json!({ "id": "echo", "configured_props": form["configured_props"] })).await;
-    let more = told.json["dynamic_props"]["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == "more").cloned();
+    assert_eq!(
+        told.json["options"][0]["value"],
+        json!([code, { "deep": code }]).to_string(),
+        "{}",
+        told.text
+    );
+    let told = server
+        .post(
+            "/components/props",
+            &json!({ "id": "echo", "configured_props": form["configured_props"] }),
+        )
+        .await;
+    let more = told.json["dynamic_props"]["configurable_props"]
+        .as_array()
+        .expect("props")
+        .iter()
+        .find(|prop| prop["name"] == "more")
+        .cloned();
     assert_eq!(more.expect("a prop")["label"], code, "{}", told.text);
 }
 
@@ -698,19 +1037,38 @@ const WATCHES: &str =
 #[tokio::test]
 async fn what_one_key_makes_of_an_action_s_process_never_meets_another_key_s_account() {
     let server = Server::start().await;
-    server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "key" }] })).await.data();
-    let account = server.post("/accounts", &json!({ "app": "acme", "credentials": { "key": CREDENTIAL } })).await.data();
-    server.post("/components", &json!({ "component_code": EVALUATES, "publish": true })).await.data();
-    let client = server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["invoke"] })).await.data();
+    server
+        .post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "key" }] }))
+        .await
+        .data();
+    let account = server
+        .post("/accounts", &json!({ "app": "acme", "credentials": { "key": CREDENTIAL } }))
+        .await
+        .data();
+    server
+        .post("/components", &json!({ "component_code": EVALUATES, "publish": true }))
+        .await
+        .data();
+    let client =
+        server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["invoke"] })).await.data();
     let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
-    let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
+    let token =
+        answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"]
+            .as_str()
+            .expect("a token")
+            .to_owned();
     let watcher = key(&server, "invoke").await;
     let asks = |code: &str| json!({ "id": "evaluates", "configured_props": { "code": code } });
     let with_account = json!({ "id": "evaluates", "configured_props": { "code": "return [self.acme.$auth.key, ({}).spied ?? 'alone', process.pid].join()", "acme": { "authProvisionId": account["id"] } } });
     assert_eq!(run_action(&server, &watcher, &asks(WATCHES)).await.json["ret"], "watches");
-    for other in [key(&server, "invoke").await, key(&server, "deploy").await, server.api_key.clone(), token] {
+    for other in
+        [key(&server, "invoke").await, key(&server, "deploy").await, server.api_key.clone(), token]
+    {
         let ran = run_action(&server, &other, &with_account).await.json["ret"].clone();
-        assert!(ran.as_str().is_some_and(|said| said.starts_with(&format!("{CREDENTIAL},alone,"))), "{ran}");
+        assert!(
+            ran.as_str().is_some_and(|said| said.starts_with(&format!("{CREDENTIAL},alone,"))),
+            "{ran}"
+        );
     }
     let seen = run_action(&server, &watcher, &asks("return JSON.stringify(globalThis.seen)")).await;
     assert!(!seen.text.contains(CREDENTIAL), "{}", seen.text);
@@ -722,15 +1080,31 @@ async fn what_one_key_makes_of_an_action_s_process_never_meets_another_key_s_acc
         body["prop_name"] = json!("picks");
         body
     };
-    for (own, body, said) in [(&first, asks(WATCHES), "watches"), (&second, with_account.clone(), ",alone,")] {
-        let told = server.call_as(own, Method::POST, "/components/configure", Some(&question(&body))).await;
-        assert!(told.json["options"][0]["value"].as_str().is_some_and(|value| value.contains(said)), "{}", told.text);
+    for (own, body, said) in
+        [(&first, asks(WATCHES), "watches"), (&second, with_account.clone(), ",alone,")]
+    {
+        let told = server
+            .call_as(own, Method::POST, "/components/configure", Some(&question(&body)))
+            .await;
+        assert!(
+            told.json["options"][0]["value"].as_str().is_some_and(|value| value.contains(said)),
+            "{}",
+            told.text
+        );
     }
-    let seen = server.call_as(&first, Method::POST, "/components/configure", Some(&question(&asks("return JSON.stringify(globalThis.seen)")))).await;
+    let seen = server
+        .call_as(
+            &first,
+            Method::POST,
+            "/components/configure",
+            Some(&question(&asks("return JSON.stringify(globalThis.seen)"))),
+        )
+        .await;
     assert!(!seen.text.contains(CREDENTIAL), "{}", seen.text);
 }
 
-/// What a record shows to a scope does not let it do more: the addresses of a paused run are for keys that may cancel it.
+/// What a record shows to a scope does not let it do more: the addresses of a paused run are for
+/// keys that may cancel it.
 #[tokio::test]
 async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
     let server = Server::start().await;
@@ -746,7 +1120,10 @@ async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
     for workflow in [&suspends, &fails] {
         answer(server.raw(Method::POST, &millrace_tests::endpoint(workflow))).await;
         let runs = format!("/workflows/{}/runs", id(workflow));
-        let run = id(&server.until("it pauses", &runs, |l| l["data"][0]["status"] == "paused").await["data"][0]).to_owned();
+        let run = id(&server
+            .until("it pauses", &runs, |l| l["data"][0]["status"] == "paused")
+            .await["data"][0])
+        .to_owned();
         let mut shown = Vec::new();
         for path in [
             format!("/runs/{run}"),
@@ -758,29 +1135,58 @@ async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
         ] {
             shown.push((get(&reads, path.clone()).await, get(&both, path).await));
         }
-        let mut stream = server.raw(Method::GET, &format!("/v1/runs/{run}/sse")).bearer_auth(&reads).send().await.expect("an answer");
+        let mut stream = server
+            .raw(Method::GET, &format!("/v1/runs/{run}/sse"))
+            .bearer_auth(&reads)
+            .send()
+            .await
+            .expect("an answer");
         let mut said = String::new();
         while !said.contains("/cancel/run_") {
-            said.push_str(&String::from_utf8_lossy(&stream.chunk().await.expect("goes on").expect("more")));
+            said.push_str(&String::from_utf8_lossy(
+                &stream.chunk().await.expect("goes on").expect("more"),
+            ));
         }
         shown.push((said, String::new()));
         let mut addresses = 0;
         for (read, whole) in &shown {
             assert!(whole.is_empty() || read.len() == whole.len(), "{read}\n{whole}");
-            for token in read.split("/cancel/").chain(read.split("/resume/")).skip(1).filter(|rest| rest.starts_with("run_")) {
-                let token: String = token.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
+            for token in read
+                .split("/cancel/")
+                .chain(read.split("/resume/"))
+                .skip(1)
+                .filter(|rest| rest.starts_with("run_"))
+            {
+                let token: String = token
+                    .chars()
+                    .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+                    .collect();
                 let code = token.splitn(3, '-').nth(2).unwrap_or("x");
                 assert!(code.chars().all(|c| c == 'x'), "{token}");
                 addresses += 1;
                 for verb in ["cancel", "resume"] {
-                    assert_eq!(answer(server.raw(Method::POST, &format!("/{verb}/{token}"))).await.status, 404);
+                    assert_eq!(
+                        answer(server.raw(Method::POST, &format!("/{verb}/{token}"))).await.status,
+                        404
+                    );
                 }
             }
         }
         assert!(addresses >= 6, "{addresses} were looked at");
         let (_, whole) = &shown[0];
-        let cancel = whole.split("/cancel/").nth(1).expect("an address").split('"').next().expect("its end").to_owned();
+        let cancel = whole
+            .split("/cancel/")
+            .nth(1)
+            .expect("an address")
+            .split('"')
+            .next()
+            .expect("its end")
+            .to_owned();
         assert_eq!(server.get(&format!("/runs/{run}")).await.data()["status"], "paused");
-        assert_eq!(answer(server.raw(Method::POST, &format!("/cancel/{cancel}"))).await.status, 200, "who may cancel is given the address");
+        assert_eq!(
+            answer(server.raw(Method::POST, &format!("/cancel/{cancel}"))).await.status,
+            200,
+            "who may cancel is given the address"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Attacks on the sign-in by a provider of OpenID Connect: each tries to be let in with what is not one's own, or to exhaust the server.
+//! Attacks on the sign-in by a provider of OpenID Connect: each tries to be let in with what is not
+//! one's own, or to exhaust the server.
 
 use millrace_tests::Server;
 use millrace_tests::browser::Browser;
@@ -23,10 +24,17 @@ async fn an_answer_is_taken_once_and_of_the_browser_that_began_alone() {
     assert!(pending.starts_with("millrace_sign_in="));
     let mut brought = oidc::at_provider(&server, &url).await;
     let right = brought.clone();
-    // Another state, another browser, another sign-in of the same browser, and a cookie that something else set beside it.
+    // Another state, another browser, another sign-in of the same browser, and a cookie that
+    // something else set beside it.
     brought["state"] = json!("x".repeat(40));
-    assert_eq!(oidc::finish(&server, &mut browser, &brought).await.refusal(), (422, "invalid_state"));
-    assert_eq!(oidc::finish(&server, &mut Browser::default(), &right).await.refusal(), (422, "invalid_state"));
+    assert_eq!(
+        oidc::finish(&server, &mut browser, &brought).await.refusal(),
+        (422, "invalid_state")
+    );
+    assert_eq!(
+        oidc::finish(&server, &mut Browser::default(), &right).await.refusal(),
+        (422, "invalid_state")
+    );
     let mut another = Browser::default();
     oidc::begin(&server, &mut another).await;
     let foreign = another.cookie.clone().expect("a cookie");
@@ -34,14 +42,28 @@ async fn an_answer_is_taken_once_and_of_the_browser_that_began_alone() {
     let mut both = Browser { cookie: Some(format!("{pending}; {foreign}")) };
     assert_eq!(oidc::finish(&server, &mut both, &right).await.refusal(), (422, "invalid_state"));
     let cut = &pending[..pending.len() - 2];
-    for cookie in [format!("{cut}AA"), "millrace_sign_in=".into(), "millrace_sign_in=AAAA".into(), format!("millrace_sign_in={}", "A".repeat(6_000))] {
-        assert_eq!(oidc::finish(&server, &mut Browser { cookie: Some(cookie) }, &right).await.refusal(), (422, "invalid_state"));
+    for cookie in [
+        format!("{cut}AA"),
+        "millrace_sign_in=".into(),
+        "millrace_sign_in=AAAA".into(),
+        format!("millrace_sign_in={}", "A".repeat(6_000)),
+    ] {
+        assert_eq!(
+            oidc::finish(&server, &mut Browser { cookie: Some(cookie) }, &right).await.refusal(),
+            (422, "invalid_state")
+        );
     }
     // A page of another site neither begins nor ends one.
     for path in ["/sign_in/begin", "/sign_in/finish"] {
         let headers = [("sec-fetch-site", "cross-site"), ("x-millrace-csrf", "1")];
-        assert_eq!(browser.call_with(&server, Method::POST, path, Some(&right), &headers).await.refusal(), (403, "foreign_page"));
-        assert_eq!(browser.call_with(&server, Method::POST, path, Some(&right), &[]).await.refusal(), (403, "csrf_header_missing"));
+        assert_eq!(
+            browser.call_with(&server, Method::POST, path, Some(&right), &headers).await.refusal(),
+            (403, "foreign_page")
+        );
+        assert_eq!(
+            browser.call_with(&server, Method::POST, path, Some(&right), &[]).await.refusal(),
+            (403, "csrf_header_missing")
+        );
     }
     let joined = oidc::finish(&server, &mut browser, &right).await;
     assert_eq!(joined.status, 200, "{}", joined.text);
@@ -79,8 +101,16 @@ async fn a_token_that_is_not_for_this_sign_in_lets_nobody_in() {
         (json!({ "claims": { "email_verified": false } }), "email_not_verified", "verif"),
         (json!({ "claims": { "email_verified": null } }), "email_not_verified", "verif"),
         (json!({ "claims": { "email": "not an address" } }), "email_not_verified", "verif"),
-        (json!({ "userinfo": { "sub": "another", "email": "jo@x.test", "email_verified": true } }), "provider_refused", "another one"),
-        (json!({ "userinfo": { "sub": "s-1", "email": "jo@x.test" } }), "email_not_verified", "verif"),
+        (
+            json!({ "userinfo": { "sub": "another", "email": "jo@x.test", "email_verified": true } }),
+            "provider_refused",
+            "another one",
+        ),
+        (
+            json!({ "userinfo": { "sub": "s-1", "email": "jo@x.test" } }),
+            "email_not_verified",
+            "verif",
+        ),
         (json!({ "redirects": "/token" }), "provider_refused", "token"),
         (json!({ "redirects": "/keys" }), "provider_refused", "307"),
         (json!({ "endless": "/token" }), "provider_refused", "262144 bytes"),
@@ -91,8 +121,15 @@ async fn a_token_that_is_not_for_this_sign_in_lets_nobody_in() {
         let mut browser = Browser::default();
         let refused = oidc::sign_in(&server, &mut browser).await;
         assert_eq!(refused.json["code"], code, "{says}: {}", refused.text);
-        assert!(refused.text.contains(word) && !refused.text.contains(SECRET), "{says}: {}", refused.text);
-        assert!(browser.cookie.is_some_and(|cookie| !cookie.contains("millrace_session")), "{says}");
+        assert!(
+            refused.text.contains(word) && !refused.text.contains(SECRET),
+            "{says}: {}",
+            refused.text
+        );
+        assert!(
+            browser.cookie.is_some_and(|cookie| !cookie.contains("millrace_session")),
+            "{says}"
+        );
     }
     assert_eq!(server.get("/members").await.json["page_info"]["total_count"], 1, "nobody joined");
     // The address of a person who is another user of the provider is not enough.
@@ -100,7 +137,10 @@ async fn a_token_that_is_not_for_this_sign_in_lets_nobody_in() {
     let joined = oidc::sign_in(&server, &mut Browser::default()).await;
     assert_eq!(joined.status, 200, "{}", joined.text);
     provider.says(&server, &json!({ "claims": { "sub": "s-2" } })).await;
-    assert_eq!(oidc::sign_in(&server, &mut Browser::default()).await.refusal(), (403, "email_of_another"));
+    assert_eq!(
+        oidc::sign_in(&server, &mut Browser::default()).await.refusal(),
+        (403, "email_of_another")
+    );
     assert!(!server.log().contains(SECRET));
 }
 
@@ -112,9 +152,11 @@ async fn a_provider_that_never_ends_or_is_another_is_asked_no_further() {
         Says::Json(json!({ "issuer": at, "authorization_endpoint": at, "token_endpoint": at, "jwks_uri": at }).to_string())
     });
     for (peer, word) in [(&endless, "262144 bytes"), (&other, "calls itself `https://evil.test`")] {
-        let server = Server::start_with(&["--oidc-issuer", &peer.url, "--oidc-client-id", "millrace"]).await;
+        let server =
+            Server::start_with(&["--oidc-issuer", &peer.url, "--oidc-client-id", "millrace"]).await;
         for _ in 0..3 {
-            let refused = Browser::default().call(&server, Method::POST, "/sign_in/begin", None).await;
+            let refused =
+                Browser::default().call(&server, Method::POST, "/sign_in/begin", None).await;
             assert_eq!(refused.refusal(), (422, "provider_refused"));
             assert!(refused.text.contains(word), "{}", refused.text);
         }

@@ -25,7 +25,11 @@ impl Field {
 
     /// One whose server starts with [`Field::launch`].
     pub fn at_rest(args: &[&str]) -> Self {
-        Self { server: Server::unprivileged_at_rest(&[&["--sandbox", "required"], args].concat()), neighbour: String::new(), pid: 0 }
+        Self {
+            server: Server::unprivileged_at_rest(&[&["--sandbox", "required"], args].concat()),
+            neighbour: String::new(),
+            pid: 0,
+        }
     }
 
     pub async fn launch(&mut self) {
@@ -61,18 +65,25 @@ impl Field {
     /// Runs an attack that answers; it must be refused with one of these codes.
     pub async fn refused(&self, body: &str, codes: &[&str]) {
         let said = self.send(&self.deploy(body).await).await.text;
-        assert!(codes.iter().any(|code| said.starts_with(&format!("{code}:"))), "{body}\n  gave: {said}");
+        assert!(
+            codes.iter().any(|code| said.starts_with(&format!("{code}:"))),
+            "{body}\n  gave: {said}"
+        );
         self.healthy().await;
     }
 
-    /// Runs an attack on memory. Which allocation meets the limit is chance: the code's, which throws a RangeError, or one of V8's own, which ends the process;
-    /// then the run's error says which limit it was.
+    /// Runs an attack on memory. Which allocation meets the limit is chance: the code's, which
+    /// throws a RangeError, or one of V8's own, which ends the process; then the run's error says
+    /// which limit it was.
     pub async fn is_full(&self, body: &str) {
         let source = self.deploy(body).await;
         let said = self.send(&source).await.text;
         if !said.starts_with("RangeError:") {
             let error = self.failed(&source).await;
-            assert!(error["message"].as_str().is_some_and(|m| m.contains("limit of 768 MiB")), "{body}\n  gave: {said}, {error}");
+            assert!(
+                error["message"].as_str().is_some_and(|m| m.contains("limit of 768 MiB")),
+                "{body}\n  gave: {said}, {error}"
+            );
         }
         self.healthy().await;
     }
@@ -89,47 +100,78 @@ impl Field {
     /// The error of a source's only run.
     async fn failed(&self, source: &Value) -> Value {
         let path = format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"));
-        let runs = self.server.until("the attack's run fails", &path, |l| l["page_info"]["total_count"] == 1).await;
+        let runs = self
+            .server
+            .until("the attack's run fails", &path, |l| l["page_info"]["total_count"] == 1)
+            .await;
         runs["data"][0]["error"].clone()
     }
 
-    /// Starts an attack that does not end by itself, in a workflow whose runs may take so long; gives the workflow's id. It is under way then.
+    /// Starts an attack that does not end by itself, in a workflow whose runs may take so long;
+    /// gives the workflow's id. It is under way then.
     pub async fn begin(&self, body: &str, timeout_ms: u64) -> String {
-        let code = format!("import fs from 'node:fs'; import os from 'node:os'; export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});");
+        let code = format!(
+            "import fs from 'node:fs'; import os from 'node:os'; export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});"
+        );
         let workflow = json!({
             "triggers": [{ "type": "http" }],
             "steps": [{ "namespace": "attack", "code": code }],
             "settings": { "name": "attack", "timeout_ms": timeout_ms, "error_notification": false },
         });
         let workflow = self.server.post("/workflows", &workflow).await.data();
-        assert_eq!(answer(self.server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await.status, 200);
+        assert_eq!(
+            answer(self.server.raw(Method::POST, &endpoint(&workflow)).json(&json!({})))
+                .await
+                .status,
+            200
+        );
         let id = workflow["id"].as_str().expect("an id").to_owned();
-        self.server.until("the attack begins", &format!("/workflows/{id}/runs"), |l| !matches!(l["data"][0]["status"].as_str(), None | Some("queued"))).await;
+        self.server
+            .until("the attack begins", &format!("/workflows/{id}/runs"), |l| {
+                !matches!(l["data"][0]["status"].as_str(), None | Some("queued"))
+            })
+            .await;
         id
     }
 
     /// Whether what `begin` began is over.
     pub async fn over(&self, id: &str) -> bool {
-        self.server.get(&format!("/workflows/{id}/runs?status=running")).await.json["page_info"]["total_count"] == 0
+        self.server.get(&format!("/workflows/{id}/runs?status=running")).await.json["page_info"]["total_count"]
+            == 0
     }
 
     /// Waits for the end of what `begin` began, which is a failure; gives the run's error.
     pub async fn ends(&self, id: &str) -> Value {
-        let runs = self.server.until("the attack's run fails", &format!("/workflows/{id}/runs?status=failed"), |l| l["page_info"]["total_count"] == 1).await;
+        let runs = self
+            .server
+            .until("the attack's run fails", &format!("/workflows/{id}/runs?status=failed"), |l| {
+                l["page_info"]["total_count"] == 1
+            })
+            .await;
         self.healthy().await;
         runs["data"][0]["error"].clone()
     }
 
     /// The server is the one that was started, and others are served.
     pub async fn healthy(&self) {
-        assert_eq!(self.server.raw(Method::GET, "/readyz").send().await.expect("an answer").status().as_u16(), 200);
+        assert_eq!(
+            self.server
+                .raw(Method::GET, "/readyz")
+                .send()
+                .await
+                .expect("an answer")
+                .status()
+                .as_u16(),
+            200
+        );
         self.healthy_neighbour().await;
         assert!(std::path::Path::new(&format!("/proc/{}", self.pid)).exists());
     }
 
     /// The neighbour answers as it always does.
     pub async fn healthy_neighbour(&self) {
-        let reply = answer(self.server.raw(Method::POST, &self.neighbour).json(&json!({ "n": 7 }))).await;
+        let reply =
+            answer(self.server.raw(Method::POST, &self.neighbour).json(&json!({ "n": 7 }))).await;
         assert_eq!((reply.status, reply.text.as_str()), (200, "well: 7 undefined"));
     }
 }

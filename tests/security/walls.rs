@@ -42,10 +42,19 @@ async fn files_of_the_server_and_of_the_machine_are_closed() {
 async fn another_component_s_artifact_is_closed_also_by_its_full_path() {
     let field = Field::start().await;
     let artifacts = field.server.data_dir().join("artifacts");
-    let names: Vec<_> = std::fs::read_dir(artifacts).expect("reads").flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let names: Vec<_> = std::fs::read_dir(artifacts)
+        .expect("reads")
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
     assert!(!names.is_empty());
     for name in names {
-        field.refused(&format!("return fs.readFileSync(at.data + '/artifacts/{name}', 'utf8');"), CLOSED).await;
+        field
+            .refused(
+                &format!("return fs.readFileSync(at.data + '/artifacts/{name}', 'utf8');"),
+                CLOSED,
+            )
+            .await;
     }
 }
 
@@ -106,7 +115,11 @@ async fn what_the_server_keeps_is_closed_to_other_users() {
         }
     }
     assert!(looked_at > 5 && open.is_empty(), "of {looked_at}, others may look into {open:?}");
-    assert!(field.server.log().contains("is open to other users; close it: `chmod 700`"), "{}", field.server.log());
+    assert!(
+        field.server.log().contains("is open to other users; close it: `chmod 700`"),
+        "{}",
+        field.server.log()
+    );
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! A person's browser, as far as requests go: it keeps the cookie of a session, and says where its requests come from.
+//! A person's browser, as far as requests go: it keeps the cookie of a session, and says where its
+//! requests come from.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -20,7 +21,9 @@ impl Browser {
     pub async fn first_owner(server: &Client, email: &str) -> Self {
         let link = server.post("/setup_links", &json!({})).await.data();
         let mut browser = Self::default();
-        let used = browser.follow(server, &link, &json!({ "name": "Mara", "email": email, "password": PASSWORD })).await;
+        let used = browser
+            .follow(server, &link, &json!({ "name": "Mara", "email": email, "password": PASSWORD }))
+            .await;
         assert_eq!(used.status, 200, "{}", used.text);
         browser
     }
@@ -33,7 +36,13 @@ impl Browser {
     }
 
     pub async fn sign_in(&mut self, server: &Client, email: &str, password: &str) -> Answer {
-        self.call(server, Method::POST, "/session", Some(&json!({ "email": email, "password": password }))).await
+        self.call(
+            server,
+            Method::POST,
+            "/session",
+            Some(&json!({ "email": email, "password": password })),
+        )
+        .await
     }
 
     pub async fn get(&mut self, server: &Client, path: &str) -> Answer {
@@ -41,12 +50,36 @@ impl Browser {
     }
 
     /// A request of the application.
-    pub async fn call(&mut self, server: &Client, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        self.call_with(server, method, path, body, &[("x-millrace-csrf", "1"), ("sec-fetch-site", "same-origin"), ("origin", &server.url.clone())]).await
+    pub async fn call(
+        &mut self,
+        server: &Client,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Answer {
+        self.call_with(
+            server,
+            method,
+            path,
+            body,
+            &[
+                ("x-millrace-csrf", "1"),
+                ("sec-fetch-site", "same-origin"),
+                ("origin", &server.url.clone()),
+            ],
+        )
+        .await
     }
 
     /// A request with these headers and no others.
-    pub async fn call_with(&mut self, server: &Client, method: Method, path: &str, body: Option<&Value>, headers: &[(&str, &str)]) -> Answer {
+    pub async fn call_with(
+        &mut self,
+        server: &Client,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
         let mut request = server.raw(method, &format!("/v1{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -58,12 +91,19 @@ impl Browser {
             request = request.json(body);
         }
         let response = request.send().await.expect("an answer");
-        let set = response.headers().get("set-cookie").map(|cookie| cookie.to_str().expect("text").to_owned());
+        let set = response
+            .headers()
+            .get("set-cookie")
+            .map(|cookie| cookie.to_str().expect("text").to_owned());
         if let Some(set) = set {
             for part in ["Path=/v1", "HttpOnly", "SameSite=Strict"] {
                 assert!(set.contains(part), "{part}: {set}");
             }
-            self.cookie = if set.contains("Max-Age=0") { None } else { set.split(';').next().map(str::to_owned) };
+            self.cookie = if set.contains("Max-Age=0") {
+                None
+            } else {
+                set.split(';').next().map(str::to_owned)
+            };
         }
         let status = response.status().as_u16();
         let text = response.text().await.expect("a body");
@@ -72,7 +112,8 @@ impl Browser {
 
     /// Another answer by the same cookie, which is not kept.
     pub async fn raw(&self, server: &Client, method: Method, path: &str) -> Answer {
-        answer(server.raw(method, path).header("cookie", self.cookie.clone().unwrap_or_default())).await
+        answer(server.raw(method, path).header("cookie", self.cookie.clone().unwrap_or_default()))
+            .await
     }
 }
 

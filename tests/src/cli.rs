@@ -38,7 +38,11 @@ impl Done {
 impl From<Output> for Done {
     fn from(output: Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
     }
 }
 
@@ -51,12 +55,20 @@ pub struct Shell {
 
 impl Shell {
     pub fn new(server: &Client) -> Self {
-        Self { dir: tempfile::tempdir().expect("a temporary folder"), url: server.url.clone(), api_key: server.api_key.clone() }
+        Self {
+            dir: tempfile::tempdir().expect("a temporary folder"),
+            url: server.url.clone(),
+            api_key: server.api_key.clone(),
+        }
     }
 
     /// Of no server.
     pub fn alone() -> Self {
-        Self { dir: tempfile::tempdir().expect("a temporary folder"), url: String::new(), api_key: String::new() }
+        Self {
+            dir: tempfile::tempdir().expect("a temporary folder"),
+            url: String::new(),
+            api_key: String::new(),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -79,7 +91,12 @@ impl Shell {
     /// A command that can be changed before it runs.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
-        command.args(args).current_dir(self.dir.path()).env_clear().env("HOME", self.dir.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .args(args)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         if !self.url.is_empty() {
             command.env("MILLRACE_URL", &self.url).env("MILLRACE_API_KEY", &self.api_key);
         }

@@ -44,24 +44,47 @@ pub struct Client {
 
 impl Default for Client {
     fn default() -> Self {
-        // Servers of the tests have no certificates that others vouch for, and to read those of this machine takes long.
-        let http = reqwest::Client::builder().pool_max_idle_per_host(0).tls_built_in_root_certs(false).build().expect("a client");
-        Self { url: String::new(), api_key: String::new(), org_id: String::new(), document: Arc::default(), http, kept: None }
+        // Servers of the tests have no certificates that others vouch for, and to read those of
+        // this machine takes long.
+        let http = reqwest::Client::builder()
+            .pool_max_idle_per_host(0)
+            .tls_built_in_root_certs(false)
+            .build()
+            .expect("a client");
+        Self {
+            url: String::new(),
+            api_key: String::new(),
+            org_id: String::new(),
+            document: Arc::default(),
+            http,
+            kept: None,
+        }
     }
 }
 
 impl Client {
-    /// Takes the first organization of the server with this data directory; false where that is not ready.
+    /// Takes the first organization of the server with this data directory; false where that is not
+    /// ready.
     pub(crate) async fn find(&mut self, data_dir: &Path) -> bool {
-        let Ok(text) = std::fs::read_to_string(data_dir.join("credentials.json")) else { return false };
+        let Ok(text) = std::fs::read_to_string(data_dir.join("credentials.json")) else {
+            return false;
+        };
         let Ok(credentials) = serde_json::from_str::<Value>(&text) else { return false };
         let text = |field: &str| credentials[field].as_str().unwrap_or("").to_owned();
         (self.url, self.api_key, self.org_id) = (text("url"), text("api_key"), text("org_id"));
-        if !self.http.get(format!("{}/readyz", self.url)).send().await.is_ok_and(|r| r.status().is_success()) {
+        if !self
+            .http
+            .get(format!("{}/readyz", self.url))
+            .send()
+            .await
+            .is_ok_and(|r| r.status().is_success())
+        {
             return false;
         }
         // One that fails at its first write may be gone by now.
-        let Ok(document) = self.http.get(format!("{}/openapi.json", self.url)).send().await else { return false };
+        let Ok(document) = self.http.get(format!("{}/openapi.json", self.url)).send().await else {
+            return false;
+        };
         let Ok(document) = document.json().await else { return false };
         self.document = Arc::new(document);
         true
@@ -69,7 +92,10 @@ impl Client {
 
     /// A new organization on the same server.
     pub async fn another_organization(&self, name: &str) -> Self {
-        let made = self.post("/workspaces", &json!({ "name": name, "email": format!("{name}@example.test") })).await.data();
+        let made = self
+            .post("/workspaces", &json!({ "name": name, "email": format!("{name}@example.test") }))
+            .await
+            .data();
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         Self {
             url: self.url.clone(),
@@ -81,18 +107,36 @@ impl Client {
         }
     }
 
-    pub async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        let mut request = self.http.request(method.clone(), format!("{}/v1{path}", self.url)).bearer_auth(key);
+    pub async fn call_as(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request =
+            self.http.request(method.clone(), format!("{}/v1{path}", self.url)).bearer_auth(key);
         if let Some(body) = body {
             request = request.json(body);
         }
         let url = reqwest::Url::parse(&format!("{}/v1{path}", self.url)).expect("an address");
         let answer = answer(request).await;
-        let fields = |name: &str| url.query_pairs().any(|(field, _)| field == name) || body.is_some_and(|b| b.get(name).is_some());
+        let fields = |name: &str| {
+            url.query_pairs().any(|(field, _)| field == name)
+                || body.is_some_and(|b| b.get(name).is_some())
+        };
         let path = url.path().strip_prefix("/v1").unwrap_or("");
-        let asked = openapi::Asked { method: method.as_str(), path, is_partial: fields("include") || fields("exclude") };
-        if let Some(problem) = openapi::problem(&self.document, &asked, answer.status, &answer.json) {
-            panic!("{method} {path} answered {} not as its document says: {problem}\n{}", answer.status, answer.text);
+        let asked = openapi::Asked {
+            method: method.as_str(),
+            path,
+            is_partial: fields("include") || fields("exclude"),
+        };
+        if let Some(problem) = openapi::problem(&self.document, &asked, answer.status, &answer.json)
+        {
+            panic!(
+                "{method} {path} answered {} not as its document says: {problem}\n{}",
+                answer.status, answer.text
+            );
         }
         answer
     }
@@ -121,13 +165,23 @@ impl Client {
 
     /// Deploys a source from its text.
     pub async fn source(&self, code: &str, props: Value) -> Value {
-        self.post("/sources", &json!({ "component_code": code, "configured_props": props })).await.data()
+        self.post("/sources", &json!({ "component_code": code, "configured_props": props }))
+            .await
+            .data()
     }
 
     /// Makes and deploys a workflow with steps of own code.
     pub async fn workflow(&self, name: &str, triggers: Value, steps: &[(&str, &str)]) -> Value {
-        let steps: Vec<Value> = steps.iter().map(|(namespace, code)| json!({ "namespace": namespace, "code": code })).collect();
-        self.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": name } })).await.data()
+        let steps: Vec<Value> = steps
+            .iter()
+            .map(|(namespace, code)| json!({ "namespace": namespace, "code": code }))
+            .collect();
+        self.post(
+            "/workflows",
+            &json!({ "triggers": triggers, "steps": steps, "settings": { "name": name } }),
+        )
+        .await
+        .data()
     }
 
     /// Runs a source now and gives the run, whether it succeeded or not.
@@ -145,7 +199,8 @@ impl Client {
 
     /// The whole events that a source emitted so far, the oldest first.
     pub async fn emitted(&self, source: &Value) -> Vec<Value> {
-        let list = self.get(&format!("/sources/{}/event_summaries?expand=event", id(source))).await.json;
+        let list =
+            self.get(&format!("/sources/{}/event_summaries?expand=event", id(source))).await.json;
         list["data"].as_array().expect("events").iter().rev().map(|e| e["event"].clone()).collect()
     }
 

@@ -1,4 +1,5 @@
-//! A disk that loses its power: of what was written since it was last told to keep everything, any sectors are there afterwards, and others are not.
+//! A disk that loses its power: of what was written since it was last told to keep everything, any
+//! sectors are there afterwards, and others are not.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -8,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
-    ReplyEntry, ReplyWrite, Request, WriteFlags,
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation,
+    INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyWrite,
+    Request, WriteFlags,
 };
 
 use crate::schedule::Schedule;
@@ -48,10 +50,21 @@ impl Disk {
     /// With an empty file system; `None`, with a word on it, where no disk can be made.
     pub fn at(folder: &Path) -> Option<Self> {
         std::fs::create_dir_all(folder).expect("a folder");
-        let platter = Platter { seen: vec![0; SIZE], kept: vec![0; SIZE], pending: Vec::new(), writes_left: None };
-        let mut disk =
-            Self { mounted_at: folder.to_owned(), folder: tempfile::tempdir().expect("a folder"), platter: Arc::new(Mutex::new(platter)), session: None };
-        let made = disk.connect() && run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard"], &[&disk.file()]) && disk.mount();
+        let platter = Platter {
+            seen: vec![0; SIZE],
+            kept: vec![0; SIZE],
+            pending: Vec::new(),
+            writes_left: None,
+        };
+        let mut disk = Self {
+            mounted_at: folder.to_owned(),
+            folder: tempfile::tempdir().expect("a folder"),
+            platter: Arc::new(Mutex::new(platter)),
+            session: None,
+        };
+        let made = disk.connect()
+            && run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard"], &[&disk.file()])
+            && disk.mount();
         if !made {
             writeln!(std::io::stderr(), "skipped: no disk can be made here (root, /dev/fuse, loop devices and mkfs.ext4 are needed)").expect("writes");
         }
@@ -83,7 +96,9 @@ impl Disk {
     }
 
     fn connect(&mut self) -> bool {
-        self.session = fuser::spawn_mount(Files(self.platter.clone()), self.folder.path(), &Config::default()).ok();
+        self.session =
+            fuser::spawn_mount(Files(self.platter.clone()), self.folder.path(), &Config::default())
+                .ok();
         self.session.is_some()
     }
 
@@ -117,12 +132,22 @@ impl Drop for Disk {
 
 impl Platter {
     fn write(&mut self, at: usize, data: &[u8]) -> bool {
-        if self.writes_left == Some(0) || !at.is_multiple_of(SECTOR) || !data.len().is_multiple_of(SECTOR) || at + data.len() > self.seen.len() {
+        if self.writes_left == Some(0)
+            || !at.is_multiple_of(SECTOR)
+            || !data.len().is_multiple_of(SECTOR)
+            || at + data.len() > self.seen.len()
+        {
             return false;
         }
         self.writes_left = self.writes_left.map(|left| left - 1);
         self.seen[at..at + data.len()].copy_from_slice(data);
-        self.pending.extend(data.as_chunks::<SECTOR>().0.iter().enumerate().map(|(n, sector)| (at / SECTOR + n, *sector)));
+        self.pending.extend(
+            data.as_chunks::<SECTOR>()
+                .0
+                .iter()
+                .enumerate()
+                .map(|(n, sector)| (at / SECTOR + n, *sector)),
+        );
         true
     }
 
@@ -138,7 +163,8 @@ impl Platter {
     }
 
     fn lose_power(&mut self, schedule: &mut Schedule) {
-        // None of it, all of it, or any part: a later version of a sector may be lost, and an earlier one be there.
+        // None of it, all of it, or any part: a later version of a sector may be lost, and an
+        // earlier one be there.
         let quarters = schedule.number() % 5;
         for (sector, data) in self.pending.drain(..) {
             if schedule.number() % 4 < quarters {
@@ -182,20 +208,45 @@ fn attributes(ino: INodeNo) -> FileAttr {
 
 impl Filesystem for Files {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if name == NAME { reply.entry(&TTL, &attributes(FILE), Generation(0)) } else { reply.error(Errno::ENOENT) }
+        if name == NAME {
+            reply.entry(&TTL, &attributes(FILE), Generation(0))
+        } else {
+            reply.error(Errno::ENOENT)
+        }
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         reply.attr(&TTL, &attributes(ino));
     }
 
-    fn read(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, size: u32, _: OpenFlags, _: Option<LockOwner>, reply: ReplyData) {
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
         let platter = self.platter();
         let from = usize::try_from(offset).unwrap_or(SIZE).min(SIZE);
         reply.data(&platter.seen[from..SIZE.min(from + size as usize)]);
     }
 
-    fn write(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, data: &[u8], _: WriteFlags, _: OpenFlags, _: Option<LockOwner>, reply: ReplyWrite) {
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
         if self.platter().write(usize::try_from(offset).unwrap_or(SIZE), data) {
             reply.written(u32::try_from(data.len()).expect("a write of the kernel's"));
         } else {
@@ -213,6 +264,12 @@ fn is_mounted(folder: &Path) -> bool {
 }
 
 fn run(program: &str, args: &[&str], paths: &[&Path]) -> bool {
-    let ended = Command::new(program).args(args).args(paths).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let ended = Command::new(program)
+        .args(args)
+        .args(paths)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     ended.is_ok_and(|status| status.success())
 }

@@ -1,5 +1,6 @@
-//! Numbered events that flow through all that must not lose them: two sources (one with dedupe), a workflow of several steps with a data
-//! store and a pause, the handler of its errors, a webhook. And what became of each number afterwards.
+//! Numbered events that flow through all that must not lose them: two sources (one with dedupe), a
+//! workflow of several steps with a data store and a pause, the handler of its errors, a webhook.
+//! And what became of each number afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +16,8 @@ use crate::{Client, endpoint};
 /// A number that is divided by it ends in an error, or pauses on its way.
 const FAILS: u64 = 10;
 const PAUSES: u64 = 7;
-/// How long all may take to come to an end: leases and claims of what was killed end in half a minute.
+/// How long all may take to come to an end: leases and claims of what was killed end in half a
+/// minute.
 const DRAIN: Duration = Duration::from_secs(150);
 
 /// Counts in its `$.service.db`, so that its runs go one at a time.
@@ -24,11 +26,13 @@ const COUNTS: &str = "export default { name: 'counts', version: '1', props: { ht
 /// Its runs begin where they are accepted.
 const UNIQUE: &str = "export default { name: 'unique', version: '1', dedupe: 'unique', props: { http: '$.interface.http' },
   run(e) { this.$emit({ n: e.body.n }, { id: e.body.n }); } };";
-const TAKE: &str = "export default defineComponent({ run({ steps }) { return steps.trigger.event.n; } });";
+const TAKE: &str =
+    "export default defineComponent({ run({ steps }) { return steps.trigger.event.n; } });";
 const KEEP: &str = "export default defineComponent({ props: { store: { type: 'data_store' } }, async run({ steps, $ }) {
   const { n } = steps.trigger.event; await this.store.set('k' + (n % 1000), n);
   if (n % PAUSES === 0) $.flow.delay(100); return n; } });";
-const FAIL: &str = "export default defineComponent({ run({ steps }) { const { n } = steps.trigger.event;
+const FAIL: &str =
+    "export default defineComponent({ run({ steps }) { const { n } = steps.trigger.event;
   if (n % FAILS === 0) throw new RangeError('number ' + n); return n; } });";
 const HANDLE: &str = "export default defineComponent({ run({ steps }) { return steps.trigger.event.original_event.n; } });";
 
@@ -76,7 +80,9 @@ impl fmt::Display for Report {
             stuck.len(),
             disagree.len()
         )?;
-        for (what, list) in [("lost", lost), ("settled twice", twice), ("stuck", stuck), ("disagree", disagree)] {
+        for (what, list) in
+            [("lost", lost), ("settled twice", twice), ("stuck", stuck), ("disagree", disagree)]
+        {
             for line in list.iter().take(20) {
                 write!(f, "\n  {what}: {line}")?;
             }
@@ -101,17 +107,37 @@ impl Flow {
             { "namespace": "fail", "code": FAIL.replace("FAILS", &FAILS.to_string()) },
         ]);
         let triggers = json!([{ "type": "source", "id": id(&unique) }, { "type": "source", "id": id(&plain) }]);
-        let workflow = server.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": "numbers" } })).await.data();
+        let workflow = server
+            .post(
+                "/workflows",
+                &json!({ "triggers": triggers, "steps": steps, "settings": { "name": "numbers" } }),
+            )
+            .await
+            .data();
         let handler = server.workflow("handler", json!([]), &[("handle", HANDLE)]).await;
         let receiver = Receiver::start(Does::says("200 OK")).await;
-        let webhook = server.post("/webhooks", &json!({ "url": receiver.url, "name": "w", "description": "d" })).await.data();
-        let subscriptions = [(id(&workflow), id(&handler), "$errors"), (id(&unique), id(&webhook), ""), (id(&plain), id(&webhook), "")];
+        let webhook = server
+            .post("/webhooks", &json!({ "url": receiver.url, "name": "w", "description": "d" }))
+            .await
+            .data();
+        let subscriptions = [
+            (id(&workflow), id(&handler), "$errors"),
+            (id(&unique), id(&webhook), ""),
+            (id(&plain), id(&webhook), ""),
+        ];
         for (emitter, listener, name) in subscriptions {
-            let subscription = json!({ "emitter_id": emitter, "listener_id": listener, "event_name": name });
+            let subscription =
+                json!({ "emitter_id": emitter, "listener_id": listener, "event_name": name });
             server.post("/subscriptions", &subscription).await.data();
         }
         let urls = [endpoint(&unique), endpoint(&plain)];
-        Self { sources: [id(&unique), id(&plain)], urls, workflow: id(&workflow), handler: id(&handler), receiver }
+        Self {
+            sources: [id(&unique), id(&plain)],
+            urls,
+            workflow: id(&workflow),
+            handler: id(&handler),
+            receiver,
+        }
     }
 
     /// Clients that send, each with a pause between two numbers.
@@ -125,14 +151,20 @@ impl Flow {
         let client = |n: u64| {
             let (url, stop) = (self.urls[n as usize % 2].clone(), stop.clone());
             tokio::spawn(async move {
-                let http = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().expect("a client");
-                let (mut acknowledged, mut number) = (BTreeSet::new(), (round * 100 + n) * 1_000_000);
+                let http = reqwest::Client::builder()
+                    .timeout(Duration::from_secs(10))
+                    .build()
+                    .expect("a client");
+                let (mut acknowledged, mut number) =
+                    (BTreeSet::new(), (round * 100 + n) * 1_000_000);
                 while !stop.load(Ordering::SeqCst) {
                     number += 1;
                     // Paced, so that what is checked afterwards stays small on a slow machine.
                     tokio::time::sleep(pace).await;
                     match http.post(&url).json(&json!({ "n": number })).send().await {
-                        Ok(response) if response.status().is_success() => drop(acknowledged.insert(number)),
+                        Ok(response) if response.status().is_success() => {
+                            _ = acknowledged.insert(number);
+                        }
                         _ => tokio::time::sleep(Duration::from_millis(20)).await,
                     }
                 }
@@ -145,34 +177,54 @@ impl Flow {
     /// Waits for the end of all, and tells what became of them.
     pub async fn check(&self, server: &Client, acknowledged: &BTreeSet<u64>) -> Report {
         let mut report = Report { acknowledged: acknowledged.len(), ..Report::default() };
-        let owners = self.sources.iter().map(|s| format!("/sources/{s}")).chain([&self.workflow, &self.handler].map(|w| format!("/workflows/{w}")));
+        let owners = self
+            .sources
+            .iter()
+            .map(|s| format!("/sources/{s}"))
+            .chain([&self.workflow, &self.handler].map(|w| format!("/workflows/{w}")));
         let deadline = Instant::now() + DRAIN;
         for owner in owners {
             for status in ["queued", "running", "paused"] {
-                report.stuck.extend(drained(server, &format!("{owner}/runs?status={status}"), deadline).await);
+                report.stuck.extend(
+                    drained(server, &format!("{owner}/runs?status={status}"), deadline).await,
+                );
             }
         }
         let number = |run: &Value| run["event"]["body"]["n"].as_u64();
-        let sources =
-            [runs(server, &format!("/sources/{}", self.sources[0]), number).await, runs(server, &format!("/sources/{}", self.sources[1]), number).await];
-        let workflow = runs(server, &format!("/workflows/{}", self.workflow), |run| run["event"]["n"].as_u64()).await;
-        let handler = runs(server, &format!("/workflows/{}", self.handler), |run| run["event"]["original_event"]["n"].as_u64()).await;
+        let sources = [
+            runs(server, &format!("/sources/{}", self.sources[0]), number).await,
+            runs(server, &format!("/sources/{}", self.sources[1]), number).await,
+        ];
+        let workflow = runs(server, &format!("/workflows/{}", self.workflow), |run| {
+            run["event"]["n"].as_u64()
+        })
+        .await;
+        let handler = runs(server, &format!("/workflows/{}", self.handler), |run| {
+            run["event"]["original_event"]["n"].as_u64()
+        })
+        .await;
         for n in acknowledged {
-            let settled: Vec<&Value> = sources.iter().filter_map(|runs| runs.get(n)).flatten().collect();
+            let settled: Vec<&Value> =
+                sources.iter().filter_map(|runs| runs.get(n)).flatten().collect();
             match settled.as_slice() {
                 [] => report.lost.push(format!("{n} has no run")),
                 [one] if one["status"] == "failed" => by_kill(&mut report, one, n),
-                [one] if one["status"] == "succeeded" && !workflow.contains_key(n) => report.lost.push(format!("the event of {n} has no run of the workflow")),
+                [one] if one["status"] == "succeeded" && !workflow.contains_key(n) => {
+                    report.lost.push(format!("the event of {n} has no run of the workflow"))
+                }
                 [_] => {}
                 many => report.twice.push(format!("{n} has {} runs", many.len())),
             }
         }
         for (n, runs) in &workflow {
             if runs.len() > 1 {
-                report.twice.push(format!("the event of {n} has {} runs of the workflow", runs.len()));
+                report
+                    .twice
+                    .push(format!("the event of {n} has {} runs of the workflow", runs.len()));
             }
             let handled = handler.get(n).map_or(0, Vec::len);
-            let (failed, meant) = (runs[0]["status"] == "failed", runs[0]["error"]["code"] == "RangeError");
+            let (failed, meant) =
+                (runs[0]["status"] == "failed", runs[0]["error"]["code"] == "RangeError");
             if failed && !meant {
                 by_kill(&mut report, &runs[0], n);
             }
@@ -180,7 +232,9 @@ impl Flow {
                 (true, 0) => report.lost.push(format!("the error of {n} was not handled")),
                 (false, 0) if n % FAILS != 0 => {}
                 (true, 1) => {}
-                (failed, many) => report.twice.push(format!("{n}: failed is {failed}, handled {many} times")),
+                (failed, many) => {
+                    report.twice.push(format!("{n}: failed is {failed}, handled {many} times"))
+                }
             }
         }
         self.check_counters(server, &workflow, &mut report).await;
@@ -188,8 +242,14 @@ impl Flow {
         report
     }
 
-    /// What a source counts in its `$service.db` is what it emitted: no number twice, and the last as stored.
-    async fn check_counters(&self, server: &Client, workflow: &BTreeMap<u64, Vec<Value>>, report: &mut Report) {
+    /// What a source counts in its `$service.db` is what it emitted: no number twice, and the last
+    /// as stored.
+    async fn check_counters(
+        &self,
+        server: &Client,
+        workflow: &BTreeMap<u64, Vec<Value>>,
+        report: &mut Report,
+    ) {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for (n, runs) in workflow.iter().filter(|(n, _)| **n / 1_000_000 % 2 == 1) {
             let count = runs[0]["event"]["count"].as_u64().expect("a count");
@@ -200,14 +260,29 @@ impl Flow {
         let last = counts.last_key_value().map_or(0, |(count, _)| *count);
         // No client sends a number so small.
         let probe = 1;
-        let sent = server.raw(reqwest::Method::POST, &self.urls[1]).json(&json!({ "n": probe })).send().await.expect("an answer");
+        let sent = server
+            .raw(reqwest::Method::POST, &self.urls[1])
+            .json(&json!({ "n": probe }))
+            .send()
+            .await
+            .expect("an answer");
         assert!(sent.status().is_success());
         let path = format!("/workflows/{}/runs?limit=20", self.workflow);
         let is_probe = |run: &&Value| run["event"]["n"] == probe;
-        let page = server.until("the probe's run", &path, |l| l["data"].as_array().is_some_and(|runs| runs.iter().any(|run| is_probe(&run)))).await;
-        let next = page["data"].as_array().and_then(|runs| runs.iter().find(is_probe)).and_then(|run| run["event"]["count"].as_u64()).unwrap_or(0);
+        let page = server
+            .until("the probe's run", &path, |l| {
+                l["data"].as_array().is_some_and(|runs| runs.iter().any(|run| is_probe(&run)))
+            })
+            .await;
+        let next = page["data"]
+            .as_array()
+            .and_then(|runs| runs.iter().find(is_probe))
+            .and_then(|run| run["event"]["count"].as_u64())
+            .unwrap_or(0);
         if next != last + 1 {
-            report.disagree.push(format!("the last count emitted is {last}, the next one is {next}"));
+            report
+                .disagree
+                .push(format!("the last count emitted is {last}, the next one is {next}"));
         }
     }
 
@@ -218,12 +293,20 @@ impl Flow {
             let mut ids: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
             for got in self.receiver.got() {
                 let body: Value = serde_json::from_str(&got.body).expect("JSON");
-                ids.entry(body["event"]["n"].as_u64().expect("a number")).or_default().insert(got.header("webhook-id"));
+                ids.entry(body["event"]["n"].as_u64().expect("a number"))
+                    .or_default()
+                    .insert(got.header("webhook-id"));
             }
             let missing: Vec<&u64> = workflow.keys().filter(|n| !ids.contains_key(n)).collect();
             if missing.is_empty() || Instant::now() > deadline {
-                report.lost.extend(missing.iter().map(|n| format!("{n} did not come to the webhook")));
-                report.twice.extend(ids.iter().filter(|(_, ids)| ids.len() > 1).map(|(n, ids)| format!("{n} came to the webhook as {ids:?}")));
+                report
+                    .lost
+                    .extend(missing.iter().map(|n| format!("{n} did not come to the webhook")));
+                report.twice.extend(
+                    ids.iter()
+                        .filter(|(_, ids)| ids.len() > 1)
+                        .map(|(n, ids)| format!("{n} came to the webhook as {ids:?}")),
+                );
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -246,7 +329,9 @@ impl Senders {
 /// A run that failed though its code did not: that its host was killed is the only excuse.
 fn by_kill(report: &mut Report, run: &Value, n: &u64) {
     let error = &run["error"];
-    if error["stack"].as_str().or(error["message"].as_str()).is_some_and(|e| e.contains("killed by signal 9") || e.contains("its process died each time")) {
+    if error["stack"].as_str().or(error["message"].as_str()).is_some_and(|e| {
+        e.contains("killed by signal 9") || e.contains("its process died each time")
+    }) {
         report.ended_by_kill += 1;
     } else {
         report.lost.push(format!("{n} failed: {error}"));
@@ -269,7 +354,11 @@ async fn drained(server: &Client, path: &str, deadline: Instant) -> Vec<String> 
 }
 
 /// All runs of an owner by number.
-async fn runs(server: &Client, owner: &str, number: impl Fn(&Value) -> Option<u64>) -> BTreeMap<u64, Vec<Value>> {
+async fn runs(
+    server: &Client,
+    owner: &str,
+    number: impl Fn(&Value) -> Option<u64>,
+) -> BTreeMap<u64, Vec<Value>> {
     let mut found: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     let mut after = String::new();
     loop {

@@ -21,12 +21,21 @@ impl std::fmt::Display for Kills {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { servers, hosts, databases, upgrades } = self;
         let all = servers + hosts + databases;
-        write!(f, "{all} kills ({servers} of the server, {hosts} of hosts, {databases} of the database) and {upgrades} upgrades")
+        write!(
+            f,
+            "{all} kills ({servers} of the server, {hosts} of hosts, {databases} of the database) and {upgrades} upgrades"
+        )
     }
 }
 
-/// Kills at random until the time is over; what was killed is started again. `cluster`: the database, where it may be killed.
-pub async fn kill_at_random(server: &mut Server, cluster: Option<&'static Cluster>, schedule: &mut Schedule, time: Duration) -> Kills {
+/// Kills at random until the time is over; what was killed is started again. `cluster`: the
+/// database, where it may be killed.
+pub async fn kill_at_random(
+    server: &mut Server,
+    cluster: Option<&'static Cluster>,
+    schedule: &mut Schedule,
+    time: Duration,
+) -> Kills {
     let mut kills = Kills::default();
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -42,7 +51,11 @@ pub async fn kill_at_random(server: &mut Server, cluster: Option<&'static Cluste
                 // As an operator does it, or as a machine does that takes the old one down.
                 if schedule.number().is_multiple_of(2) {
                     server.tell_to_end();
-                    assert!(server.until_ended(Duration::from_secs(120)).await, "the server does not end: {}", server.log());
+                    assert!(
+                        server.until_ended(Duration::from_secs(120)).await,
+                        "the server does not end: {}",
+                        server.log()
+                    );
                 } else {
                     server.kill();
                 }
@@ -68,15 +81,23 @@ pub async fn kill_at_random(server: &mut Server, cluster: Option<&'static Cluste
 
 /// SIGKILL of one of the server's hosts; false where it has none.
 fn kill_host(server: u32, pick: u64) -> bool {
-    let hosts: Vec<String> = children(&server.to_string()).into_iter().filter(|pid| is_node(pid)).collect();
+    let hosts: Vec<String> =
+        children(&server.to_string()).into_iter().filter(|pid| is_node(pid)).collect();
     if hosts.is_empty() {
         return false;
     }
     let host = &hosts[usize::try_from(pick % hosts.len() as u64).expect("fits")];
     // It may end by itself between.
-    Command::new("kill").args(["-9", host]).stderr(std::process::Stdio::null()).status().expect("kill").success()
+    Command::new("kill")
+        .args(["-9", host])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .expect("kill")
+        .success()
 }
 
 fn is_node(pid: &str) -> bool {
-    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.split(|b| *b == 0).next().is_some_and(|program| program.ends_with(b"node")))
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| {
+        line.split(|b| *b == 0).next().is_some_and(|program| program.ends_with(b"node"))
+    })
 }

@@ -40,16 +40,25 @@ pub const NOBODY: u32 = 65534;
 
 /// The binary, built before the tests by `cargo xtask test`.
 pub fn binary() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
     let path = target.join("debug/millrace");
-    assert!(path.exists(), "{} is missing: run `cargo xtask test`, which builds it first", path.display());
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo xtask test`, which builds it first",
+        path.display()
+    );
     path
 }
 
 /// The same with fail points, built beside it.
 pub fn binary_with_fail_points() -> PathBuf {
     let path = binary().with_file_name("millrace-fail-points");
-    assert!(path.exists(), "{} is missing: run `cargo xtask test`, which builds it first", path.display());
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo xtask test`, which builds it first",
+        path.display()
+    );
     path
 }
 
@@ -95,17 +104,20 @@ impl Server {
         Self::start_with(&[]).await
     }
 
-    /// An organization of its own on a server that other tests use too: for a test that looks at nothing else.
+    /// An organization of its own on a server that other tests use too: for a test that looks at
+    /// nothing else.
     pub async fn shared() -> Client {
         Client::of_shared().await
     }
 
-    /// Components may reach the servers of the tests, and this one, which are on loopback addresses.
+    /// Components may reach the servers of the tests, and this one, which are on loopback
+    /// addresses.
     pub async fn start_with(args: &[&str]) -> Self {
         Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false, None).await
     }
 
-    /// At a time that stands still until [`Server::set_clock`] moves it, also while the server is down. Epoch milliseconds.
+    /// At a time that stands still until [`Server::set_clock`] moves it, also while the server is
+    /// down. Epoch milliseconds.
     pub async fn start_at(ms: i64, args: &[&str]) -> Self {
         Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false, Some(ms)).await
     }
@@ -115,7 +127,8 @@ impl Server {
         self.write_clock(&ms.to_string());
     }
 
-    /// Lets the clock go on, but so much off, milliseconds; before the first start, for a server whose clock a test moves.
+    /// Lets the clock go on, but so much off, milliseconds; before the first start, for a server
+    /// whose clock a test moves.
     pub fn skew_clock(&mut self, ms: i64) {
         self.clock.get_or_insert_with(|| self.dir.path().join("clock"));
         self.write_clock(&format!("{ms:+}"));
@@ -129,7 +142,8 @@ impl Server {
         std::fs::rename(next, path).expect("renames");
     }
 
-    /// As an ordinary user, also where the tests run as root. Components reach public addresses only, unless `args` say otherwise.
+    /// As an ordinary user, also where the tests run as root. Components reach public addresses
+    /// only, unless `args` say otherwise.
     pub async fn start_unprivileged(args: &[&str]) -> Self {
         Self::start_as(args, true, None).await
     }
@@ -167,14 +181,17 @@ impl Server {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Another server on the database that this one uses, with its master key and the same owner; it starts with the first [`Server::launch`].
+    /// Another server on the database that this one uses, with its master key and the same owner;
+    /// it starts with the first [`Server::launch`].
     pub fn beside(&self, args: &[&str]) -> Self {
         let server = Self::new(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false);
         let (from, to) = (self.data_dir(), server.data_dir());
         std::fs::create_dir_all(&to).expect("a folder");
         std::fs::copy(from.join("master.key"), to.join("master.key")).expect("copies");
         // Its address is its own.
-        let credentials = std::fs::read_to_string(from.join("credentials.json")).expect("reads").replace(&self.url, "");
+        let credentials = std::fs::read_to_string(from.join("credentials.json"))
+            .expect("reads")
+            .replace(&self.url, "");
         std::fs::write(to.join("credentials.json"), credentials).expect("writes");
         server
     }
@@ -191,7 +208,8 @@ impl Server {
 
     fn new(args: &[&str], unprivileged: bool) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
+        let unprivileged =
+            unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
         if unprivileged {
             chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
             // The checkout may lie where only root looks.
@@ -217,7 +235,8 @@ impl Server {
         self.dir.path().join("data")
     }
 
-    /// As [`Server::start_with`], from another build; [`Server::take_next_program`] puts the build of the tests in its place.
+    /// As [`Server::start_with`], from another build; [`Server::take_next_program`] puts the build
+    /// of the tests in its place.
     pub async fn start_from(program: &Path, args: &[&str]) -> Self {
         let mut server = Self::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
         server.program = Some(program.to_owned());
@@ -225,8 +244,8 @@ impl Server {
         server
     }
 
-    /// Starts from another build the next time: after that of another release from the tests' own, and from then on in turn from that and from the one with fail
-    /// points, where there is one.
+    /// Starts from another build the next time: after that of another release from the tests' own,
+    /// and from then on in turn from that and from the one with fail points, where there is one.
     pub fn take_next_program(&mut self) {
         let own = self.program.as_ref().is_none_or(|program| *program == binary());
         let other = binary().with_file_name("millrace-fail-points");
@@ -246,8 +265,16 @@ impl Server {
 
     /// Starts the process, and does not wait for it.
     pub fn begin(&mut self) {
-        let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
-        let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
+        let listen = if self.url.is_empty() {
+            "127.0.0.1:0"
+        } else {
+            self.url.trim_start_matches("http://")
+        };
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.dir.path().join("log"))
+            .expect("a log");
         let program = match (self.unprivileged, self.failing, &self.program) {
             (true, ..) => self.dir.path().join("millrace"),
             (false, true, _) => binary_with_fail_points(),
@@ -285,7 +312,10 @@ impl Server {
             .stderr(log)
             .spawn()
             .expect("starts");
-        let end = child.stdout.take().map(|end| pipe::Receiver::from_owned_fd(end.into()).expect("a pipe"));
+        let end = child
+            .stdout
+            .take()
+            .map(|end| pipe::Receiver::from_owned_fd(end.into()).expect("a pipe"));
         (self.child, self.end) = (Some(child), end);
     }
 
@@ -312,14 +342,20 @@ impl Server {
     pub async fn until_ended(&mut self, patience: Duration) -> bool {
         let Some(end) = &mut self.end else { return true };
         let mut nothing = [0];
-        let ended = tokio::time::timeout(patience, tokio::io::AsyncReadExt::read(end, &mut nothing)).await;
+        let ended =
+            tokio::time::timeout(patience, tokio::io::AsyncReadExt::read(end, &mut nothing)).await;
         // The pipe ends a moment before there is a status.
         ended.is_ok() && self.child.take().is_none_or(|mut child| child.wait().is_ok())
     }
 
-    /// What it is started with from its next start on; components may reach the servers of the tests.
+    /// What it is started with from its next start on; components may reach the servers of the
+    /// tests.
     pub fn set_args(&mut self, args: &[&str]) {
-        self.args = [args, &["--egress-allow", "127.0.0.0/8"]].concat().iter().map(|a| (*a).to_owned()).collect();
+        self.args = [args, &["--egress-allow", "127.0.0.0/8"]]
+            .concat()
+            .iter()
+            .map(|a| (*a).to_owned())
+            .collect();
     }
 
     /// The process id of the server.
@@ -357,7 +393,13 @@ impl Server {
 
     fn signal(&self, signal: &str) {
         let child = self.child.as_ref().expect("it runs");
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("signals").success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &child.id().to_string()])
+                .status()
+                .expect("signals")
+                .success()
+        );
     }
 
     /// SIGTERM; the exit code.
@@ -375,13 +417,16 @@ impl Server {
         }
     }
 
-    /// Where `--metrics-listen` with a port of the system's choice has put the counts, as the log tells it.
+    /// Where `--metrics-listen` with a port of the system's choice has put the counts, as the log
+    /// tells it.
     pub async fn metrics_place(&self) -> String {
         const SAYS: &str = "/metrics is open here";
         self.until_log(SAYS).await;
         let log = self.log();
         let line = log.lines().find(|line| line.contains(SAYS)).expect("a line");
-        let place = terminal::plain(line).split_once("address=").and_then(|(_, behind)| behind.split(' ').next().map(str::to_owned));
+        let place = terminal::plain(line)
+            .split_once("address=")
+            .and_then(|(_, behind)| behind.split(' ').next().map(str::to_owned));
         place.unwrap_or_else(|| panic!("no address is told: {line}"))
     }
 }

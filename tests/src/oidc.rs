@@ -29,7 +29,13 @@ impl Provider {
     /// A script that prints its port.
     pub fn run(script: &Path) -> Self {
         let folder = script.parent().expect("a folder");
-        let mut child = Command::new("node").arg(script).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("node starts");
+        let mut child = Command::new("node")
+            .arg(script)
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node starts");
         let mut port = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut port).expect("a port");
         Self { url: format!("http://127.0.0.1:{}", port.trim()), _child: child }
@@ -37,13 +43,25 @@ impl Provider {
 
     /// A server whose people sign in by it.
     pub async fn server(&self, more: &[&str]) -> Server {
-        let own = ["--oidc-issuer", &self.url, "--oidc-client-id", "millrace", "--oidc-client-secret", SECRET, "--oidc-name", "Acme"];
+        let own = [
+            "--oidc-issuer",
+            &self.url,
+            "--oidc-client-id",
+            "millrace",
+            "--oidc-client-secret",
+            SECRET,
+            "--oidc-name",
+            "Acme",
+        ];
         Server::start_with(&[&own[..], more].concat()).await
     }
 
     /// What it says from now on.
     pub async fn says(&self, server: &Client, next: &Value) {
-        assert_eq!(answer(server.raw(Method::POST, &format!("{}/next", self.url)).json(next)).await.status, 200);
+        assert_eq!(
+            answer(server.raw(Method::POST, &format!("{}/next", self.url)).json(next)).await.status,
+            200
+        );
     }
 }
 
@@ -62,7 +80,9 @@ pub async fn at_provider(server: &Client, url: &str) -> Value {
 /// `state` and `code` of the address that the browser came back to.
 pub fn brought(back: &Url) -> Value {
     assert_eq!(back.path(), "/login", "{back}");
-    let of = |name: &str| back.query_pairs().find(|(found, _)| found == name).map(|(_, value)| value.into_owned());
+    let of = |name: &str| {
+        back.query_pairs().find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
+    };
     json!({ "state": of("state"), "code": of("code") })
 }
 

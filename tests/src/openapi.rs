@@ -1,9 +1,10 @@
-//! Holds answers against the server's OpenAPI document. Knows the keywords that the document uses, and fails on any
-//! other, so that nothing passes because it was not understood.
+//! Holds answers against the server's OpenAPI document. Knows the keywords that the document uses,
+//! and fails on any other, so that nothing passes because it was not understood.
 
 use serde_json::{Map, Value};
 
-/// What an answer is held against: the method and path (below `/v1`, without its query) that were asked for.
+/// What an answer is held against: the method and path (below `/v1`, without its query) that were
+/// asked for.
 pub struct Asked<'a> {
     pub method: &'a str,
     pub path: &'a str,
@@ -17,11 +18,15 @@ pub fn operation<'a>(document: &'a Value, method: &str, path: &str) -> Option<&'
     let parts: Vec<&str> = full.split('/').collect();
     let fits = |template: &str| {
         let wanted: Vec<&str> = template.split('/').collect();
-        wanted.len() == parts.len() && wanted.iter().zip(&parts).all(|(want, part)| want.starts_with('{') || want == part)
+        wanted.len() == parts.len()
+            && wanted.iter().zip(&parts).all(|(want, part)| want.starts_with('{') || want == part)
     };
     // A path without parameters wins over one with.
     let paths = document["paths"].as_object()?;
-    let found = paths.iter().filter(|(template, _)| fits(template)).min_by_key(|(template, _)| template.matches('{').count())?;
+    let found = paths
+        .iter()
+        .filter(|(template, _)| fits(template))
+        .min_by_key(|(template, _)| template.matches('{').count())?;
     found.1.get(method.to_ascii_lowercase())
 }
 
@@ -35,11 +40,18 @@ pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -
     let Some(operation) = operation(document, asked.method, asked.path) else {
         // Not there, or not with this method: the form of refusals holds all the same.
         let error = &document["components"]["schemas"]["Error"];
-        return if matches!(status, 404 | 405) { check(document, error, body, false, "$").err() } else { Some("the document has no such operation".into()) };
+        return if matches!(status, 404 | 405) {
+            check(document, error, body, false, "$").err()
+        } else {
+            Some("the document has no such operation".into())
+        };
     };
     let responses = &operation["responses"];
-    let response = responses.get(status.to_string()).or_else(|| responses.get(format!("{}XX", status / 100)));
-    let Some(response) = response else { return Some(format!("the document has no status {status} there")) };
+    let response =
+        responses.get(status.to_string()).or_else(|| responses.get(format!("{}XX", status / 100)));
+    let Some(response) = response else {
+        return Some(format!("the document has no status {status} there"));
+    };
     let schema = response["content"]["application/json"].get("schema")?;
     check(document, schema, body, asked.is_partial && status < 300, "$").err()
 }
@@ -49,19 +61,44 @@ pub fn misfit(document: &Value, schema: &str, value: &Value) -> Option<String> {
     check(document, &document["components"]["schemas"][schema], value, false, "$").err()
 }
 
-fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: &str) -> Result<(), String> {
+fn check(
+    document: &Value,
+    schema: &Value,
+    value: &Value,
+    is_partial: bool,
+    at: &str,
+) -> Result<(), String> {
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);
     for keyword in keywords.keys() {
-        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description", "anyOf", "enum", "examples"];
-        assert!(known.contains(&keyword.as_str()), "the document uses the keyword `{keyword}`, which this check does not know");
+        let known = [
+            "$ref",
+            "type",
+            "properties",
+            "required",
+            "additionalProperties",
+            "items",
+            "description",
+            "anyOf",
+            "enum",
+            "examples",
+        ];
+        assert!(
+            known.contains(&keyword.as_str()),
+            "the document uses the keyword `{keyword}`, which this check does not know"
+        );
     }
     if let Some(reference) = schema["$ref"].as_str() {
-        let target = document.pointer(reference.trim_start_matches('#')).unwrap_or_else(|| panic!("the document has no {reference}"));
+        let target = document
+            .pointer(reference.trim_start_matches('#'))
+            .unwrap_or_else(|| panic!("the document has no {reference}"));
         return check(document, target, value, is_partial, at);
     }
     if let Some(schemas) = schema["anyOf"].as_array() {
-        let problems: Vec<_> = schemas.iter().map_while(|schema| check(document, schema, value, is_partial, at).err()).collect();
+        let problems: Vec<_> = schemas
+            .iter()
+            .map_while(|schema| check(document, schema, value, is_partial, at).err())
+            .collect();
         return if problems.len() < schemas.len() { Ok(()) } else { Err(problems.join("; or ")) };
     }
     let kind = match value {
@@ -82,8 +119,13 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
     if !fits {
         return Err(format!("{at} is {kind}, the document says {}", schema["type"]));
     }
-    if let Some(allowed) = keywords.get("enum").and_then(Value::as_array).filter(|allowed| !allowed.contains(value)) {
-        return Err(format!("{at} is {value}, which is none of the {} values of the document", allowed.len()));
+    if let Some(allowed) =
+        keywords.get("enum").and_then(Value::as_array).filter(|allowed| !allowed.contains(value))
+    {
+        return Err(format!(
+            "{at} is {value}, which is none of the {} values of the document",
+            allowed.len()
+        ));
     }
     if let (Value::Array(items), Some(schema)) = (value, keywords.get("items")) {
         for (n, item) in items.iter().enumerate() {
@@ -96,14 +138,21 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
         match properties.get(name) {
             Some(schema) => check(document, schema, field, is_partial, &format!("{at}.{name}"))?,
             None => match keywords.get("additionalProperties") {
-                Some(Value::Bool(false)) => return Err(format!("{at}.{name} is not in the document")),
-                Some(schema @ Value::Object(_)) => check(document, schema, field, is_partial, &format!("{at}.{name}"))?,
+                Some(Value::Bool(false)) => {
+                    return Err(format!("{at}.{name} is not in the document"));
+                }
+                Some(schema @ Value::Object(_)) => {
+                    check(document, schema, field, is_partial, &format!("{at}.{name}"))?
+                }
                 _ => {}
             },
         }
     }
     let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let missing = required.iter().filter_map(Value::as_str).find(|name| !fields.contains_key(*name) && !is_partial);
+    let missing = required
+        .iter()
+        .filter_map(Value::as_str)
+        .find(|name| !fields.contains_key(*name) && !is_partial);
     missing.map_or(Ok(()), |name| Err(format!("{at}.{name} is missing")))
 }
 
@@ -125,8 +174,18 @@ mod tests {
             "paths": { "/v1/a/{id}": { "get": { "responses": answer } }, "/v1/a/b": { "get": { "responses": {} } } },
             "components": { "schemas": { "Thing": thing, "Error": error } },
         });
-        let found = |path: &str, status: u16, body: Value, is_partial: bool| problem(&document, &Asked { method: "GET", path, is_partial }, status, &body);
-        assert_eq!(found("/a/1", 200, json!({ "id": "x", "n": null, "list": [{}], "word": "a", "map": { "a": "b" } }), false), None);
+        let found = |path: &str, status: u16, body: Value, is_partial: bool| {
+            problem(&document, &Asked { method: "GET", path, is_partial }, status, &body)
+        };
+        assert_eq!(
+            found(
+                "/a/1",
+                200,
+                json!({ "id": "x", "n": null, "list": [{}], "word": "a", "map": { "a": "b" } }),
+                false
+            ),
+            None
+        );
         assert_eq!(found("/a/1", 200, json!({ "n": 1 }), true), None);
         for (path, status, body) in [
             ("/a/1", 200, json!({ "id": "x" })),

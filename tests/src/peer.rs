@@ -47,7 +47,8 @@ impl Peer {
         peer
     }
 
-    /// The most bytes that one answer without an end came to before the other side had enough. It starts again from 0.
+    /// The most bytes that one answer without an end came to before the other side had enough. It
+    /// starts again from 0.
     pub fn taken(&self) -> usize {
         self.sent.swap(0, Ordering::SeqCst)
     }
@@ -58,13 +59,20 @@ impl Peer {
     }
 }
 
-fn answer(mut stream: TcpStream, says: &(dyn Fn(&str) -> Says + Sync), sent: &AtomicUsize, requests: &AtomicUsize) {
+fn answer(
+    mut stream: TcpStream,
+    says: &(dyn Fn(&str) -> Says + Sync),
+    sent: &AtomicUsize,
+    requests: &AtomicUsize,
+) {
     let mut bytes = Vec::new();
     let mut piece = [0; 64 << 10];
     let head = loop {
         if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-            let length = head.lines().find_map(|l| l.to_ascii_lowercase().strip_prefix("content-length:").map(str::to_owned));
+            let length = head.lines().find_map(|l| {
+                l.to_ascii_lowercase().strip_prefix("content-length:").map(str::to_owned)
+            });
             if bytes.len() >= end + 4 + length.and_then(|l| l.trim().parse().ok()).unwrap_or(0) {
                 break head;
             }
@@ -76,24 +84,43 @@ fn answer(mut stream: TcpStream, says: &(dyn Fn(&str) -> Says + Sync), sent: &At
     };
     requests.fetch_add(1, Ordering::SeqCst);
     let whole = |status: &str, kind: &str, body: &str| {
-        format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
     };
     // A client that went away is what some tests are about.
     let _ = match says(&head) {
         Says::Json(body) => stream.write_all(whole("200 OK", "application/json", &body).as_bytes()),
-        Says::Events(body) => stream.write_all(whole("200 OK", "text/event-stream", &body).as_bytes()),
-        Says::Refuses(status, body) => stream.write_all(whole(status, "application/json", &body).as_bytes()),
+        Says::Events(body) => {
+            stream.write_all(whole("200 OK", "text/event-stream", &body).as_bytes())
+        }
+        Says::Refuses(status, body) => {
+            stream.write_all(whole(status, "application/json", &body).as_bytes())
+        }
         Says::Status(status) => stream.write_all(whole(status, "application/json", "").as_bytes()),
         Says::Endless(status, start) => {
-            let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{start}");
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{start}"
+            );
             without_end(&mut stream, &head, b" ", sent)
         }
-        Says::EndlessHead(status) => without_end(&mut stream, &format!("HTTP/1.1 {status}\r\n"), b"x-more: 0123456789\r\n", sent),
+        Says::EndlessHead(status) => without_end(
+            &mut stream,
+            &format!("HTTP/1.1 {status}\r\n"),
+            b"x-more: 0123456789\r\n",
+            sent,
+        ),
     };
 }
 
 /// The start, and then the piece again and again.
-fn without_end(stream: &mut TcpStream, start: &str, piece: &[u8], sent: &AtomicUsize) -> std::io::Result<()> {
+fn without_end(
+    stream: &mut TcpStream,
+    start: &str,
+    piece: &[u8],
+    sent: &AtomicUsize,
+) -> std::io::Result<()> {
     stream.write_all(start.as_bytes())?;
     let pieces = piece.repeat((64 << 10) / piece.len());
     let mut count = 0;

@@ -35,8 +35,12 @@ pub struct Got {
 impl Got {
     /// A header's value.
     pub fn header(&self, name: &str) -> String {
-        let line = self.head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")));
-        line.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, value)| value.trim().to_owned())
+        let line = self
+            .head
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")));
+        line.and_then(|line| line.split_once(':'))
+            .map_or_else(String::new, |(_, value)| value.trim().to_owned())
     }
 }
 
@@ -52,8 +56,14 @@ impl Receiver {
     pub async fn start(does: Does) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("listens");
         let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
-        let receiver = Self { url, got: Arc::default(), does: Arc::new(Mutex::new(does)), sent: Arc::default() };
-        let (got, does, sent) = (receiver.got.clone(), receiver.does.clone(), receiver.sent.clone());
+        let receiver = Self {
+            url,
+            got: Arc::default(),
+            does: Arc::new(Mutex::new(does)),
+            sent: Arc::default(),
+        };
+        let (got, does, sent) =
+            (receiver.got.clone(), receiver.does.clone(), receiver.sent.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (got, does, sent) = (got.clone(), does.clone(), sent.clone());
@@ -103,7 +113,8 @@ async fn read(mut stream: TcpStream, got: &Mutex<Vec<Got>>) -> Option<TcpStream>
     loop {
         if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-            let request = Got { head, body: String::from_utf8_lossy(&bytes[end + 4..]).into_owned() };
+            let request =
+                Got { head, body: String::from_utf8_lossy(&bytes[end + 4..]).into_owned() };
             if request.body.len() >= request.header("content-length").parse().unwrap_or(0) {
                 got.lock().expect("no test panicked").push(request);
                 return Some(stream);

@@ -1,4 +1,5 @@
-//! An npm registry of the test's own: packages of a few files each, in the versions that the test names.
+//! An npm registry of the test's own: packages of a few files each, in the versions that the test
+//! names.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -31,22 +32,30 @@ impl Registry {
         let mut documents: BTreeMap<String, Value> = BTreeMap::new();
         let mut answers = BTreeMap::new();
         for Release { manifest, files } in releases {
-            let text = |field: &str| manifest[field].as_str().unwrap_or_else(|| panic!("a {field}")).to_owned();
+            let text = |field: &str| {
+                manifest[field].as_str().unwrap_or_else(|| panic!("a {field}")).to_owned()
+            };
             let (name, version) = (text("name"), text("version"));
             let archive = archive(manifest, files);
-            let sum = base64::engine::general_purpose::STANDARD.encode(sha2::Sha512::digest(&archive));
+            let sum =
+                base64::engine::general_purpose::STANDARD.encode(sha2::Sha512::digest(&archive));
             let path = format!("/-/{}-{version}.tgz", name.replace('/', "+"));
             let mut release = json!({ "dist": { "tarball": format!("{url}{path}"), "integrity": format!("sha512-{sum}") } });
             for field in ["engines", "os", "cpu", "deprecated"] {
                 release[field] = manifest[field].clone();
             }
-            let document = documents.entry(name).or_insert_with(|| json!({ "dist-tags": {}, "versions": Map::new() }));
+            let document = documents
+                .entry(name)
+                .or_insert_with(|| json!({ "dist-tags": {}, "versions": Map::new() }));
             document["dist-tags"]["latest"] = version.clone().into();
             document["versions"][version] = release;
             answers.insert(path, archive);
         }
         for (name, document) in documents {
-            answers.insert(format!("/{}", name.replace('/', "%2f")), document.to_string().into_bytes());
+            answers.insert(
+                format!("/{}", name.replace('/', "%2f")),
+                document.to_string().into_bytes(),
+            );
         }
         let answers = Arc::new(answers);
         std::thread::spawn(move || {
@@ -70,13 +79,19 @@ fn answer(mut stream: TcpStream, answers: &BTreeMap<String, Vec<u8>>) -> std::io
     }
     let path = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned();
     let nothing = Vec::new();
-    let (status, body) = answers.get(&path).map_or(("404 Not Found", &nothing), |body| ("200 OK", body));
-    write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len())?;
+    let (status, body) =
+        answers.get(&path).map_or(("404 Not Found", &nothing), |body| ("200 OK", body));
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    )?;
     stream.write_all(body)
 }
 
 fn archive(manifest: &Value, files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut packed = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    let mut packed =
+        tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     let manifest = manifest.to_string();
     for (path, bytes) in std::iter::once(&("package.json", manifest.as_bytes())).chain(files) {
         let mut header = tar::Header::new_ustar();

@@ -21,10 +21,14 @@ pub enum Victim {
 pub struct Schedule(u64);
 
 impl Schedule {
-    /// Of the environment's seed, else of one that is made up; says which, so that it can be given again.
+    /// Of the environment's seed, else of one that is made up; says which, so that it can be given
+    /// again.
     pub fn of_environment(test: &str) -> Self {
         let given = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok());
-        let seed = given.unwrap_or_else(|| u64::from(std::process::id()) << 20 | std::time::UNIX_EPOCH.elapsed().map_or(0, |t| u64::from(t.subsec_micros())));
+        let seed = given.unwrap_or_else(|| {
+            u64::from(std::process::id()) << 20
+                | std::time::UNIX_EPOCH.elapsed().map_or(0, |t| u64::from(t.subsec_micros()))
+        });
         // Not `eprintln!`, which is shown only for tests that fail.
         writeln!(std::io::stderr(), "{test}: the schedule of {SEED}={seed}").expect("writes");
         Self(seed)

@@ -1,5 +1,6 @@
-//! A server that many tests share, each as an organization of its own. For what a test says to a server; one that ends its server, reads its files or
-//! its log, or looks at what is not an organization's has a server to itself.
+//! A server that many tests share, each as an organization of its own. For what a test says to a
+//! server; one that ends its server, reads its files or its log, or looks at what is not an
+//! organization's has a server to itself.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use crate::{Client, DEADLINE, binary};
 /// Tests that one server serves: what their code ran in stays warm, and takes memory.
 const TESTS_MAX: usize = 16;
 
-/// Starts what follows, its log in `$1/log`, and takes everything away at the end of its input, which is the end of the process of the tests: a kill too
-/// ends it.
+/// Starts what follows, its log in `$1/log`, and takes everything away at the end of its input,
+/// which is the end of the process of the tests: a kill too ends it.
 const KEEPER: &str = r#"
 dir="$1"; shift
 "$@" </dev/null >/dev/null 2>"$dir/log" &
@@ -53,7 +54,8 @@ impl Client {
 }
 
 async fn start() -> Client {
-    let dir = tempfile::Builder::new().prefix("shared-").tempdir().expect("a temporary folder").keep();
+    let dir =
+        tempfile::Builder::new().prefix("shared-").tempdir().expect("a temporary folder").keep();
     let data_dir = dir.join("data");
     let child = Command::new("sh")
         .args(["-c", KEEPER, "keeper"])
@@ -68,7 +70,11 @@ async fn start() -> Client {
     first.kept = Some(Arc::new(Keeper { child }));
     let deadline = Instant::now() + DEADLINE;
     while !first.find(&data_dir).await {
-        assert!(Instant::now() < deadline, "the shared server did not become ready; its log is {}/log", dir.display());
+        assert!(
+            Instant::now() < deadline,
+            "the shared server did not become ready; its log is {}/log",
+            dir.display()
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     first

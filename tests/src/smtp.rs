@@ -54,22 +54,34 @@ impl MailServer {
         Self::start_with(None).await
     }
 
-    /// One that encrypts and demands user `u` with password `p`, and its certificate as PEM, which is for 127.0.0.1.
+    /// One that encrypts and demands user `u` with password `p`, and its certificate as PEM, which
+    /// is for 127.0.0.1.
     pub async fn start_encrypted(when: Encrypts) -> (Self, String) {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+        let made =
+            rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider())).with_safe_default_protocol_versions().expect("versions");
-        let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).expect("fits");
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions");
+        let config = config
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .expect("fits");
         (Self::start_with(Some((TlsAcceptor::from(Arc::new(config)), when))).await, made.cert.pem())
     }
 
     async fn start_with(tls: Option<(TlsAcceptor, Encrypts)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-        let (mails, mood, came) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Mood::Takes)), Arc::new(Mutex::new(0)));
+        let (mails, mood, came) = (
+            Arc::new(Mutex::new(Vec::new())),
+            Arc::new(Mutex::new(Mood::Takes)),
+            Arc::new(Mutex::new(0)),
+        );
         let may = Arc::new(Semaphore::new(0));
         let sent = Arc::new(Mutex::new(0));
-        let (kept, now, count, turns, most) = (mails.clone(), mood.clone(), came.clone(), may.clone(), sent.clone());
+        let (kept, now, count, turns, most) =
+            (mails.clone(), mood.clone(), came.clone(), may.clone(), sent.clone());
         tokio::spawn(async move {
             let mut hanging = Vec::new();
             while let Ok((mut stream, _)) = listener.accept().await {
@@ -77,12 +89,21 @@ impl MailServer {
                 let mood = *now.lock().expect("not poisoned");
                 match mood {
                     Mood::Takes => match &tls {
-                        Some((acceptor, when)) => drop(tokio::spawn(converse_encrypted(stream, acceptor.clone(), *when, kept.clone()))),
+                        Some((acceptor, when)) => drop(tokio::spawn(converse_encrypted(
+                            stream,
+                            acceptor.clone(),
+                            *when,
+                            kept.clone(),
+                        ))),
                         None => drop(tokio::spawn(converse(stream, kept.clone(), None))),
                     },
                     Mood::Endless => drop(tokio::spawn(go_on(stream, most.clone()))),
-                    Mood::Waits => drop(tokio::spawn(converse(stream, kept.clone(), Some(turns.clone())))),
-                    Mood::Refuses => drop(tokio::spawn(async move { stream.write_all(b"421 not available\r\n").await })),
+                    Mood::Waits => {
+                        drop(tokio::spawn(converse(stream, kept.clone(), Some(turns.clone()))))
+                    }
+                    Mood::Refuses => drop(tokio::spawn(async move {
+                        stream.write_all(b"421 not available\r\n").await
+                    })),
                     Mood::Hangs => hanging.push(stream),
                 }
             }
@@ -135,7 +156,12 @@ async fn go_on(mut stream: TcpStream, most: Arc<Mutex<usize>>) {
     }
 }
 
-async fn converse_encrypted(stream: TcpStream, acceptor: TlsAcceptor, when: Encrypts, mails: Arc<Mutex<Vec<String>>>) -> std::io::Result<()> {
+async fn converse_encrypted(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    when: Encrypts,
+    mails: Arc<Mutex<Vec<String>>>,
+) -> std::io::Result<()> {
     if when == Encrypts::AtOnce {
         return converse(acceptor.accept(stream).await?, mails, None).await;
     }
@@ -147,7 +173,11 @@ async fn converse_encrypted(stream: TcpStream, acceptor: TlsAcceptor, when: Encr
             stream.write_all(b"220 go on\r\n").await?;
             return talk(acceptor.accept(stream.into_inner()).await?, mails, None).await;
         }
-        let reply: &[u8] = if line.starts_with("EHLO") { b"250-test\r\n250 STARTTLS\r\n" } else { b"530 encrypt first\r\n" };
+        let reply: &[u8] = if line.starts_with("EHLO") {
+            b"250-test\r\n250 STARTTLS\r\n"
+        } else {
+            b"530 encrypt first\r\n"
+        };
         stream.write_all(reply).await?;
         line.clear();
     }
@@ -155,14 +185,22 @@ async fn converse_encrypted(stream: TcpStream, acceptor: TlsAcceptor, when: Encr
 }
 
 /// `turns`: what each mail needs one of to be taken.
-async fn converse<S: AsyncRead + AsyncWrite>(stream: S, mails: Arc<Mutex<Vec<String>>>, turns: Option<Arc<Semaphore>>) -> std::io::Result<()> {
+async fn converse<S: AsyncRead + AsyncWrite>(
+    stream: S,
+    mails: Arc<Mutex<Vec<String>>>,
+    turns: Option<Arc<Semaphore>>,
+) -> std::io::Result<()> {
     let mut stream = Box::pin(stream);
     stream.write_all(b"220 test\r\n").await?;
     talk(stream, mails, turns).await
 }
 
 /// All after the greeting.
-async fn talk<S: AsyncRead + AsyncWrite>(stream: S, mails: Arc<Mutex<Vec<String>>>, turns: Option<Arc<Semaphore>>) -> std::io::Result<()> {
+async fn talk<S: AsyncRead + AsyncWrite>(
+    stream: S,
+    mails: Arc<Mutex<Vec<String>>>,
+    turns: Option<Arc<Semaphore>>,
+) -> std::io::Result<()> {
     let (read, mut write) = tokio::io::split(stream);
     let mut lines = BufReader::new(read).lines();
     while let Some(line) = lines.next_line().await? {

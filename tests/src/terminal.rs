@@ -1,4 +1,5 @@
-//! A command on a terminal, as somebody sits before it: what it shows is read, and keys are pressed.
+//! A command on a terminal, as somebody sits before it: what it shows is read, and keys are
+//! pressed.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -32,14 +33,25 @@ pub struct Terminal {
 impl Terminal {
     /// Starts the command with a terminal as all three of its streams.
     pub fn start(mut command: Command) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
         grantpt(&master).expect("grants");
         unlockpt(&master).expect("unlocks");
         let name = ptsname(&master, Vec::new()).expect("a name");
-        let slave = File::from(open(&*name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).expect("opens"));
-        tcsetwinsize(&slave, Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+        let slave = File::from(
+            open(&*name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
+                .expect("opens"),
+        );
+        tcsetwinsize(&slave, Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 })
+            .expect("a size");
         let stream = || Stdio::from(slave.try_clone().expect("clones"));
-        let child = command.env("TERM", "xterm-256color").stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("starts");
+        let child = command
+            .env("TERM", "xterm-256color")
+            .stdin(stream())
+            .stdout(stream())
+            .stderr(stream())
+            .spawn()
+            .expect("starts");
         let keys = File::from(master);
         let mut screen = keys.try_clone().expect("clones");
         let shown = Arc::new(Mutex::new(Vec::new()));
@@ -68,7 +80,11 @@ impl Terminal {
                 self.read += at + text.len();
                 return;
             }
-            assert!(Instant::now() < deadline, "`{text}` was not shown: {}", plain.get(self.read..).unwrap_or(&plain));
+            assert!(
+                Instant::now() < deadline,
+                "`{text}` was not shown: {}",
+                plain.get(self.read..).unwrap_or(&plain)
+            );
             std::thread::sleep(LOOK);
         }
     }

@@ -47,11 +47,21 @@ async fn echo(mut stream: TcpStream) -> std::io::Result<()> {
         head.push(stream.read_u8().await?);
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    let header = |name: &str| head.lines().find_map(|line| line.split_once(": ").filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value));
+    let header = |name: &str| {
+        head.lines().find_map(|line| {
+            line.split_once(": ")
+                .filter(|(key, _)| key.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value)
+        })
+    };
     let key = header("sec-websocket-key").unwrap_or_default();
-    let accept = BASE64.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{KEY_SUFFIX}").as_bytes()));
-    let protocol = header("sec-websocket-protocol").map_or_else(String::new, |offered| format!("sec-websocket-protocol: {offered}\r\n"));
-    let answer = format!("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n{protocol}sec-websocket-accept: {accept}\r\n\r\n");
+    let accept =
+        BASE64.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{KEY_SUFFIX}").as_bytes()));
+    let protocol = header("sec-websocket-protocol")
+        .map_or_else(String::new, |offered| format!("sec-websocket-protocol: {offered}\r\n"));
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n{protocol}sec-websocket-accept: {accept}\r\n\r\n"
+    );
     stream.write_all(answer.as_bytes()).await?;
     loop {
         let opcode = stream.read_u8().await?;

@@ -1,6 +1,8 @@
-//! `docs/dev/conformance.md`: which clause of the interface is held by which test, and whether that passes. Made of the tests themselves: a
-//! test names its clause, `s6_4_…` one of the spec, `r3_…` one of the reference, `f5_7_…` one of the registry facts, or its doc comment
-//! does (`spec 6.4`). Tests of the runtime that begin with a number are of that point of the registry facts' section 5.
+//! `docs/dev/conformance.md`: which clause of the interface is held by which test, and whether that
+//! passes. Made of the tests themselves: a test names its clause, `s6_4_…` one of the spec, `r3_…`
+//! one of the reference, `f5_7_…` one of the registry facts, or its doc comment does (`spec 6.4`).
+//! Tests of the runtime that begin with a number are of that point of the registry facts'
+//! section 5.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -71,32 +73,63 @@ impl Held {
     }
 }
 
-/// Writes the document, after running the tests. `log`: what a run of them printed, in place of another run.
+/// Writes the document, after running the tests. `log`: what a run of them printed, in place of
+/// another run.
 pub fn write(root: &Path, log: Option<&Path>) -> Result<()> {
     let tests = tests(root)?;
     let mut states = match log {
-        Some(log) => of_cargo(&std::fs::read_to_string(log).with_context(|| format!("could not read `{}`", log.display()))?),
+        Some(log) => of_cargo(
+            &std::fs::read_to_string(log)
+                .with_context(|| format!("could not read `{}`", log.display()))?,
+        ),
         None => run(root)?,
     };
     states.extend(of_node(root)?);
-    let failed: Vec<&str> = tests.iter().filter(|t| states.get(&t.key()) == Some(&false)).map(|t| t.name.as_str()).collect();
-    std::fs::write(root.join(DOCUMENT), document(&tests, |test| states.get(&test.key()).copied())).with_context(|| format!("could not write `{DOCUMENT}`"))?;
-    if failed.is_empty() { Ok(()) } else { bail!("{DOCUMENT} was written; these fail: {}", failed.join(", ")) }
+    let failed: Vec<&str> = tests
+        .iter()
+        .filter(|t| states.get(&t.key()) == Some(&false))
+        .map(|t| t.name.as_str())
+        .collect();
+    std::fs::write(root.join(DOCUMENT), document(&tests, |test| states.get(&test.key()).copied()))
+        .with_context(|| format!("could not write `{DOCUMENT}`"))?;
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        bail!("{DOCUMENT} was written; these fail: {}", failed.join(", "))
+    }
 }
 
-/// Writes the document of the tests that there are, without running them: CI, which runs all, fails where one does not pass.
+/// Writes the document of the tests that there are, without running them: CI, which runs all, fails
+/// where one does not pass.
 pub fn write_names(root: &Path) -> Result<()> {
-    std::fs::write(root.join(DOCUMENT), document(&tests(root)?, |_| Some(true))).with_context(|| format!("could not write `{DOCUMENT}`"))
+    std::fs::write(root.join(DOCUMENT), document(&tests(root)?, |_| Some(true)))
+        .with_context(|| format!("could not write `{DOCUMENT}`"))
 }
 
 /// That the document names the tests that there are, each as passing.
 pub fn check(root: &Path) -> Result<()> {
-    let text = std::fs::read_to_string(root.join(DOCUMENT)).with_context(|| format!("could not read `{DOCUMENT}`"))?;
-    let rows = |text: &str| text.lines().filter(|line| line.starts_with("| ")).map(str::to_owned).collect::<BTreeSet<_>>();
+    let text = std::fs::read_to_string(root.join(DOCUMENT))
+        .with_context(|| format!("could not read `{DOCUMENT}`"))?;
+    let rows = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("| "))
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+    };
     let (there, expected) = (rows(&text), rows(&document(&tests(root)?, |_| Some(true))));
-    let lines: Vec<String> =
-        expected.difference(&there).map(|l| format!("missing: {l}")).chain(there.difference(&expected).map(|l| format!("not so: {l}"))).collect();
-    if lines.is_empty() { Ok(()) } else { bail!("{DOCUMENT} is not of these tests; `cargo xtask conformance` writes it\n  {}", lines.join("\n  ")) }
+    let lines: Vec<String> = expected
+        .difference(&there)
+        .map(|l| format!("missing: {l}"))
+        .chain(there.difference(&expected).map(|l| format!("not so: {l}")))
+        .collect();
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        bail!(
+            "{DOCUMENT} is not of these tests; `cargo xtask conformance` writes it\n  {}",
+            lines.join("\n  ")
+        )
+    }
 }
 
 fn tests(root: &Path) -> Result<Vec<Held>> {
@@ -105,11 +138,19 @@ fn tests(root: &Path) -> Result<Vec<Held>> {
         for path in files_below(&root.join(folder))? {
             let text = std::fs::read_to_string(&path)?;
             let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            found.extend(of_rust(&text).into_iter().map(|(clauses, name)| Held { clauses, file: file.clone(), name }));
+            found.extend(of_rust(&text).into_iter().map(|(clauses, name)| Held {
+                clauses,
+                file: file.clone(),
+                name,
+            }));
         }
     }
     let text = std::fs::read_to_string(root.join(RUNTIME))?;
-    found.extend(of_runtime(&text).into_iter().map(|(clauses, name)| Held { clauses, file: RUNTIME.into(), name }));
+    found.extend(of_runtime(&text).into_iter().map(|(clauses, name)| Held {
+        clauses,
+        file: RUNTIME.into(),
+        name,
+    }));
     Ok(found)
 }
 
@@ -150,7 +191,10 @@ fn of_rust(text: &str) -> Vec<(Vec<String>, String)> {
             // A measurement shows nothing.
             is_test = false;
         } else if !line.starts_with("#[") {
-            let function = line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn ")).and_then(|rest| rest.split('(').next());
+            let function = line
+                .strip_prefix("async fn ")
+                .or_else(|| line.strip_prefix("fn "))
+                .and_then(|rest| rest.split('(').next());
             if let (Some(name), true) = (function, is_test) {
                 let mut clauses = named(name);
                 clauses.extend(mentioned(&comment));
@@ -166,7 +210,11 @@ fn of_rust(text: &str) -> Vec<(Vec<String>, String)> {
 
 fn of_runtime(text: &str) -> Vec<(Vec<String>, String)> {
     let names = text.lines().filter_map(|line| line.strip_prefix("test(\"")?.split("\",").next());
-    let point = |name: &str| name.split_once(": ").and_then(|(point, _)| point.parse::<u32>().ok()).map(|point| format!("registry facts 5.{point}"));
+    let point = |name: &str| {
+        name.split_once(": ")
+            .and_then(|(point, _)| point.parse::<u32>().ok())
+            .map(|point| format!("registry facts 5.{point}"))
+    };
     names.filter_map(|name| Some((vec![point(name)?], name.to_owned()))).collect()
 }
 
@@ -179,13 +227,25 @@ fn named(name: &str) -> Vec<String> {
         _ => return Vec::new(),
     };
     let mut parts = rest.split('_').peekable();
-    let mut numbers =
-        || -> Vec<u32> { std::iter::from_fn(|| parts.next_if(|part| part.parse::<u32>().is_ok())).filter_map(|part| part.parse().ok()).collect() };
+    let mut numbers = || -> Vec<u32> {
+        std::iter::from_fn(|| parts.next_if(|part| part.parse::<u32>().is_ok()))
+            .filter_map(|part| part.parse().ok())
+            .collect()
+    };
     let first = numbers();
-    let (Some((last, head)), true) = (first.split_last(), rest.starts_with(|c: char| c.is_ascii_digit())) else { return Vec::new() };
-    let clause = |numbers: &[u32]| format!("{kind} {}", numbers.iter().map(u32::to_string).collect::<Vec<_>>().join("."));
+    let (Some((last, head)), true) =
+        (first.split_last(), rest.starts_with(|c: char| c.is_ascii_digit()))
+    else {
+        return Vec::new();
+    };
+    let clause = |numbers: &[u32]| {
+        format!("{kind} {}", numbers.iter().map(u32::to_string).collect::<Vec<_>>().join("."))
+    };
     if parts.next_if_eq(&"to").is_some() {
-        let end: Vec<u32> = std::iter::from_fn(|| parts.next_if(|part| part.parse::<u32>().is_ok())).filter_map(|part| part.parse().ok()).collect();
+        let end: Vec<u32> =
+            std::iter::from_fn(|| parts.next_if(|part| part.parse::<u32>().is_ok()))
+                .filter_map(|part| part.parse().ok())
+                .collect();
         if let Some((end, end_head)) = end.split_last()
             && end_head == head
         {
@@ -201,7 +261,8 @@ fn mentioned(comment: &str) -> Vec<String> {
     for kind in ["spec", "reference", "registry facts"] {
         for (at, _) in comment.match_indices(kind) {
             let rest = comment[at + kind.len()..].strip_prefix(' ').unwrap_or("");
-            let number: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+            let number: String =
+                rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
             let number = number.trim_end_matches('.');
             if !number.is_empty() {
                 found.push(format!("{kind} {number}"));
@@ -216,7 +277,11 @@ fn run(root: &Path) -> Result<BTreeMap<String, bool>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let args = ["test", "--package", "millrace-tests", "--no-fail-fast"];
     eprintln!("$ cargo {}", args.join(" "));
-    let output = Command::new(cargo).args(args).current_dir(root).output().context("could not start cargo")?;
+    let output = Command::new(cargo)
+        .args(args)
+        .current_dir(root)
+        .output()
+        .context("could not start cargo")?;
     let states = of_cargo(&String::from_utf8_lossy(&output.stdout));
     if states.is_empty() {
         bail!("the tests did not run: {}", String::from_utf8_lossy(&output.stderr));
@@ -234,11 +299,18 @@ fn of_cargo(log: &str) -> BTreeMap<String, bool> {
 }
 
 fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
-    let output = Command::new("node").args(["--test", "--test-reporter=tap"]).arg(RUNTIME).current_dir(root).output().context("could not start node")?;
+    let output = Command::new("node")
+        .args(["--test", "--test-reporter=tap"])
+        .arg(RUNTIME)
+        .current_dir(root)
+        .output()
+        .context("could not start node")?;
     let mut states = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines().map(str::trim_start) {
         let passed = line.starts_with("ok ");
-        if let Some((_, name)) = line.split_once(" - ").filter(|_| passed || line.starts_with("not ok ")) {
+        if let Some((_, name)) =
+            line.split_once(" - ").filter(|_| passed || line.starts_with("not ok "))
+        {
             states.insert(name.to_owned(), passed);
         }
     }
@@ -247,7 +319,11 @@ fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
 
 fn document(tests: &[Held], state: impl Fn(&Held) -> Option<bool>) -> String {
     let points = (1..=POINTS).map(|point| (format!("registry facts 5.{point}"), ""));
-    let known: Vec<(String, &str)> = CLAUSES.iter().map(|(clause, words)| ((*clause).to_owned(), *words)).chain(points).collect();
+    let known: Vec<(String, &str)> = CLAUSES
+        .iter()
+        .map(|(clause, words)| ((*clause).to_owned(), *words))
+        .chain(points)
+        .collect();
     // A clause finer than those stands below the one that it is a part of.
     let place = |clause: &str| {
         let mut part = clause;
@@ -270,7 +346,15 @@ fn document(tests: &[Held], state: impl Fn(&Held) -> Option<bool>) -> String {
     let mut beyond = Vec::new();
     for test in tests {
         for clause in &test.clauses {
-            rows.push((place(clause), format!("| {clause} | `{}` ({}) | {} |", test.name.replace('|', "\\|"), test.file, shown(test))));
+            rows.push((
+                place(clause),
+                format!(
+                    "| {clause} | `{}` ({}) | {} |",
+                    test.name.replace('|', "\\|"),
+                    test.file,
+                    shown(test)
+                ),
+            ));
         }
         if test.clauses.is_empty() {
             beyond.push(format!("| – | `{}` ({}) | {} |", test.name, test.file, shown(test)));
@@ -310,11 +394,24 @@ mod tests {
         assert_eq!(named("s6_4_last_emits"), ["spec 6.4"]);
         assert_eq!(named("s2_2_to_2_5_an_error"), ["spec 2.2", "spec 2.3", "spec 2.4", "spec 2.5"]);
         assert_eq!(named("s8_two_versions"), ["spec 8"]);
-        assert_eq!((named("r3_files_of_a_form"), named("f5_21_fixed")), (vec!["reference 3".to_owned()], vec!["registry facts 5.21".to_owned()]));
-        assert!(named("requests_that_cannot_be").is_empty() && named("said").is_empty() && named("r_2").is_empty());
+        assert_eq!(
+            (named("r3_files_of_a_form"), named("f5_21_fixed")),
+            (vec!["reference 3".to_owned()], vec!["registry facts 5.21".to_owned()])
+        );
+        assert!(
+            named("requests_that_cannot_be").is_empty()
+                && named("said").is_empty()
+                && named("r_2").is_empty()
+        );
         assert_eq!(mentioned(" Holds (spec 2.7.1; reference 3.)"), ["spec 2.7.1", "reference 3"]);
         let text = "/// As spec 9 says.\n#[tokio::test]\nasync fn s8_a() {}\nasync fn helper() {}\n#[test]\nfn plain() {}\n";
-        assert_eq!(of_rust(text), [(vec!["spec 8".to_owned(), "spec 9".to_owned()], "s8_a".to_owned()), (vec![], "plain".to_owned())]);
+        assert_eq!(
+            of_rust(text),
+            [
+                (vec!["spec 8".to_owned(), "spec 9".to_owned()], "s8_a".to_owned()),
+                (vec![], "plain".to_owned())
+            ]
+        );
         assert_eq!(
             of_runtime("test(\"7: it may\", async () => {\ntest(\"no number\", () => {"),
             [(vec!["registry facts 5.7".to_owned()], "7: it may".to_owned())]
@@ -324,15 +421,25 @@ mod tests {
     #[test]
     fn a_test_is_told_from_others_of_its_name_by_its_module() {
         assert_eq!(key("tests/conformance/r3_components/uploads.rs", "a"), "uploads::a");
-        assert_eq!((key("tests/crash/main.rs", "a"), key("tests/conformance/x/mod.rs", "a")), ("a".to_owned(), "x::a".to_owned()));
-        let states = of_cargo("test r3_components::uploads::a ... ok\ntest a ... FAILED\nrunning 2 tests\n");
+        assert_eq!(
+            (key("tests/crash/main.rs", "a"), key("tests/conformance/x/mod.rs", "a")),
+            ("a".to_owned(), "x::a".to_owned())
+        );
+        let states =
+            of_cargo("test r3_components::uploads::a ... ok\ntest a ... FAILED\nrunning 2 tests\n");
         assert_eq!((states.get("uploads::a"), states.get("a")), (Some(&true), Some(&false)));
     }
 
     #[test]
     fn a_clause_without_a_test_and_a_test_that_fails_say_so() {
-        let held = |clause: &str, name: &str| Held { clauses: vec![clause.into()], file: "f.rs".into(), name: name.into() };
-        let text = document(&[held("spec 6.4", "good"), held("spec 6.4.1", "bad")], |test| Some(test.name == "good"));
+        let held = |clause: &str, name: &str| Held {
+            clauses: vec![clause.into()],
+            file: "f.rs".into(),
+            name: name.into(),
+        };
+        let text = document(&[held("spec 6.4", "good"), held("spec 6.4.1", "bad")], |test| {
+            Some(test.name == "good")
+        });
         assert!(
             text.contains("| spec 6.4 | `good` (f.rs) | passes |\n| spec 6.4.1 | `bad` (f.rs) | **fails** |\n| spec 7 | – | **no test names it** |"),
             "{text}"

@@ -1,11 +1,16 @@
 //! `cargo xtask …`: what a fresh clone needs, with Rust and Node 20+ installed.
-#![expect(clippy::print_stderr, clippy::print_stdout, reason = "a developer's tool speaks to the terminal")]
+#![expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a developer's tool speaks to the terminal"
+)]
 
 mod conformance;
 mod runtime;
 mod suites;
 mod tidy;
 mod tidy_docs;
+mod tidy_lines;
 mod tidy_web;
 mod up;
 mod web;
@@ -35,8 +40,9 @@ cargo xtask bench cold against BIN   what a cold run costs of CPU, this build an
 cargo xtask bench against BIN   this build and another one by turns, as ratios: what a change to the code does
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
-/// Cargo builds dependencies with the features that all it is asked for needs, tests included. Asked for the binary alone, it would build most of them a
-/// second time, for minutes: so the whole workspace and one of its tests are asked for, whatever is built to be tried.
+/// Cargo builds dependencies with the features that all it is asked for needs, tests included.
+/// Asked for the binary alone, it would build most of them a second time, for minutes: so the whole
+/// workspace and one of its tests are asked for, whatever is built to be tried.
 const A_SMALL_TEST: &str = "native";
 const DEV_BINARY: [&str; 6] = ["build", "--workspace", "--bin", "millrace", "--test", A_SMALL_TEST];
 
@@ -50,7 +56,8 @@ pub enum Profile {
 impl Profile {
     /// A program that cargo built, where it puts them.
     pub fn program(self, name: &str) -> PathBuf {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| PathBuf::from("target"), PathBuf::from);
         root().join(target).join(self.folder()).join(name)
     }
 
@@ -107,8 +114,16 @@ pub fn root() -> PathBuf {
 /// Runs a program in a folder; its output is ours.
 pub fn run(folder: &Path, program: &str, args: &[&str]) -> Result<()> {
     eprintln!("$ {program} {}", args.join(" "));
-    let status = Command::new(program).args(args).current_dir(folder).status().with_context(|| format!("could not start `{program}`; is it installed?"))?;
-    if status.success() { Ok(()) } else { bail!("`{program} {}` failed with {status}", args.join(" ")) }
+    let status = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .status()
+        .with_context(|| format!("could not start `{program}`; is it installed?"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        bail!("`{program} {}` failed with {status}", args.join(" "))
+    }
 }
 
 fn cargo(args: &[&str]) -> Result<()> {
@@ -131,18 +146,23 @@ fn embedded() -> Result<()> {
     web::build(&root()).map(|_| ())
 }
 
-/// Builds the program a second time, as `millrace-fail-points`: with instants at which tests make it fail. Then again without, where all look for it.
+/// Builds the program a second time, as `millrace-fail-points`: with instants at which tests make
+/// it fail. Then again without, where all look for it.
 fn build_with_fail_points() -> Result<()> {
     embedded()?;
     cargo(&[&DEV_BINARY[..], &["--features", "millrace/fail-points"]].concat())?;
-    let (from, to) = (Profile::Dev.program("millrace"), Profile::Dev.program("millrace-fail-points"));
+    let (from, to) =
+        (Profile::Dev.program("millrace"), Profile::Dev.program("millrace-fail-points"));
     // Beside it first: a server of an earlier test may still run the old one.
     let part = to.with_extension("part");
-    std::fs::copy(&from, &part).and_then(|_| std::fs::rename(&part, &to)).with_context(|| format!("could not copy `{}`", from.display()))?;
+    std::fs::copy(&from, &part)
+        .and_then(|_| std::fs::rename(&part, &to))
+        .with_context(|| format!("could not copy `{}`", from.display()))?;
     build(Profile::Dev)
 }
 
-/// Kills a server, its hosts and its database for as long as is asked, and looks whether anything was lost.
+/// Kills a server, its hosts and its database for as long as is asked, and looks whether anything
+/// was lost.
 fn torture(args: &[&str]) -> Result<()> {
     // Another build of the same head, which servers are exchanged for.
     build_with_fail_points()?;
@@ -159,7 +179,9 @@ fn test() -> Result<()> {
     suites::rust_tests()?;
     web::browser_test(&root)?;
     if !has_postgres() {
-        eprintln!("note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql");
+        eprintln!(
+            "note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql"
+        );
     }
     Ok(())
 }
@@ -167,17 +189,22 @@ fn test() -> Result<()> {
 /// Writes the document as the binary prints it; a test holds the two together.
 fn openapi() -> Result<()> {
     build(Profile::Dev)?;
-    let output = Command::new(Profile::Dev.program("millrace")).arg("openapi").output().context("could not start the binary")?;
+    let output = Command::new(Profile::Dev.program("millrace"))
+        .arg("openapi")
+        .output()
+        .context("could not start the binary")?;
     if !output.status.success() {
         bail!("`millrace openapi` failed with {}", output.status);
     }
     let path = root().join("crates/api/openapi.json");
-    std::fs::write(&path, output.stdout).with_context(|| format!("could not write `{}`", path.display()))
+    std::fs::write(&path, output.stdout)
+        .with_context(|| format!("could not write `{}`", path.display()))
 }
 
 /// Whether there are the binaries of a Postgres server, which is not the same as its client.
 fn has_postgres() -> bool {
-    let on_path = std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|p| p.join("initdb").is_file()));
+    let on_path = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|p| p.join("initdb").is_file()));
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     on_path || versions.into_iter().any(|version| version.path().join("bin/initdb").is_file())
 }

@@ -23,17 +23,21 @@ pub fn build(root: &Path) -> Result<()> {
     }
     let newest = sources.iter().filter_map(|p| modified(p)).max();
     // None, which is before any time, where one is missing.
-    let oldest_built = BUILT.iter().map(|f| modified(&runtime.join("dist").join(f))).min().flatten();
+    let oldest_built =
+        BUILT.iter().map(|f| modified(&runtime.join("dist").join(f))).min().flatten();
     if newest > oldest_built {
         run(&runtime, "npm", &["run", "--silent", "build"])?;
     }
     Ok(())
 }
 
-/// Installs the packages of a folder as its lock file names them, where that is newer than what is installed.
+/// Installs the packages of a folder as its lock file names them, where that is newer than what is
+/// installed.
 pub fn install(folder: &Path) -> Result<()> {
     check_node()?;
-    if modified(&folder.join("package-lock.json")) > modified(&folder.join("node_modules/.package-lock.json")) {
+    if modified(&folder.join("package-lock.json"))
+        > modified(&folder.join("node_modules/.package-lock.json"))
+    {
         run(folder, "npm", &["ci", "--no-audit", "--no-fund"])?;
     }
     Ok(())
@@ -41,13 +45,20 @@ pub fn install(folder: &Path) -> Result<()> {
 
 fn check_node() -> Result<()> {
     let wanted = format!("install version {NODE_MAJOR_MIN} or newer, with npm");
-    let output = Command::new("node").arg("--version").output().with_context(|| format!("Node.js was not found; {wanted}"))?;
+    let output = Command::new("node")
+        .arg("--version")
+        .output()
+        .with_context(|| format!("Node.js was not found; {wanted}"))?;
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let major: u32 = version.trim_start_matches('v').split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+    let major: u32 =
+        version.trim_start_matches('v').split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
     if major < NODE_MAJOR_MIN {
         bail!("Node.js `{version}` is too old; {wanted}");
     }
-    Command::new("npm").arg("--version").output().with_context(|| format!("npm was not found beside Node.js {version}; {wanted}"))?;
+    Command::new("npm")
+        .arg("--version")
+        .output()
+        .with_context(|| format!("npm was not found beside Node.js {version}; {wanted}"))?;
     Ok(())
 }
 

@@ -17,11 +17,15 @@ struct Suite {
     threads: Option<usize>,
 }
 
-/// Most tests of the conformance and crash suites wait for a server much of their time: two for each processor run at
-/// once. With more, servers wait so long for a processor that leases and deadlines run out. What looks at neighbours and
-/// limits needs a quieter machine.
+/// Most tests of the conformance and crash suites wait for a server much of their time: two for
+/// each processor run at once. With more, servers wait so long for a processor that leases and
+/// deadlines run out. What looks at neighbours and limits needs a quieter machine.
 const SUITES: [Suite; 5] = [
-    Suite { name: "units", targets: &["--lib", "--bins", "--test", "it", "--test", "native"], threads: None },
+    Suite {
+        name: "units",
+        targets: &["--lib", "--bins", "--test", "it", "--test", "native"],
+        threads: None,
+    },
     Suite { name: "documents", targets: &["--doc"], threads: None },
     Suite { name: "conformance", targets: &["--test", "conformance"], threads: Some(2) },
     Suite { name: "crash", targets: &["--test", "crash"], threads: Some(2) },
@@ -42,18 +46,21 @@ pub fn rust_tests() -> Result<()> {
     if failed.is_empty() { Ok(()) } else { bail!("tests failed: {}", failed.join(", ")) }
 }
 
-/// Of the whole workspace each time: for a part of it, cargo would build the dependencies with other features again.
+/// Of the whole workspace each time: for a part of it, cargo would build the dependencies with
+/// other features again.
 fn cargo_test(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     command.args(["test", "--workspace", "--no-fail-fast"]).args(args).current_dir(root());
     command
 }
 
-/// A test that failed is run once more, alone. One that passes then failed by what else the machine did: it is listed as
-/// flaky, which is a fault of the test or of what it tests, and does not hold up everybody else's work.
+/// A test that failed is run once more, alone. One that passes then failed by what else the machine
+/// did: it is listed as flaky, which is a fault of the test or of what it tests, and does not hold
+/// up everybody else's work.
 fn passes(suite: &Suite) -> Result<bool> {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let threads = suite.threads.map(|each| ["--test-threads".to_owned(), (each * processors).to_string()]);
+    let threads =
+        suite.threads.map(|each| ["--test-threads".to_owned(), (each * processors).to_string()]);
     let mut command = cargo_test(suite.targets);
     if let Some(threads) = &threads {
         command.arg("--").args(threads);
@@ -69,7 +76,14 @@ fn passes(suite: &Suite) -> Result<bool> {
     let mut passed = true;
     for name in failed {
         eprintln!("second try: {name}");
-        let again = run_and_keep(cargo_test(suite.targets).args(["--", "--exact", &name, "--test-threads", "1"]))?.0;
+        let again = run_and_keep(cargo_test(suite.targets).args([
+            "--",
+            "--exact",
+            &name,
+            "--test-threads",
+            "1",
+        ]))?
+        .0;
         if again {
             println!("flaky: {name}");
         }

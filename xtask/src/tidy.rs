@@ -1,12 +1,12 @@
-//! What must be absent: arrows between rooms that ARCHITECTURE.md does not draw, files that ask to be two, paths of
-//! somebody's machine.
+//! What must be absent: arrows between rooms that ARCHITECTURE.md does not draw, files that ask to
+//! be two, paths of somebody's machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{tidy_docs, tidy_web};
+use crate::{tidy_docs, tidy_lines, tidy_web};
 
 /// Room, and the rooms it may use. The binary may use all.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -28,14 +28,14 @@ const DENIED: &[(&str, &[&str])] = &[
     ("api", &["rusqlite", "tokio-postgres"]),
     ("cli", &["rusqlite", "tokio-postgres", "axum"]),
 ];
-/// Lines of a file of code.
-const LINES_MAX: usize = 800;
-/// Starts of paths that exist on one machine only. Written in two parts, so that this file holds none.
-const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+/// Starts of paths that exist on one machine only. Written in two parts, so that this file holds
+/// none.
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 /// Fails with all that is not tidy.
 pub fn tidy(root: &Path) -> Result<()> {
-    let mut problems = Vec::new();
+    let (mut problems, mut long) = (Vec::new(), tidy_lines::LongFiles::read(root)?);
     for entry in std::fs::read_dir(root.join("crates"))? {
         room(&entry?.path(), &mut problems)?;
     }
@@ -43,11 +43,20 @@ pub fn tidy(root: &Path) -> Result<()> {
         // A file that was deleted and not yet committed, or one that is not text.
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         file(&path, &text, &mut problems);
+        let (name, kind) = (path.to_string_lossy(), path.extension());
+        let is = |extension| kind.is_some_and(|of_file| of_file == extension);
+        if !path.starts_with("web") && (is("rs") || is("ts") || is("mjs")) {
+            long.file(&name, &text, &mut problems);
+        }
+        if is("rs") {
+            tidy_lines::comments(&name, &text, &mut problems);
+        }
         tidy_docs::page(root, &path, &text, &mut problems);
         if let Ok(inner) = path.strip_prefix("web/src") {
             tidy_web::file(inner, &text, &mut problems);
         }
     }
+    long.rest(&mut problems);
     if problems.is_empty() { Ok(()) } else { bail!("not tidy:\n  {}", problems.join("\n  ")) }
 }
 
@@ -60,11 +69,15 @@ fn room(folder: &Path, problems: &mut Vec<String>) -> Result<()> {
         problems.push(format!("crates/{name} is no room of ARCHITECTURE.md; draw its arrows there and in xtask/src/tidy.rs"));
         return Ok(());
     };
-    let denied = DENIED.iter().find(|(room, _)| *room == name).map_or(&[][..], |(_, denied)| denied);
+    let denied =
+        DENIED.iter().find(|(room, _)| *room == name).map_or(&[][..], |(_, denied)| denied);
     let manifest = folder.join("Cargo.toml");
-    let text = std::fs::read_to_string(&manifest).with_context(|| format!("could not read `{}`", manifest.display()))?;
+    let text = std::fs::read_to_string(&manifest)
+        .with_context(|| format!("could not read `{}`", manifest.display()))?;
     for dependency in dependencies(&text) {
-        if let Some(used) = dependency.strip_prefix("millrace-").filter(|used| !allowed.contains(used)) {
+        if let Some(used) =
+            dependency.strip_prefix("millrace-").filter(|used| !allowed.contains(used))
+        {
             problems.push(format!("crates/{name} uses crates/{used}, which its room may not"));
         }
         if denied.contains(&dependency) {
@@ -77,12 +90,19 @@ fn room(folder: &Path, problems: &mut Vec<String>) -> Result<()> {
 /// Names in the `[dependencies]` of a manifest; tests may use what they like.
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let lines = manifest.lines().skip_while(|l| l.trim() != "[dependencies]").skip(1);
-    lines.take_while(|l| !l.starts_with('[')).filter_map(|l| l.split(['.', ' ', '=']).next()).filter(|name| !name.is_empty())
+    lines
+        .take_while(|l| !l.starts_with('['))
+        .filter_map(|l| l.split(['.', ' ', '=']).next())
+        .filter(|name| !name.is_empty())
 }
 
 /// Files under version control.
 fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
-    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().context("could not start `git`")?;
+    let output = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root)
+        .output()
+        .context("could not start `git`")?;
     if !output.status.success() {
         bail!("`git ls-files` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
@@ -91,16 +111,20 @@ fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn file(path: &Path, text: &str, problems: &mut Vec<String>) {
-    let lines = text.lines().count();
-    if lines > LINES_MAX && !path.starts_with("web") && path.extension().is_some_and(|e| e == "rs" || e == "ts" || e == "mjs") {
-        problems.push(format!("{} has {lines} lines, more than {LINES_MAX}", path.display()));
-    }
     for (index, line) in text.lines().enumerate() {
         let begins_path = |start: &str| {
-            line.match_indices(start).any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '}' | '-' | '_' | '*')))
+            line.match_indices(start).any(|(at, _)| {
+                !line[..at].ends_with(|c: char| {
+                    c.is_alphanumeric() || matches!(c, '.' | '}' | '-' | '_' | '*')
+                })
+            })
         };
         if let Some(start) = MACHINE_PATHS.iter().find(|start| begins_path(start)) {
-            problems.push(format!("{}:{} holds a path that begins with `{start}`", path.display(), index + 1));
+            problems.push(format!(
+                "{}:{} holds a path that begins with `{start}`",
+                path.display(),
+                index + 1
+            ));
         }
     }
 }
@@ -112,15 +136,18 @@ mod tests {
     #[test]
     fn paths_of_a_machine_are_found_and_parts_of_addresses_are_not() {
         let mut problems = Vec::new();
-        file(Path::new("a.md"), &format!("see {}x\nGET https://example.com{}x\n", MACHINE_PATHS[0], MACHINE_PATHS[0]), &mut problems);
+        file(
+            Path::new("a.md"),
+            &format!("see {}x\nGET https://example.com{}x\n", MACHINE_PATHS[0], MACHINE_PATHS[0]),
+            &mut problems,
+        );
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("a.md:1 "));
     }
 
     #[test]
     fn only_dependencies_are_arrows() {
-        let manifest =
-            "[package]\nname = \"x\"\n[dependencies]\nmillrace-model.workspace = true\nserde = \"1\"\n\n[dev-dependencies]\ntokio.workspace = true\n";
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\nmillrace-model.workspace = true\nserde = \"1\"\n\n[dev-dependencies]\ntokio.workspace = true\n";
         assert_eq!(dependencies(manifest).collect::<Vec<_>>(), ["millrace-model", "serde"]);
     }
 }

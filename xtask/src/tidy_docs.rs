@@ -5,16 +5,24 @@ use std::path::Path;
 /// Folder of the pages for contributors, whose file names in backticks are paths of the repository.
 const PAGES_OF_PATHS: &str = "docs/dev";
 /// The first folders of such paths.
-const FOLDERS: &[&str] = &["bench/", "components/", "crates/", "docs/", "runtime/", "tests/", "web/", "xtask/"];
+const FOLDERS: &[&str] =
+    &["bench/", "components/", "crates/", "docs/", "runtime/", "tests/", "web/", "xtask/"];
 
-/// Reports links of a page that lead nowhere and, in pages for contributors, file names that do not exist.
+/// Reports links of a page that lead nowhere and, in pages for contributors, file names that do not
+/// exist.
 pub fn page(root: &Path, path: &Path, text: &str, problems: &mut Vec<String>) {
     if path.extension().is_none_or(|extension| extension != "md") {
         return;
     }
     let folder = root.join(path.parent().unwrap_or(Path::new("")));
     for (index, line) in text.lines().enumerate() {
-        let mut missing = |what: &str| problems.push(format!("{}:{} names `{what}`, which does not exist", path.display(), index + 1));
+        let mut missing = |what: &str| {
+            problems.push(format!(
+                "{}:{} names `{what}`, which does not exist",
+                path.display(),
+                index + 1
+            ))
+        };
         for target in links(line).filter(|target| !folder.join(target).exists()) {
             missing(target);
         }
@@ -29,13 +37,19 @@ pub fn page(root: &Path, path: &Path, text: &str, problems: &mut Vec<String>) {
 /// Relative targets of the links in a line, without their anchors.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    targets.map(|target| target.split('#').next().unwrap_or("")).filter(|target| !target.is_empty() && !target.contains(':') && !target.contains(' '))
+    targets
+        .map(|target| target.split('#').next().unwrap_or(""))
+        .filter(|target| !target.is_empty() && !target.contains(':') && !target.contains(' '))
 }
 
 /// Paths of the repository in backticks; `NNNN` and `<…>` stand for parts that the reader chooses.
 fn paths(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
-    quoted.filter(|text| FOLDERS.iter().any(|folder| text.starts_with(folder)) && !text.contains(['<', ' ']) && !text.contains("NNNN"))
+    quoted.filter(|text| {
+        FOLDERS.iter().any(|folder| text.starts_with(folder))
+            && !text.contains(['<', ' '])
+            && !text.contains("NNNN")
+    })
 }
 
 #[cfg(test)]

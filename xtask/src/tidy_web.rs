@@ -1,4 +1,5 @@
-//! Rules of the web application: arrows between its folders, lengths of files, no casts, no colours outside the tokens.
+//! Rules of the web application: arrows between its folders, lengths of files, no casts, no colours
+//! outside the tokens.
 
 use std::path::Path;
 
@@ -6,7 +7,8 @@ use std::path::Path;
 const LINES_MAX: usize = 400;
 /// Written by tools.
 const GENERATED: [&str; 2] = ["routes.gen.ts", "api/schema.ts"];
-/// Folder, and the folders it may import from. Features never import each other; the entry files may use all.
+/// Folder, and the folders it may import from. Features never import each other; the entry files
+/// may use all.
 const ARROWS: [(&str, &[&str]); 5] = [
     ("api", &["api"]),
     ("ui", &["ui"]),
@@ -23,7 +25,8 @@ pub fn file(path: &Path, text: &str, problems: &mut Vec<String>) {
     if GENERATED.contains(&name.as_ref()) {
         return;
     }
-    let mut problem = |line: usize, words: String| problems.push(format!("web/src/{name}:{line} {words}"));
+    let mut problem =
+        |line: usize, words: String| problems.push(format!("web/src/{name}:{line} {words}"));
     let lines = text.lines().count();
     if lines > LINES_MAX {
         problem(lines, format!("has {lines} lines, more than {LINES_MAX}"));
@@ -49,14 +52,18 @@ pub fn file(path: &Path, text: &str, problems: &mut Vec<String>) {
 
 /// What an import of the line breaks.
 fn arrow(path: &Path, line: &str) -> Option<String> {
-    let (_, target) = line.rsplit_once("from \"").or_else(|| line.rsplit_once("import(\"")).or_else(|| line.split_once("import \""))?;
+    let (_, target) = line
+        .rsplit_once("from \"")
+        .or_else(|| line.rsplit_once("import(\""))
+        .or_else(|| line.split_once("import \""))?;
     let target = target.split('"').next()?;
     let from: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     let (_, allowed) = ARROWS.iter().find(|(folder, _)| from.first() == Some(folder))?;
     let reached: Vec<String> = if let Some(rest) = target.strip_prefix("~/") {
         rest.split('/').map(str::to_owned).collect()
     } else if target.starts_with('.') {
-        let mut parts: Vec<String> = from.iter().take(from.len().saturating_sub(1)).map(|part| (*part).to_owned()).collect();
+        let mut parts: Vec<String> =
+            from.iter().take(from.len().saturating_sub(1)).map(|part| (*part).to_owned()).collect();
         for part in target.split('/') {
             match part {
                 "." => {}
@@ -71,10 +78,15 @@ fn arrow(path: &Path, line: &str) -> Option<String> {
     let room = reached.first()?;
     if from[0] == "features" && room == "features" {
         let same = reached.get(1).map(String::as_str) == from.get(1).copied();
-        return (!same).then(|| format!("imports `{target}`; a feature does not import another, a route puts them together"));
+        return (!same).then(|| {
+            format!(
+                "imports `{target}`; a feature does not import another, a route puts them together"
+            )
+        });
     }
     let known = ARROWS.iter().any(|(folder, _)| room == folder);
-    (known && !allowed.contains(&room.as_str())).then(|| format!("imports `{target}`, which `{}` may not", from[0]))
+    (known && !allowed.contains(&room.as_str()))
+        .then(|| format!("imports `{target}`, which `{}` may not", from[0]))
 }
 
 /// `value as Type`; not `as const`, and not a name given on import.
@@ -85,12 +97,16 @@ fn casts(line: &str) -> bool {
     }
     line.match_indices(" as ").any(|(at, found)| {
         let (before, after) = (&line[..at], &line[at + found.len()..]);
-        let type_follows =
-            after.starts_with(|c: char| c.is_ascii_uppercase()) || ["never", "unknown", "string", "number", "{", "("].iter().any(|t| after.starts_with(t));
+        let type_follows = after.starts_with(|c: char| c.is_ascii_uppercase())
+            || ["never", "unknown", "string", "number", "{", "("]
+                .iter()
+                .any(|t| after.starts_with(t));
         let quoted = before.matches(['"', '`']).count() % 2 == 1;
         type_follows
             && !quoted
-            && before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '}' | '_' | '"'))
+            && before.ends_with(|c: char| {
+                c.is_alphanumeric() || matches!(c, ')' | ']' | '}' | '_' | '"')
+            })
             && !line.contains("//")
             && is_code(before)
     })
@@ -98,7 +114,10 @@ fn casts(line: &str) -> bool {
 
 /// Whether the text before is code: words of a sentence in markup have no sign of it.
 fn is_code(before: &str) -> bool {
-    let words = before.rfind('>').filter(|at| !before[..*at].ends_with('=')).map_or(before, |at| &before[at + 1..]);
+    let words = before
+        .rfind('>')
+        .filter(|at| !before[..*at].ends_with('='))
+        .map_or(before, |at| &before[at + 1..]);
     words.contains(['=', '(', '.', '{', ':']) || words.starts_with("return ")
 }
 
@@ -123,13 +142,29 @@ mod tests {
 
     #[test]
     fn arrows_go_from_routes_to_features_to_the_library() {
-        assert!(problems("features/runs/list.tsx", "import { Button } from \"~/ui/button\";").is_empty());
+        assert!(
+            problems("features/runs/list.tsx", "import { Button } from \"~/ui/button\";")
+                .is_empty()
+        );
         assert!(problems("features/runs/list.tsx", "import { x } from \"./flow\";").is_empty());
-        assert_eq!(problems("features/runs/list.tsx", "import { x } from \"~/features/errors/list\";").len(), 1);
-        assert_eq!(problems("features/runs/list.tsx", "import { x } from \"../errors/list\";").len(), 1);
+        assert_eq!(
+            problems("features/runs/list.tsx", "import { x } from \"~/features/errors/list\";")
+                .len(),
+            1
+        );
+        assert_eq!(
+            problems("features/runs/list.tsx", "import { x } from \"../errors/list\";").len(),
+            1
+        );
         assert_eq!(problems("ui/button.tsx", "import { client } from \"~/api/client\";").len(), 1);
-        assert_eq!(problems("shell/frame.tsx", "const page = import(\"~/features/runs/list\");").len(), 1);
-        assert!(problems("routes/_app.tsx", "import { List } from \"~/features/runs/list\";").is_empty());
+        assert_eq!(
+            problems("shell/frame.tsx", "const page = import(\"~/features/runs/list\");").len(),
+            1
+        );
+        assert!(
+            problems("routes/_app.tsx", "import { List } from \"~/features/runs/list\";")
+                .is_empty()
+        );
     }
 
     #[test]
@@ -140,7 +175,10 @@ mod tests {
         assert!(problems("ui/a.tsx", "const x = [1] as const;").is_empty());
         assert!(problems("ui/a.tsx", "import { Menu as Base } from \"x\";").is_empty());
         assert!(problems("ui/a.tsx", "title: \"Shown as JSON\",").is_empty());
-        assert!(problems("ui/a.tsx", "<Item onSelect={() => copy(value)}>Copy all as JSON</Item>").is_empty());
+        assert!(
+            problems("ui/a.tsx", "<Item onSelect={() => copy(value)}>Copy all as JSON</Item>")
+                .is_empty()
+        );
         assert_eq!(problems("ui/a.tsx", "list.map((each) => (each.value as Thing));").len(), 1);
     }
 

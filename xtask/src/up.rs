@@ -21,7 +21,10 @@ const POLL: Duration = Duration::from_millis(50);
 /// Builds, starts, deploys, explains; stays until Ctrl-C or SIGTERM.
 pub fn up(profile: Profile) -> Result<()> {
     build(profile)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start")?;
     runtime.block_on(stay(profile))
 }
 
@@ -30,7 +33,8 @@ async fn stay(profile: Profile) -> Result<()> {
     let binary = profile.program("millrace");
     let listen = std::env::var("MILLRACE_LISTEN").unwrap_or_else(|_| "127.0.0.1:8787".into());
     // From here on a signal is for the server first, and then for us.
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut server = Server::start(&binary, &root, &listen)?;
     server.wait_until_ready(&listen)?;
     let client = Client::new(binary, &root)?;
@@ -64,8 +68,13 @@ impl Drop for Server {
 impl Server {
     fn start(binary: &Path, root: &Path, listen: &str) -> Result<Self> {
         let mut command = Command::new(binary);
-        command.args(["serve", "--data-dir", DATA_DIR, "--listen", listen]).current_dir(root).stdin(Stdio::null());
-        Ok(Self(command.spawn().with_context(|| format!("could not start `{}`", binary.display()))?))
+        command
+            .args(["serve", "--data-dir", DATA_DIR, "--listen", listen])
+            .current_dir(root)
+            .stdin(Stdio::null());
+        Ok(Self(
+            command.spawn().with_context(|| format!("could not start `{}`", binary.display()))?,
+        ))
     }
 
     fn ended(&mut self) -> Result<Option<ExitStatus>> {
@@ -77,7 +86,9 @@ impl Server {
         while Instant::now() < deadline {
             std::thread::sleep(POLL);
             if let Some(status) = self.ended()? {
-                bail!("the server ended with {status}; MILLRACE_LISTEN=127.0.0.1:PORT chooses another address");
+                bail!(
+                    "the server ended with {status}; MILLRACE_LISTEN=127.0.0.1:PORT chooses another address"
+                );
             }
             if is_ready(listen) {
                 return Ok(());
@@ -107,7 +118,10 @@ fn is_ready(listen: &str) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect(listen)?;
         stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-        stream.write_all(format!("GET /readyz HTTP/1.1\r\nhost: {listen}\r\nconnection: close\r\n\r\n").as_bytes())?;
+        stream.write_all(
+            format!("GET /readyz HTTP/1.1\r\nhost: {listen}\r\nconnection: close\r\n\r\n")
+                .as_bytes(),
+        )?;
         let mut status = [0; 12];
         stream.read_exact(&mut status)?;
         Ok(&status == b"HTTP/1.1 200")
@@ -125,13 +139,17 @@ struct Client<'a> {
 impl<'a> Client<'a> {
     fn new(binary: PathBuf, root: &'a Path) -> Result<Self> {
         let path = root.join(DATA_DIR).join("credentials.json");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("could not read `{}`", path.display()))?;
-        let credentials = serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("could not read `{}`", path.display()))?;
+        let credentials = serde_json::from_str(&text)
+            .with_context(|| format!("`{}` is not JSON", path.display()))?;
         Ok(Self { binary, root, credentials })
     }
 
     fn credential(&self, name: &str) -> Result<&str> {
-        self.credentials[name].as_str().with_context(|| format!("`{DATA_DIR}/credentials.json` has no `{name}`"))
+        self.credentials[name]
+            .as_str()
+            .with_context(|| format!("`{DATA_DIR}/credentials.json` has no `{name}`"))
     }
 
     /// What a command prints.
@@ -148,22 +166,36 @@ impl<'a> Client<'a> {
         if !output.status.success() {
             bail!("`millrace {}` failed", args.join(" "));
         }
-        serde_json::from_slice(&output.stdout).with_context(|| format!("`millrace {}` did not print JSON", args.join(" ")))
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("`millrace {}` did not print JSON", args.join(" ")))
     }
 
     /// Deploys what is not there yet, updates what is; says what to try.
     fn deploy_examples(&self) -> Result<String> {
         const SOURCE: &str = "components/http/sources/new-requests/new-requests.mjs";
         let sources = self.run(&["list", "sources"])?;
-        let is_there = sources.as_array().is_some_and(|s| s.iter().any(|s| s["name_slug"] == "new-requests"));
-        let source = if is_there { self.run(&["update", "new-requests", "--code", SOURCE])? } else { self.run(&["deploy", SOURCE])? };
-        let hello = self.run(&["workflows", "deploy", "components/workflows/hello/workflow.json"])?;
-        let handler = self.run(&["workflows", "deploy", "components/workflows/error-handler/workflow.json"])?;
+        let is_there =
+            sources.as_array().is_some_and(|s| s.iter().any(|s| s["name_slug"] == "new-requests"));
+        let source = if is_there {
+            self.run(&["update", "new-requests", "--code", SOURCE])?
+        } else {
+            self.run(&["deploy", SOURCE])?
+        };
+        let hello =
+            self.run(&["workflows", "deploy", "components/workflows/hello/workflow.json"])?;
+        let handler =
+            self.run(&["workflows", "deploy", "components/workflows/error-handler/workflow.json"])?;
         let handler = handler["id"].as_str().context("the error handler has no id")?;
         self.run(&["subscriptions", "add", self.credential("org_id")?, handler, "$errors"])?;
         let endpoint = |record: &Value| record["endpoint_url"].as_str().map(str::to_owned);
-        let hello = hello["triggers"].as_array().into_iter().flatten().find_map(endpoint).context("the workflow has no endpoint")?;
-        let source = endpoint(&source["configured_props"]["http"]).context("the source has no endpoint")?;
+        let hello = hello["triggers"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find_map(endpoint)
+            .context("the workflow has no endpoint")?;
+        let source =
+            endpoint(&source["configured_props"]["http"]).context("the source has no endpoint")?;
         self.try_next(&hello, &source)
     }
 

@@ -7,7 +7,14 @@ use anyhow::Result;
 use crate::{run, runtime};
 
 /// Inputs of the build besides `web/src`. The types of the API are generated from the document.
-const INPUTS: [&str; 6] = ["web/index.html", "web/vite.config.ts", "web/compress.mjs", "web/package-lock.json", "web/tsconfig.json", "crates/api/openapi.json"];
+const INPUTS: [&str; 6] = [
+    "web/index.html",
+    "web/vite.config.ts",
+    "web/compress.mjs",
+    "web/package-lock.json",
+    "web/tsconfig.json",
+    "crates/api/openapi.json",
+];
 /// Last output of the build: the compressed page.
 const OUTPUT: &str = "web/dist/index.html.br";
 
@@ -18,7 +25,9 @@ pub fn build(root: &Path) -> Result<bool> {
     let mut inputs: Vec<PathBuf> = INPUTS.iter().map(|path| root.join(path)).collect();
     runtime::files(&web.join("src"), &mut inputs);
     // Written by the build itself.
-    inputs.retain(|path| !path.ends_with("src/api/schema.ts") && !path.ends_with("src/routes.gen.ts"));
+    inputs.retain(|path| {
+        !path.ends_with("src/api/schema.ts") && !path.ends_with("src/routes.gen.ts")
+    });
     let newest = inputs.iter().filter_map(|path| runtime::modified(path)).max();
     if newest <= runtime::modified(&root.join(OUTPUT)) {
         return Ok(false);
@@ -43,10 +52,13 @@ pub fn test(root: &Path) -> Result<()> {
     run(&root.join("web"), "npm", &["test", "--silent"])
 }
 
-/// Browser tests against the binary that was built, with the Chromium of this machine; skipped with a note where there is none.
+/// Browser tests against the binary that was built, with the Chromium of this machine; skipped with
+/// a note where there is none.
 pub fn browser_test(root: &Path) -> Result<()> {
     if chromium().is_none() {
-        eprintln!("note: tests in the browser were skipped: no `chromium` was found on PATH (apt-get install chromium)");
+        eprintln!(
+            "note: tests in the browser were skipped: no `chromium` was found on PATH (apt-get install chromium)"
+        );
         return Ok(());
     }
     let browser = root.join("tests/browser");
@@ -55,5 +67,7 @@ pub fn browser_test(root: &Path) -> Result<()> {
 }
 
 fn chromium() -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join("chromium")).find(|path| path.is_file())
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join("chromium"))
+        .find(|path| path.is_file())
 }

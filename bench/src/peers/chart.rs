@@ -12,7 +12,8 @@ const BAR: f64 = 16.0;
 const GAP: f64 = 4.0;
 const GROUP: f64 = 34.0;
 
-/// An SVG in the colours of the reader's theme. Each group has its own scale: its fastest peer fills the width.
+/// An SVG in the colours of the reader's theme. Each group has its own scale: its fastest peer
+/// fills the width.
 pub(super) fn bars(rows: &[Row]) -> String {
     // Beside it nobody else's bar could be seen.
     let rows: Vec<_> = rows.iter().filter(|row| row.name != programs::BARE).collect();
@@ -28,7 +29,11 @@ pub(super) fn bars(rows: &[Row]) -> String {
         let most = rows.iter().map(|row| row.cells[at].requests_per_second).fold(1.0, f64::max);
         let named = if connections == 1 { "connection" } else { "connections" };
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "<text x=\"0\" y=\"{}\" font-weight=\"600\">{connections} {named}, requests/s</text>", top + 20.0);
+        let _ = writeln!(
+            out,
+            "<text x=\"0\" y=\"{}\" font-weight=\"600\">{connections} {named}, requests/s</text>",
+            top + 20.0
+        );
         for (n, row) in rows.iter().enumerate() {
             let y = top + GROUP + n as f64 * (BAR + GAP);
             let value = row.cells[at].requests_per_second;

@@ -32,11 +32,22 @@ pub(super) const BARE: &str = "Node alone";
 
 pub(super) const KINDS: &[Kind] = &[
     Kind { name: "Node-RED 4.1", keeps: "nothing", folder: "node-red", start: node_red },
-    Kind { name: "Restate 1.7", keeps: "every run and its step, in a log of its own", folder: "restate", start: restate },
-    Kind { name: BARE, keeps: "nothing: no platform, what bounds them all", folder: "bare", start: bare },
+    Kind {
+        name: "Restate 1.7",
+        keeps: "every run and its step, in a log of its own",
+        folder: "restate",
+        start: restate,
+    },
+    Kind {
+        name: BARE,
+        keeps: "nothing: no platform, what bounds them all",
+        folder: "bare",
+        start: bare,
+    },
 ];
 
-/// Where one is installed, and where it keeps what it has; both new for each run but for what npm installed.
+/// Where one is installed, and where it keeps what it has; both new for each run but for what npm
+/// installed.
 struct Place {
     installed: PathBuf,
     data: tempfile::TempDir,
@@ -67,7 +78,10 @@ impl Program {
             match load::check(&program.url).await {
                 Ok(()) => return Ok(program),
                 Err(error) if Instant::now() > deadline => {
-                    return Err(error.context(format!("it does not answer; see {}", program._place.log.display())));
+                    return Err(error.context(format!(
+                        "it does not answer; see {}",
+                        program._place.log.display()
+                    )));
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
             }
@@ -94,13 +108,23 @@ fn install(folder: &str) -> Result<PathBuf> {
     let from = Path::new("bench/peers").join(folder);
     let to = std::path::absolute("target/bench-peers")?.join(folder);
     std::fs::create_dir_all(&to)?;
-    for entry in std::fs::read_dir(&from).with_context(|| format!("could not read `{}`; run from the root of the checkout", from.display()))? {
+    for entry in std::fs::read_dir(&from).with_context(|| {
+        format!("could not read `{}`; run from the root of the checkout", from.display())
+    })? {
         let entry = entry?;
         std::fs::copy(entry.path(), to.join(entry.file_name()))?;
     }
     if to.join("package.json").exists() {
-        let status = Command::new("npm").args(["install", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&to).stdout(Stdio::null()).status();
-        ensure!(status.context("could not start `npm`")?.success(), "`npm install` failed in `{}`", to.display());
+        let status = Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
+            .current_dir(&to)
+            .stdout(Stdio::null())
+            .status();
+        ensure!(
+            status.context("could not start `npm`")?.success(),
+            "`npm install` failed in `{}`",
+            to.display()
+        );
     }
     Ok(to)
 }
@@ -109,9 +133,16 @@ impl Place {
     fn spawn(&self, program: &str, args: &[&str], env: &[(&str, String)]) -> Result<Child> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
         // A path of the package, or a program of the machine.
-        let program = if program.contains('/') { self.installed.join(program) } else { PathBuf::from(program) };
+        let program = if program.contains('/') {
+            self.installed.join(program)
+        } else {
+            PathBuf::from(program)
+        };
         let mut command = Command::new(&program);
-        command.args(args).envs(env.iter().map(|(name, value)| (name, value))).current_dir(&self.installed);
+        command
+            .args(args)
+            .envs(env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.installed);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         command.spawn().with_context(|| format!("could not start `{}`", program.display()))
     }
@@ -137,14 +168,20 @@ fn node_red(place: &Place) -> Started {
     for file in ["settings.js", "flows.json"] {
         std::fs::copy(place.installed.join(file), place.data.path().join(file))?;
     }
-    let child = place.spawn("node", &["node_modules/node-red/red.js", "--userDir", &place.data()], &[("PORT", port.to_string())])?;
+    let child = place.spawn(
+        "node",
+        &["node_modules/node-red/red.js", "--userDir", &place.data()],
+        &[("PORT", port.to_string())],
+    )?;
     Ok((vec![child], format!("http://127.0.0.1:{port}/hook")))
 }
 
 /// Its server, and the process that runs the code.
 fn restate(place: &Place) -> Started {
     // Next to each other, so that `register` knows the others from the first.
-    let ingress = (0..100).find_map(|_| port().ok().filter(|p| (1..4).all(|n| TcpListener::bind(("127.0.0.1", p + n)).is_ok())));
+    let ingress = (0..100).find_map(|_| {
+        port().ok().filter(|p| (1..4).all(|n| TcpListener::bind(("127.0.0.1", p + n)).is_ok()))
+    });
     let ingress = ingress.context("no four free ports next to each other")?;
     let [admin, node, service] = [1, 2, 3].map(|n| ingress + n);
     let code = place.spawn(NEWER_NODE, &["service.mjs"], &[("PORT", service.to_string())])?;
@@ -159,18 +196,29 @@ fn restate(place: &Place) -> Started {
         ("RESTATE_BIND_ADDRESS", format!("127.0.0.1:{node}")),
         ("RESTATE_DISABLE_TELEMETRY", "true".to_owned()),
     ];
-    let binary = format!("node_modules/@restatedev/restate-server-linux-{machine}/bin/restate-server");
-    let server = place.spawn(&binary, &["--listen-mode", "tcp", "--no-logo", "--base-dir", &place.data()], &env)?;
+    let binary =
+        format!("node_modules/@restatedev/restate-server-linux-{machine}/bin/restate-server");
+    let server = place.spawn(
+        &binary,
+        &["--listen-mode", "tcp", "--no-logo", "--base-dir", &place.data()],
+        &env,
+    )?;
     Ok((vec![server, code], format!("http://127.0.0.1:{ingress}/bench/hook")))
 }
 
 /// Tells Restate where the code is, once it listens.
 async fn register(url: &str) -> Result<()> {
-    let ingress: u16 = url.split(':').nth(2).and_then(|rest| rest.split('/').next()).context("a port")?.parse()?;
+    let ingress: u16 =
+        url.split(':').nth(2).and_then(|rest| rest.split('/').next()).context("a port")?.parse()?;
     let (http, deadline) = (reqwest::Client::new(), Instant::now() + READY);
     loop {
         let body = json!({ "uri": format!("http://127.0.0.1:{}", ingress + 3) });
-        match http.post(format!("http://127.0.0.1:{}/deployments", ingress + 1)).json(&body).send().await {
+        match http
+            .post(format!("http://127.0.0.1:{}/deployments", ingress + 1))
+            .json(&body)
+            .send()
+            .await
+        {
             Ok(answer) if answer.status().is_success() => return Ok(()),
             _ if Instant::now() > deadline => bail!("it does not take the service"),
             _ => tokio::time::sleep(Duration::from_millis(200)).await,

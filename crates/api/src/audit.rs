@@ -1,5 +1,5 @@
-//! Who changed what: every request of `/v1` that changes something, and every look at credentials, leaves a record before it is done, which is
-//! completed before it is answered.
+//! Who changed what: every request of `/v1` that changes something, and every look at credentials,
+//! leaves a record before it is done, which is completed before it is answered.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,7 +48,8 @@ impl Trail {
         Self(Arc::new(Mutex::new(Seen { deed, begun: None, fields: Vec::new() })))
     }
 
-    /// The caller may do it: leaves a record before anything is changed, so that no change is without one however the server ends.
+    /// The caller may do it: leaves a record before anything is changed, so that no change is
+    /// without one however the server ends.
     pub(crate) async fn begin(&self, app: &App, caller: &Caller) -> Result<(), ApiError> {
         let deed = {
             let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +65,11 @@ impl Trail {
 
     pub(crate) fn gave(&self, fields: &Map<String, Value>) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.fields = fields.keys().take(FIELDS_MAX).map(|name| name.chars().take(TEXT_CHARS_MAX).collect()).collect();
+        seen.fields = fields
+            .keys()
+            .take(FIELDS_MAX)
+            .map(|name| name.chars().take(TEXT_CHARS_MAX).collect())
+            .collect();
     }
 
     fn take(&self) -> (Option<AuditRecord>, Vec<String>) {
@@ -73,11 +78,14 @@ impl Trail {
     }
 }
 
-/// Lays a trail for requests that leave a record, which [`crate::extract::Auth`] begins, and completes it once they were done.
+/// Lays a trail for requests that leave a record, which [`crate::extract::Auth`] begins, and
+/// completes it once they were done.
 pub(crate) async fn record(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_change = request.method() != Method::GET && !ASKING.iter().any(|end| path.ends_with(end));
-    let looks_at_credentials = request.uri().query().is_some_and(|query| query.contains("include_credentials"));
+    let is_change =
+        request.method() != Method::GET && !ASKING.iter().any(|end| path.ends_with(end));
+    let looks_at_credentials =
+        request.uri().query().is_some_and(|query| query.contains("include_credentials"));
     if !is_change && !looks_at_credentials {
         return next.run(request).await;
     }
@@ -86,7 +94,12 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     let (template, path) = (below_v1(matched.map_or(path, MatchedPath::as_str)), below_v1(path));
     let fields = if is_change { Vec::new() } else { vec!["include_credentials".into()] };
     let action = format!("{} {template}", request.method());
-    let trail = Trail::of(Deed { action, target: named(template, path), fields, request_id: RequestId::current().to_string() });
+    let trail = Trail::of(Deed {
+        action,
+        target: named(template, path),
+        fields,
+        request_id: RequestId::current().to_string(),
+    });
     request.extensions_mut().insert(trail.clone());
     let response = next.run(request).await;
     // Without a caller nothing was changed in anybody's name: a token was asked for.
@@ -94,7 +107,9 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     let kept = if response.extensions().get::<Unchanged>().is_some() {
         app.engine.forget_audit(&begun).await
     } else if response.status().is_success() {
-        begun.target = begun.target.or_else(|| response.extensions().get::<Shown>().map(|shown| shown.0.clone()));
+        begun.target = begun
+            .target
+            .or_else(|| response.extensions().get::<Shown>().map(|shown| shown.0.clone()));
         if is_change {
             begun.fields = fields;
         }
@@ -118,14 +133,32 @@ fn below_v1(path: &str) -> &str {
 
 /// The first parameter of a path.
 fn named(template: &str, path: &str) -> Option<String> {
-    let part = template.split('/').zip(path.split('/')).find_map(|(name, part)| name.starts_with('{').then_some(part))?;
-    Some(percent_encoding::percent_decode_str(part).decode_utf8_lossy().chars().take(TEXT_CHARS_MAX).collect())
+    let part = template
+        .split('/')
+        .zip(path.split('/'))
+        .find_map(|(name, part)| name.starts_with('{').then_some(part))?;
+    Some(
+        percent_encoding::percent_decode_str(part)
+            .decode_utf8_lossy()
+            .chars()
+            .take(TEXT_CHARS_MAX)
+            .collect(),
+    )
 }
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let params = &query.params;
-    let filter = AuditFilter { user_id: params.text("user_id")?, target: params.text("target")?, from: time(params, "from")?, to: time(params, "to")? };
+    let filter = AuditFilter {
+        user_id: params.text("user_id")?,
+        target: params.text("target")?,
+        from: time(params, "from")?,
+        to: time(params, "to")?,
+    };
     let listing = app.engine.list_audit(&caller, &filter, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |record| shown(&record)))
 }
@@ -143,16 +176,31 @@ mod tests {
 
     #[test]
     fn what_was_changed_is_the_first_that_the_path_names() {
-        assert_eq!(named("/v1/sources/{id}/events", "/v1/sources/dc_a/events").as_deref(), Some("dc_a"));
+        assert_eq!(
+            named("/v1/sources/{id}/events", "/v1/sources/dc_a/events").as_deref(),
+            Some("dc_a")
+        );
         assert_eq!(named("/v1/registries/{name}", "/v1/registries/a%20b").as_deref(), Some("a b"));
         assert_eq!(named("/v1/sources", "/v1/sources"), None);
     }
 
     #[test]
     fn a_trail_holds_names_and_no_values() {
-        let trail = Trail::of(Deed { action: String::new(), target: None, fields: Vec::new(), request_id: String::new() });
-        trail.gave(json!({ "credentials": { "api_key": "hunter2" }, "n".repeat(500): 1 }).as_object().expect("fields"));
+        let trail = Trail::of(Deed {
+            action: String::new(),
+            target: None,
+            fields: Vec::new(),
+            request_id: String::new(),
+        });
+        trail.gave(
+            json!({ "credentials": { "api_key": "hunter2" }, "n".repeat(500): 1 })
+                .as_object()
+                .expect("fields"),
+        );
         let (_, fields) = trail.take();
-        assert_eq!((fields.len(), fields[0].as_str(), fields[1].len()), (2, "credentials", TEXT_CHARS_MAX));
+        assert_eq!(
+            (fields.len(), fields[0].as_str(), fields[1].len()),
+            (2, "credentials", TEXT_CHARS_MAX)
+        );
     }
 }

@@ -40,8 +40,10 @@ impl RequestId {
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A log outlives the process and a container's process is always number 1: the count alone would repeat.
-        static PROCESS: LazyLock<u32> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()) as u32);
+        // A log outlives the process and a container's process is always number 1: the count alone
+        // would repeat.
+        static PROCESS: LazyLock<u32> =
+            LazyLock::new(|| RandomState::new().hash_one(std::process::id()) as u32);
         write!(f, "req_{:08x}_{:x}", *PROCESS, self.0)
     }
 }
@@ -65,8 +67,17 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
-        debug_assert!(codes::is_known(code), "`{code}` is no code of contract/codes.rs and docs/reference/errors.md");
-        Self { status, code: code.into(), message: message.into(), details: Box::new(json!({})), retry_after: None }
+        debug_assert!(
+            codes::is_known(code),
+            "`{code}` is no code of contract/codes.rs and docs/reference/errors.md"
+        );
+        Self {
+            status,
+            code: code.into(),
+            message: message.into(),
+            details: Box::new(json!({})),
+            retry_after: None,
+        }
     }
 
     fn with(mut self, details: Value) -> Self {
@@ -76,7 +87,8 @@ impl ApiError {
 
     /// A field that is wrong.
     pub(crate) fn field(field: &str, message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", message).with(json!({ "field": field }))
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", message)
+            .with(json!({ "field": field }))
     }
 
     /// A field that nobody reads.
@@ -86,34 +98,56 @@ impl ApiError {
             [] => "none is".to_owned(),
             names => format!("allowed are {}", names.join(", ")),
         };
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_field", format!("`{shown}` is not a field of {of}; {list}"))
-            .with(json!({ "field": shown, "allowed": allowed }))
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "unknown_field",
+            format!("`{shown}` is not a field of {of}; {list}"),
+        )
+        .with(json!({ "field": shown, "allowed": allowed }))
     }
 
     /// A field of a record that an update cannot set, with another value than it has.
-    pub(crate) fn read_only_field(name: &str, given: &Value, now: &Value, allowed: &[&str]) -> Self {
+    pub(crate) fn read_only_field(
+        name: &str,
+        given: &Value,
+        now: &Value,
+        allowed: &[&str],
+    ) -> Self {
         let message = format!(
             "`{name}` is {}, but it cannot be set: it is {}; leave it out, or write it back as it is; what can be set is {}",
             short(given),
             short(now),
             allowed.join(", ")
         );
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "read_only_field", message).with(json!({ "field": name, "value": now, "allowed": allowed }))
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "read_only_field", message)
+            .with(json!({ "field": name, "value": now, "allowed": allowed }))
     }
 
     /// A request that names several hosts.
     pub(crate) fn several_hosts() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "several_hosts", "the request names more than one host, in `Host` lines or in its address; allowed is one")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "several_hosts",
+            "the request names more than one host, in `Host` lines or in its address; allowed is one",
+        )
     }
 
     /// A request that names no host, though its version asks for one.
     pub(crate) fn host_missing() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "host_missing", "the request has no `Host` line, which HTTP/1.1 asks for; send one, or HTTP/1.0")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "host_missing",
+            "the request has no `Host` line, which HTTP/1.1 asks for; send one, or HTTP/1.0",
+        )
     }
 
     /// A method that nothing takes.
     pub(crate) fn never_taken(method: &Method) -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("no address of this server takes {method}"))
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            format!("no address of this server takes {method}"),
+        )
     }
 
     /// A request whose target is no path.
@@ -127,7 +161,11 @@ impl ApiError {
 
     /// A request whose host is none.
     pub(crate) fn no_host() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "not_a_host", "the request's `Host` is no name or address of a host, with or without a port")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "not_a_host",
+            "the request's `Host` is no name or address of a host, with or without a port",
+        )
     }
 
     /// A key of this server at a host that is an organization's: what is there would get it.
@@ -143,8 +181,7 @@ impl ApiError {
 
     /// A request with a session that a page of another origin makes.
     pub(crate) fn from_foreign_page() -> Self {
-        let message =
-            "a page of another origin made this request, and sessions are for the pages of this server; programs send `Authorization: Bearer <api key>`";
+        let message = "a page of another origin made this request, and sessions are for the pages of this server; programs send `Authorization: Bearer <api key>`";
         Self::new(StatusCode::FORBIDDEN, "foreign_page", message)
     }
 
@@ -163,79 +200,114 @@ impl ApiError {
 
     /// A body over its limit.
     pub(crate) fn body_too_large(limit_bytes: usize, hint: &str) -> Self {
-        let message = format!("the body is larger than {limit_bytes} bytes, the limit of this server{hint}");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "limit_bytes": limit_bytes }))
+        let message =
+            format!("the body is larger than {limit_bytes} bytes, the limit of this server{hint}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            .with(json!({ "limit_bytes": limit_bytes }))
     }
 
     /// A body that broke off.
     pub(crate) fn body_unreadable() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "unreadable_body", "the body could not be read to its end")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "unreadable_body",
+            "the body could not be read to its end",
+        )
     }
 
     /// A body that came too slowly.
     pub(crate) fn body_too_slow(grace: Duration) -> Self {
-        let message = format!("the body did not come in time: it may take {} s, and a second more for each 8 KiB", grace.as_secs());
+        let message = format!(
+            "the body did not come in time: it may take {} s, and a second more for each 8 KiB",
+            grace.as_secs()
+        );
         Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
     }
 
     /// A connection beyond those that there may be.
     pub(crate) fn too_many_connections() -> Self {
         let message = "the server has as many connections as it may; try again";
-        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+        Self {
+            retry_after: Some(1),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+        }
     }
 
     /// A large answer while there is as much in memory as there may be.
     pub(crate) fn no_memory_for_answer() -> Self {
         let message = "the server has as much of requests and answers in memory as it may (--requests-memory-mb), and this answer is large; try again, or ask for less at once; what was asked for may have been done";
-        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+        Self {
+            retry_after: Some(1),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+        }
     }
 
     /// A body of more JSON values than are read.
     pub(crate) fn body_unfolds(bytes: usize, bytes_max: usize) -> Self {
-        let message =
-            format!("the body has so many values that reading it takes about {bytes} bytes of memory, allowed are {bytes_max}; send less of them at once");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "memory_bytes": bytes, "limit_bytes": bytes_max }))
+        let message = format!(
+            "the body has so many values that reading it takes about {bytes} bytes of memory, allowed are {bytes_max}; send less of them at once"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            .with(json!({ "memory_bytes": bytes, "limit_bytes": bytes_max }))
     }
 
     /// A body of more named fields than are read.
     pub(crate) fn too_many_fields(fields: usize, fields_max: usize) -> Self {
-        let message = format!("the body has {fields} named fields in all of its objects, allowed are {fields_max}; send less of them at once");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "fields": fields, "limit_fields": fields_max }))
+        let message = format!(
+            "the body has {fields} named fields in all of its objects, allowed are {fields_max}; send less of them at once"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            .with(json!({ "fields": fields, "limit_fields": fields_max }))
     }
 
     /// A large body while there are as many as there is memory for.
     pub(crate) fn no_memory_for_body() -> Self {
         let message = "the server has as much of requests in memory as it may (--requests-memory-mb); try again";
-        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+        Self {
+            retry_after: Some(1),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
+        }
     }
 
     /// A body that would have to be unpacked.
     pub(crate) fn packed(encoding: &str) -> Self {
-        let message = format!("the body is encoded as `{}`; send it as it is, without `content-encoding`", millrace_model::shown(encoding));
+        let message = format!(
+            "the body is encoded as `{}`; send it as it is, without `content-encoding`",
+            millrace_model::shown(encoding)
+        );
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", message)
     }
 
     /// A path that names nothing.
     pub(crate) fn no_such_path() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path: it is not UTF-8 once decoded")
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "no_such_route",
+            "there is nothing at this path: it is not UTF-8 once decoded",
+        )
     }
 
     /// The code behind an endpoint answered with a status that HTTP has no final answer for.
     pub(crate) fn unsendable_status(status: u16) -> Self {
-        let message = format!("the code answered with status {status}, which is no final answer in HTTP; allowed are 200 to 599");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_status", message).with(json!({ "status": status }))
+        let message = format!(
+            "the code answered with status {status}, which is no final answer in HTTP; allowed are 200 to 599"
+        );
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_status", message)
+            .with(json!({ "status": status }))
     }
 
     /// The code behind an endpoint answered with more headers than are sent.
     pub(crate) fn unsendable_headers(error: &TooManyHeaders) -> Self {
         let message = format!("the code's answer cannot be sent: {error}");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_headers", message).with(json!({ "lines": error.lines, "bytes": error.bytes }))
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_headers", message)
+            .with(json!({ "lines": error.lines, "bytes": error.bytes }))
     }
 
     /// A fault of ours: the client learns only the request's id.
     fn fault(id: RequestId) -> Self {
         let message = format!("the server failed; its log tells why under the request id `{id}`");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).with(json!({ "request_id": id.to_string() }))
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+            .with(json!({ "request_id": id.to_string() }))
     }
 }
 
@@ -261,7 +333,10 @@ impl From<EngineError> for ApiError {
             ErrorKind::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             ErrorKind::Internal => return internal(&error),
         };
-        Self { retry_after: error.retry_after_secs(), ..Self::new(status, error.code(), error.to_string()).with(error.details()) }
+        Self {
+            retry_after: error.retry_after_secs(),
+            ..Self::new(status, error.code(), error.to_string()).with(error.details())
+        }
     }
 }
 
@@ -276,7 +351,9 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (message, mut details) = (bounded_message(self.message), self.details);
         bound_details(&mut details);
-        let mut response = (self.status, Json(json!({ "error": message, "code": self.code, "details": details }))).into_response();
+        let mut response =
+            (self.status, Json(json!({ "error": message, "code": self.code, "details": details })))
+                .into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());
@@ -291,7 +368,10 @@ impl IntoResponse for ApiError {
 /// The status of an answer that code gave.
 pub(crate) fn status(given: u16) -> Result<StatusCode, ApiError> {
     // HTTP answers 1xx are interim: no client would see an end.
-    StatusCode::from_u16(given).ok().filter(|_| (200..600).contains(&given)).ok_or_else(|| ApiError::unsendable_status(given))
+    StatusCode::from_u16(given)
+        .ok()
+        .filter(|_| (200..600).contains(&given))
+        .ok_or_else(|| ApiError::unsendable_status(given))
 }
 
 /// The answer of what is taken up but perhaps not yet done.
@@ -307,10 +387,15 @@ pub(crate) async fn no_route(uri: Uri) -> ApiError {
 
 pub(crate) async fn no_method(method: Method, uri: Uri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("`{path}` does not take {method}; the header `allow` lists what it does"))
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        format!("`{path}` does not take {method}; the header `allow` lists what it does"),
+    )
 }
 
-/// A panic is a bug of ours: the client gets an answer all the same, and the log the panic's own line.
+/// A panic is a bug of ours: the client gets an answer all the same, and the log the panic's own
+/// line.
 pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     let id = RequestId::current();
     tracing::error!(request.id = %id, "a handler panicked");
@@ -335,20 +420,45 @@ mod tests {
 
     #[tokio::test]
     async fn each_family_of_errors_has_its_status() {
-        assert_eq!(check(EngineError::invalid("name", "too long"), 422, "invalid_field", "too long").await, json!({ "field": "name" }));
-        assert_eq!(check(EngineError::not_found("run", "run_1"), 404, "not_found", "`run_1`").await, json!({ "resource": "run", "id": "run_1" }));
+        assert_eq!(
+            check(EngineError::invalid("name", "too long"), 422, "invalid_field", "too long").await,
+            json!({ "field": "name" })
+        );
+        assert_eq!(
+            check(EngineError::not_found("run", "run_1"), 404, "not_found", "`run_1`").await,
+            json!({ "resource": "run", "id": "run_1" })
+        );
         check(EngineError::Unauthorized, 401, "unauthorized", "Bearer").await;
         check(EngineError::Forbidden("not yours"), 403, "forbidden", "not yours").await;
-        check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
+        check(
+            EngineError::Conflict { code: "taken", message: "taken".into() },
+            409,
+            "taken",
+            "taken",
+        )
+        .await;
         check(EngineError::Gone { message: "over".into() }, 410, "gone", "over").await;
         check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
-        let scope = EngineError::ScopeMissing { needed: Scope::Deploy, has: Scopes::of(vec![Scope::Read]).unwrap(), is_session: false };
-        assert_eq!(check(scope, 403, "scope_missing", "`deploy`").await, json!({ "needed": "deploy", "has": ["read"] }));
+        let scope = EngineError::ScopeMissing {
+            needed: Scope::Deploy,
+            has: Scopes::of(vec![Scope::Read]).unwrap(),
+            is_session: false,
+        };
+        assert_eq!(
+            check(scope, 403, "scope_missing", "`deploy`").await,
+            json!({ "needed": "deploy", "has": ["read"] })
+        );
         let many = EngineError::TooMany { per_minute: 60, wait: Duration::from_millis(1_001) };
-        assert_eq!(check(many, 429, "too_many_requests", "after 2 s").await, json!({ "per_minute": 60, "retry_after": 2 }));
+        assert_eq!(
+            check(many, 429, "too_many_requests", "after 2 s").await,
+            json!({ "per_minute": 60, "retry_after": 2 })
+        );
         check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
         let waiting = EngineError::DeploysWaiting { waiting_max: 8 };
-        assert_eq!(check(waiting, 429, "deploys_waiting", "8 deploys").await, json!({ "waiting_max": 8, "retry_after": 5 }));
+        assert_eq!(
+            check(waiting, 429, "deploys_waiting", "8 deploys").await,
+            json!({ "waiting_max": 8, "retry_after": 5 })
+        );
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
         check(EngineError::DatabaseUnavailable, 503, "database_unavailable", "try again").await;
         check(EngineError::StorageFull, 507, "storage_full", "made room").await;
@@ -358,7 +468,13 @@ mod tests {
     #[tokio::test]
     async fn an_internal_error_tells_the_client_only_the_request_id() {
         let id = RequestId::new();
-        let error = with_request_id(id, async { ApiError::from(EngineError::internal("could not save", std::io::Error::other("disk full"))) }).await;
+        let error = with_request_id(id, async {
+            ApiError::from(EngineError::internal(
+                "could not save",
+                std::io::Error::other("disk full"),
+            ))
+        })
+        .await;
         let details = check(error, 500, "internal", &id.to_string()).await;
         assert_eq!(details, json!({ "request_id": id.to_string() }));
     }
@@ -367,9 +483,22 @@ mod tests {
     fn refusals_tell_how_to_go_on() {
         let many = EngineError::TooMany { per_minute: 1, wait: Duration::from_secs(60) };
         assert_eq!(ApiError::from(many).into_response().headers()[header::RETRY_AFTER], "60");
-        assert_eq!(ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER], "1");
-        assert_eq!(ApiError::from(EngineError::QueueFull).into_response().headers()[header::RETRY_AFTER], "1");
-        assert_eq!(ApiError::from(EngineError::StorageFull).into_response().headers()[header::RETRY_AFTER], "10");
-        assert_eq!(ApiError::from(EngineError::Unauthorized).into_response().headers()[header::WWW_AUTHENTICATE], "Bearer");
+        assert_eq!(
+            ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER],
+            "1"
+        );
+        assert_eq!(
+            ApiError::from(EngineError::QueueFull).into_response().headers()[header::RETRY_AFTER],
+            "1"
+        );
+        assert_eq!(
+            ApiError::from(EngineError::StorageFull).into_response().headers()[header::RETRY_AFTER],
+            "10"
+        );
+        assert_eq!(
+            ApiError::from(EngineError::Unauthorized).into_response().headers()
+                [header::WWW_AUTHENTICATE],
+            "Bearer"
+        );
     }
 }

@@ -30,7 +30,9 @@ impl FromRequestParts<App> for Path {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let axum::extract::Path(text) = axum::extract::Path::from_request_parts(parts, app).await.map_err(|_| ApiError::no_such_path())?;
+        let axum::extract::Path(text) = axum::extract::Path::from_request_parts(parts, app)
+            .await
+            .map_err(|_| ApiError::no_such_path())?;
         Ok(Self(text))
     }
 }
@@ -42,7 +44,10 @@ impl<const N: usize> FromRequestParts<App> for Paths<N> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let axum::extract::Path(texts) = axum::extract::Path::<Vec<String>>::from_request_parts(parts, app).await.map_err(|_| ApiError::no_such_path())?;
+        let axum::extract::Path(texts) =
+            axum::extract::Path::<Vec<String>>::from_request_parts(parts, app)
+                .await
+                .map_err(|_| ApiError::no_such_path())?;
         texts.try_into().map(Self).map_err(|_| ApiError::no_such_path())
     }
 }
@@ -72,9 +77,13 @@ pub(crate) struct ShownBy(pub(crate) Option<Asker>);
 
 impl ShownBy {
     fn of(parts: &Parts, app: &App) -> Self {
-        // Behind a proxy that is not trusted all have its address: what clients say of theirs is not believed.
+        // Behind a proxy that is not trusted all have its address: what clients say of theirs is
+        // not believed.
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
-        Self(app.engine.asker(address, parts.headers.get(ASKED_BY).and_then(|value| value.to_str().ok())))
+        Self(
+            app.engine
+                .asker(address, parts.headers.get(ASKED_BY).and_then(|value| value.to_str().ok())),
+        )
     }
 }
 
@@ -86,18 +95,25 @@ impl FromRequestParts<App> for ShownBy {
     }
 }
 
-/// The revisions that `if-match` names; None: the header is not there, or any will do (`*`). What is no revision of ours matches nothing.
+/// The revisions that `if-match` names; None: the header is not there, or any will do (`*`). What
+/// is no revision of ours matches nothing.
 pub(crate) struct IfMatch(pub(crate) Option<Vec<i64>>);
 
 impl FromRequestParts<App> for IfMatch {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Self::Rejection> {
-        let given: Vec<_> = parts.headers.get_all(header::IF_MATCH).iter().map(|value| value.to_str().unwrap_or("")).collect();
+        let given: Vec<_> = parts
+            .headers
+            .get_all(header::IF_MATCH)
+            .iter()
+            .map(|value| value.to_str().unwrap_or(""))
+            .collect();
         let tags: Vec<_> = given.iter().flat_map(|line| line.split(',')).map(str::trim).collect();
         let any = given.is_empty() || tags.contains(&"*");
         // A proxy that compresses makes a tag weak.
-        let revision = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"').parse().ok();
+        let revision =
+            |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"').parse().ok();
         Ok(Self((!any).then(|| tags.into_iter().filter_map(revision).collect())))
     }
 }
@@ -112,7 +128,12 @@ impl FromRequestParts<App> for Visitor {
         from_own_page(&parts.method, &parts.headers)?;
         let ShownBy(asker) = ShownBy::of(parts, app);
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
-        let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let user_agent = parts
+            .headers
+            .get(header::USER_AGENT)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
         Ok(Self(Client { asker, address, user_agent }))
     }
 }
@@ -163,7 +184,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-/// The session's cookie. It goes to `/v1` alone: what is at `/e/…` was written by strangers, and is of the same origin.
+/// The session's cookie. It goes to `/v1` alone: what is at `/e/…` was written by strangers, and is
+/// of the same origin.
 pub(crate) const SESSION_COOKIE: &str = "millrace_session";
 /// The cookie of a sign-in by a provider that was begun; it goes to where that ends alone.
 pub(crate) const SIGN_IN_COOKIE: &str = "millrace_sign_in";
@@ -174,7 +196,11 @@ const CSRF_HEADER: &str = "x-millrace-csrf";
 pub(crate) fn credential<'a>(method: &Method, headers: &'a HeaderMap) -> Result<&'a str, ApiError> {
     if let Some(key) = bearer(headers) {
         // The token of a session is good in its cookie only, where no script can read it.
-        return if Engine::has_form_of_session(key) { Err(EngineError::Unauthorized.into()) } else { Ok(key) };
+        return if Engine::has_form_of_session(key) {
+            Err(EngineError::Unauthorized.into())
+        } else {
+            Ok(key)
+        };
     }
     let token = session_cookie(headers).ok_or(EngineError::Unauthorized)?;
     from_own_page(method, headers)?;
@@ -186,10 +212,18 @@ fn session_cookie(headers: &HeaderMap) -> Option<&str> {
     only_cookie(headers, SESSION_COOKIE).filter(|token| Engine::has_form_of_session(token))
 }
 
-/// The cookie of this name. None where there are several: what else is of this site may have set one of them.
+/// The cookie of this name. None where there are several: what else is of this site may have set
+/// one of them.
 pub(crate) fn only_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let pairs = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
-    let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(found, _)| *found == name).map(|(_, value)| value);
+    let pairs = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'));
+    let mut values = pairs
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(found, _)| *found == name)
+        .map(|(_, value)| value);
     let value = values.next()?;
     values.next().is_none().then_some(value)
 }
@@ -198,18 +232,27 @@ pub(crate) fn only_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a 
 pub(crate) fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
     let said = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let changes = !matches!(*method, Method::GET | Method::HEAD);
-    // Browsers say nothing of it where the server has no certificate, unless it is on the same machine.
+    // Browsers say nothing of it where the server has no certificate, unless it is on the same
+    // machine.
     let fits = match said("sec-fetch-site") {
         None | Some("same-origin") => true,
         // The user asked for it, in the line of addresses.
         Some("none") => !changes,
         Some(_) => false,
     };
-    let of_this_host = |origin: &str| said("host").is_some_and(|host| origin.split_once("://").is_some_and(|(_, at)| at.eq_ignore_ascii_case(host)));
+    let of_this_host = |origin: &str| {
+        said("host").is_some_and(|host| {
+            origin.split_once("://").is_some_and(|(_, at)| at.eq_ignore_ascii_case(host))
+        })
+    };
     if !fits || (changes && said("origin").is_some_and(|origin| !of_this_host(origin))) {
         return Err(ApiError::from_foreign_page());
     }
-    if changes && said(CSRF_HEADER).is_none() { Err(ApiError::csrf_header_missing(CSRF_HEADER)) } else { Ok(()) }
+    if changes && said(CSRF_HEADER).is_none() {
+        Err(ApiError::csrf_header_missing(CSRF_HEADER))
+    } else {
+        Ok(())
+    }
 }
 
 /// The key that was shown, for an answer that goes on: it ends with the key.
@@ -244,22 +287,48 @@ impl FromRequestParts<App> for ListQuery {
         let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
         let limit = match params.text("limit")? {
             None => Page::LIMIT_DEFAULT,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|n| (1..=Page::LIMIT_MAX).contains(n))
-                .ok_or_else(|| ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", millrace_model::shown(&text), Page::LIMIT_MAX)))?,
+            Some(text) => {
+                text.parse().ok().filter(|n| (1..=Page::LIMIT_MAX).contains(n)).ok_or_else(
+                    || {
+                        ApiError::field(
+                            "limit",
+                            format!(
+                                "`limit` is `{}`, allowed are 1 to {}",
+                                millrace_model::shown(&text),
+                                Page::LIMIT_MAX
+                            ),
+                        )
+                    },
+                )?
+            }
         };
-        let cursor = |field| params.text(field).map(|c| c.filter(|text| !text.is_empty()).map(|text| decode_cursor(&text)));
-        Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")?, room: memory.room() }, params, memory })
+        let cursor = |field| {
+            params
+                .text(field)
+                .map(|c| c.filter(|text| !text.is_empty()).map(|text| decode_cursor(&text)))
+        };
+        Ok(Self {
+            page: Page {
+                limit,
+                after: cursor("after")?,
+                before: cursor("before")?,
+                room: memory.room(),
+            },
+            params,
+            memory,
+        })
     }
 }
 
 impl ListQuery {
-    /// The cursor of a list that goes forward only, as it was given: one that looks like another cursor is still a key or a path.
+    /// The cursor of a list that goes forward only, as it was given: one that looks like another
+    /// cursor is still a key or a path.
     pub(crate) fn forward(&self) -> Result<Option<String>, ApiError> {
         match self.page.before {
-            Some(_) => Err(ApiError::field("before", "`before` is given, but this list goes forward only; allowed is `after`")),
+            Some(_) => Err(ApiError::field(
+                "before",
+                "`before` is given, but this list goes forward only; allowed is `after`",
+            )),
             None => self.params.text("after"),
         }
     }
@@ -276,13 +345,18 @@ fn decode_cursor(cursor: &str) -> String {
 
 /// A cursor of apps: base64url of the slug, the slug, or the id.
 pub(crate) fn slug_cursor(cursor: String) -> String {
-    let is_slug = |text: &String| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+    let is_slug = |text: &String| {
+        text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+    };
     decoded(&cursor).filter(is_slug).unwrap_or(cursor)
 }
 
 /// What a cursor says, where it is base64url of ASCII: no event's id is.
 fn decoded(cursor: &str) -> Option<String> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok().filter(|bytes| !bytes.is_empty() && bytes.is_ascii())?;
+    let bytes = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .filter(|bytes| !bytes.is_empty() && bytes.is_ascii())?;
     String::from_utf8(bytes).ok()
 }
 
@@ -298,7 +372,10 @@ mod tests {
     #[test]
     fn a_path_takes_only_ids_of_its_kind() {
         assert_eq!(emitter::<SourceId>("dc_1".into()).ok(), Some("dc_1".into()));
-        assert!(emitter::<SourceId>("p_1".into()).is_err() && emitter::<WorkflowId>("dc_1".into()).is_err());
+        assert!(
+            emitter::<SourceId>("p_1".into()).is_err()
+                && emitter::<WorkflowId>("dc_1".into()).is_err()
+        );
     }
 
     #[test]
@@ -311,7 +388,13 @@ mod tests {
         assert_eq!(decode_cursor(&encode_cursor("pay.example.com")), "pay.example.com");
         assert_eq!(decode_cursor("pay.example.com"), "pay.example.com");
         for slug in ["slack", "google_sheets", "stripe", "app_1a"] {
-            assert_eq!((slug_cursor(decode_cursor(&encode_cursor(slug))), slug_cursor(decode_cursor(slug))), (slug.to_owned(), slug.to_owned()));
+            assert_eq!(
+                (
+                    slug_cursor(decode_cursor(&encode_cursor(slug))),
+                    slug_cursor(decode_cursor(slug))
+                ),
+                (slug.to_owned(), slug.to_owned())
+            );
         }
         assert_eq!(encode_cursor("slack"), "c2xhY2s");
     }

@@ -1,5 +1,5 @@
-//! What holds for every request, whatever its route: how long a body may take, how much memory all of them, what browsers are told, that
-//! nothing is unpacked here.
+//! What holds for every request, whatever its route: how long a body may take, how much memory all
+//! of them, what browsers are told, that nothing is unpacked here.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,21 +21,26 @@ use crate::error::ApiError;
 use crate::room::{Memory, Share, Use, Whose};
 use crate::{App, V1_BODY_BYTES_MAX};
 
-/// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at a time gets no further.
+/// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at
+/// a time gets no further.
 const BODY_RATE_MIN: u64 = 8 << 10;
 
 /// Answers and events of streams up to this are not counted, bytes.
 const SMALL_BYTES: usize = 16 << 10;
-/// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
+/// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts
+/// in which it is stored.
 const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
-/// The same of one that is stored as it comes: the part that is being stored, and the one that is being filled.
+/// The same of one that is stored as it comes: the part that is being stored, and the one that is
+/// being filled.
 const STORED_BYTES_MAX: usize = 2 * PART_BYTES;
 
-/// How much at least is read of a body that was refused, or that nobody asked for: a client that writes all before it reads would find the connection
-/// broken in the place of its answer. As much as a body may have that is taken costs no more.
+/// How much at least is read of a body that was refused, or that nobody asked for: a client that
+/// writes all before it reads would find the connection broken in the place of its answer. As much
+/// as a body may have that is taken costs no more.
 const DISCARDED_BYTES_MIN: u64 = 64 << 20;
 
-/// One body's part of the memory, until its request is answered: until then what came is in memory, in one form or another. And what it was refused for.
+/// One body's part of the memory, until its request is answered: until then what came is in memory,
+/// in one form or another. And what it was refused for.
 pub(crate) struct Part {
     share: Share,
     came: AtomicUsize,
@@ -51,7 +56,8 @@ pub(crate) struct Part {
 
 impl Part {
     fn of(memory: &Arc<Memory>, whose: Whose) -> Self {
-        let (share, came, unfolded) = (Share::of(memory, Use::Body, whose), AtomicUsize::new(0), OnceLock::new());
+        let (share, came, unfolded) =
+            (Share::of(memory, Use::Body, whose), AtomicUsize::new(0), OnceLock::new());
         let (is_late, is_too_much) = (AtomicBool::new(false), AtomicBool::new(false));
         let counted_max = AtomicUsize::new(COUNTED_BYTES_MAX);
         Self { share, came, counted_max, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
@@ -71,7 +77,8 @@ impl Part {
     }
 }
 
-/// The rest of this request's body is stored as it comes. What was read of it before counts as it did.
+/// The rest of this request's body is stored as it comes. What was read of it before counts as it
+/// did.
 pub(crate) fn stored_in_parts(request: &Extensions) {
     if let Some(part) = request.get::<Arc<Part>>() {
         part.counted_max.store(STORED_BYTES_MAX, Ordering::Relaxed);
@@ -87,7 +94,17 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
     let (grace, told) = (app.config.body_timeout, part.clone());
     // Who expects to be told whether to send the body sends none before.
     let comes = !request.headers().contains_key(header::EXPECT);
-    let mut bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, waiting: None, comes, part: told }));
+    let mut bounded = request.map(|body| {
+        Body::new(Bounded {
+            body,
+            started: Instant::now(),
+            grace,
+            timer: None,
+            waiting: None,
+            comes,
+            part: told,
+        })
+    });
     bounded.extensions_mut().insert(part.clone());
     (bounded, Some(part))
 }
@@ -96,21 +113,25 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
 pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Response) -> Response {
     let Some(part) = part else { return response };
     if let Some(rest) = part.rest.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let max = (app.engine.upload_max_bytes() as u64).saturating_add(app.config.http_body_max_bytes as u64).max(DISCARDED_BYTES_MIN);
+        let max = (app.engine.upload_max_bytes() as u64)
+            .saturating_add(app.config.http_body_max_bytes as u64)
+            .max(DISCARDED_BYTES_MIN);
         tokio::spawn(discard(rest, max, app.config.body_timeout));
     }
-    let refused = match (part.is_late.load(Ordering::Relaxed), part.is_too_much.load(Ordering::Relaxed)) {
-        (true, _) => ApiError::body_too_slow(app.config.body_timeout),
-        (_, true) => ApiError::no_memory_for_body(),
-        _ => return response,
-    };
+    let refused =
+        match (part.is_late.load(Ordering::Relaxed), part.is_too_much.load(Ordering::Relaxed)) {
+            (true, _) => ApiError::body_too_slow(app.config.body_timeout),
+            (_, true) => ApiError::no_memory_for_body(),
+            _ => return response,
+        };
     let mut response = refused.into_response();
     // The rest of the body would be taken for the next request.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// A piece of an answer, which the library keeps until it is written: longer than the body that it came of.
+/// A piece of an answer, which the library keeps until it is written: longer than the body that it
+/// came of.
 struct Piece {
     bytes: Bytes,
     /// Until all of it was handed to the system, or its connection ended.
@@ -133,10 +154,17 @@ impl http_body::Body for Counted {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         let held = &self.held;
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held.clone() })))))
+        Poll::Ready(frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held.clone() }))
+            })
+        }))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -148,8 +176,8 @@ impl http_body::Body for Counted {
     }
 }
 
-/// A stream of events, each of which has its room once it is made. Where there is none the stream ends behind the one before: its client connects again and
-/// goes on from there.
+/// A stream of events, each of which has its room once it is made. Where there is none the stream
+/// ends behind the one before: its client connects again and goes on from there.
 struct CountedStream {
     body: Body,
     memory: Arc<Memory>,
@@ -161,7 +189,10 @@ impl http_body::Body for CountedStream {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.is_over {
             return Poll::Ready(None);
         }
@@ -178,7 +209,11 @@ impl http_body::Body for CountedStream {
             self.is_over = true;
             return Poll::Ready(None);
         }
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held })))))
+        Poll::Ready(frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held }))
+            })
+        }))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -190,14 +225,29 @@ impl http_body::Body for CountedStream {
     }
 }
 
-/// The answer with its part of the memory, or what is said where there is none: else clients that read nothing would fill it with what they asked for.
-/// Answers that are made piece by piece are never in memory as a whole, and not counted, but for the events of a stream, which may be large. `changes`: whether something was changed, the
-/// answer of which is not kept back.
-pub(crate) fn counted(memory: &Arc<Memory>, whose: Whose, changes: bool, response: Response) -> Response {
-    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") && response.body().size_hint().exact().is_none() {
-        return response.map(|body| Body::new(CountedStream { body, memory: memory.clone(), whose, is_over: false }));
+/// The answer with its part of the memory, or what is said where there is none: else clients that
+/// read nothing would fill it with what they asked for. Answers that are made piece by piece are
+/// never in memory as a whole, and not counted, but for the events of a stream, which may be large.
+/// `changes`: whether something was changed, the answer of which is not kept back.
+pub(crate) fn counted(
+    memory: &Arc<Memory>,
+    whose: Whose,
+    changes: bool,
+    response: Response,
+) -> Response {
+    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
+        && response.body().size_hint().exact().is_none()
+    {
+        return response.map(|body| {
+            Body::new(CountedStream { body, memory: memory.clone(), whose, is_over: false })
+        });
     }
-    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+    let bytes = response
+        .body()
+        .size_hint()
+        .exact()
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(0);
     if bytes <= SMALL_BYTES {
         return response;
     }
@@ -208,7 +258,8 @@ pub(crate) fn counted(memory: &Arc<Memory>, whose: Whose, changes: bool, respons
     response.map(|body| Body::new(Counted { body, held: Arc::new(held) }))
 }
 
-/// Reads what is left of a body while its client gets the answer. It takes no memory, and no longer than a client may say nothing.
+/// Reads what is left of a body while its client gets the answer. It takes no memory, and no longer
+/// than a client may say nothing.
 async fn discard(rest: Body, max: u64, within: Duration) {
     let read = async {
         let mut room = max;
@@ -240,7 +291,8 @@ struct Bounded {
 impl Drop for Bounded {
     fn drop(&mut self) {
         if self.comes && !self.body.is_end_stream() && !self.part.is_late.load(Ordering::Relaxed) {
-            *self.part.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::mem::take(&mut self.body));
+            *self.part.rest.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(std::mem::take(&mut self.body));
         }
     }
 }
@@ -249,7 +301,10 @@ impl http_body::Body for Bounded {
     type Data = Bytes;
     type Error = axum::BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let this = &mut *self;
         this.comes = true;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
@@ -263,7 +318,9 @@ impl http_body::Body for Bounded {
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let came = this.part.came.load(Ordering::Relaxed) as u64;
-        let in_all = this.started + this.grace + Duration::from_millis(came.saturating_mul(1000) / BODY_RATE_MIN);
+        let in_all = this.started
+            + this.grace
+            + Duration::from_millis(came.saturating_mul(1000) / BODY_RATE_MIN);
         // What came fast buys no silence afterwards.
         let until = in_all.min(*this.waiting.get_or_insert_with(Instant::now) + this.grace);
         let timer = this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
@@ -284,20 +341,29 @@ impl http_body::Body for Bounded {
     }
 }
 
-/// A body that is to be unpacked first: a small one could become a large one, and no client of ours sends any.
+/// A body that is to be unpacked first: a small one could become a large one, and no client of ours
+/// sends any.
 pub(crate) async fn as_it_is(request: Request, next: Next) -> Response {
-    let packed = request.headers().get_all(header::CONTENT_ENCODING).iter().find(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let packed = request
+        .headers()
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .find(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
     match packed {
-        Some(encoding) => ApiError::packed(&String::from_utf8_lossy(encoding.as_bytes())).into_response(),
+        Some(encoding) => {
+            ApiError::packed(&String::from_utf8_lossy(encoding.as_bytes())).into_response()
+        }
         None => next.run(request).await,
     }
 }
 
 /// What is no page is nothing to a browser: it is not drawn, framed or run, and leads nowhere.
-const NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const NOTHING: &str =
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Tells browsers what they may do with an answer. What a handler says itself stays. Answers of endpoints are their code's own: only that their
-/// kind is not guessed at is said for them, and their pages have a sandbox (`endpoints`).
+/// Tells browsers what they may do with an answer. What a handler says itself stays. Answers of
+/// endpoints are their code's own: only that their kind is not guessed at is said for them, and
+/// their pages have a sandbox (`endpoints`).
 pub(crate) fn tell_browsers(headers: &mut HeaderMap, path: &str, is_https: bool) {
     let mut say = |name: HeaderName, value: &'static str| {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
@@ -357,9 +423,17 @@ mod tests {
         let drip: Vec<_> = (0..100).map(|_| (500, 1)).collect();
         assert_eq!(read(&drip).await, Err(true), "each piece alone is in time");
         assert_eq!(read(&[(0, 8 << 20), (9_000, 1)]).await, Ok((8 << 20) + 1));
-        assert_eq!(read(&[(0, 8 << 20), (11_000, 1)]).await, Err(true), "what came fast buys no silence");
+        assert_eq!(
+            read(&[(0, 8 << 20), (11_000, 1)]).await,
+            Err(true),
+            "what came fast buys no silence"
+        );
         let flow: Vec<_> = (0..100).map(|_| (500, 8 << 10)).collect();
-        assert_eq!(read(&flow).await, Ok(100 * (8 << 10)), "fifty seconds are no fault of a large body");
+        assert_eq!(
+            read(&flow).await,
+            Ok(100 * (8 << 10)),
+            "fifty seconds are no fault of a large body"
+        );
     }
 
     /// How many pieces are asked of a body that nobody wants, and after how many seconds that ends.
@@ -381,8 +455,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_nobody_wants_is_read_within_bounds() {
         assert_eq!(discarded(Duration::ZERO, 1 << 20, 40).await, (40, 0));
-        assert_eq!(discarded(Duration::ZERO, 1 << 20, 1_000).await.0, 65, "no more than there is room for");
-        assert_eq!(discarded(Duration::from_secs(4), 1, 1_000).await, (8, 30), "each piece comes, but not for ever");
+        assert_eq!(
+            discarded(Duration::ZERO, 1 << 20, 1_000).await.0,
+            65,
+            "no more than there is room for"
+        );
+        assert_eq!(
+            discarded(Duration::from_secs(4), 1, 1_000).await,
+            (8, 30),
+            "each piece comes, but not for ever"
+        );
     }
 
     /// Bytes of a body that are not counted.
@@ -415,12 +497,22 @@ mod tests {
     #[tokio::test]
     async fn large_answers_are_counted_until_they_are_sent() {
         let memory = Memory::new(100 << 10);
-        let sent = |bytes: usize, changes| counted(&memory, Whose::default(), changes, Response::new(Body::from(vec![b'x'; bytes])));
+        let sent = |bytes: usize, changes| {
+            counted(
+                &memory,
+                Whose::default(),
+                changes,
+                Response::new(Body::from(vec![b'x'; bytes])),
+            )
+        };
         let taken = || memory.taken();
         let first = sent(60 << 10, false);
         assert_eq!((first.body().size_hint().exact(), taken()), (Some(60 << 10), 60 << 10));
         assert_eq!(sent(60 << 10, false).status().as_u16(), 503);
-        assert_eq!((sent(SMALL_BYTES, false).status().as_u16(), sent(60 << 10, true).status().as_u16()), (200, 200));
+        assert_eq!(
+            (sent(SMALL_BYTES, false).status().as_u16(), sent(60 << 10, true).status().as_u16()),
+            (200, 200)
+        );
         let mut pieces = first.into_body().into_data_stream();
         let piece = pieces.next().await.unwrap().unwrap();
         drop(pieces);
@@ -430,8 +522,15 @@ mod tests {
         let alone = sent(200 << 10, false);
         assert_eq!(alone.status().as_u16(), 200);
         drop(alone);
-        let endless = Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("x")));
-        assert_eq!((counted(&memory, Whose::default(), false, Response::new(endless)).status().as_u16(), taken()), (200, 0));
+        let endless =
+            Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("x")));
+        assert_eq!(
+            (
+                counted(&memory, Whose::default(), false, Response::new(endless)).status().as_u16(),
+                taken()
+            ),
+            (200, 0)
+        );
     }
 
     #[test]
@@ -444,6 +543,9 @@ mod tests {
         assert_eq!(told("/e/x", false).len(), 1);
         assert!(told("/e/x", true).contains_key(header::STRICT_TRANSPORT_SECURITY));
         assert_eq!(told("/v1/runs/x", false)[header::CACHE_CONTROL], "no-store");
-        assert!(!told("/", false).contains_key(header::CACHE_CONTROL) && told("/", false).contains_key(header::X_FRAME_OPTIONS));
+        assert!(
+            !told("/", false).contains_key(header::CACHE_CONTROL)
+                && told("/", false).contains_key(header::X_FRAME_OPTIONS)
+        );
     }
 }

@@ -20,5 +20,9 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
         _ if readiness.accepts() => (StatusCode::OK, "degraded"),
         _ => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    (status, Json(json!({ "status": said, "code": readiness.code(), "error": readiness.to_string() }))).into_response()
+    (
+        status,
+        Json(json!({ "status": said, "code": readiness.code(), "error": readiness.to_string() })),
+    )
+        .into_response()
 }

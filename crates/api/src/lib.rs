@@ -1,4 +1,5 @@
-//! HTTP over the engine: `/v1`, generated endpoints, streams, health. A handler extracts, calls, maps.
+//! HTTP over the engine: `/v1`, generated endpoints, streams, health. A handler extracts, calls,
+//! maps.
 
 mod app;
 mod audit;
@@ -54,7 +55,8 @@ pub struct ApiConfig {
     pub http_body_max_bytes: usize,
     /// How long a body may take beyond what its length explains.
     pub body_timeout: Duration,
-    /// Bytes of the bodies of all requests that are not answered yet, beyond which large ones are refused.
+    /// Bytes of the bodies of all requests that are not answered yet, beyond which large ones are
+    /// refused.
     pub bodies_bytes_max: usize,
 }
 
@@ -65,13 +67,14 @@ impl ApiConfig {
     }
 }
 
-/// Ends a connection whose client takes too little of its answer: the library asks for no more of a body, nor gives it up, while there is something to be
-/// written. Whoever serves connections puts it into the extensions of each request, and drops the connection once it is cancelled.
+/// Ends a connection whose client takes too little of its answer: the library asks for no more of a
+/// body, nor gives it up, while there is something to be written. Whoever serves connections puts
+/// it into the extensions of each request, and drops the connection once it is cancelled.
 #[derive(Clone, Debug, Default)]
 pub struct Cut(pub CancellationToken);
 
-/// What the client of a request took this server for, where something between the two says so, or TLS of our own. Whoever serves connections puts it into
-/// the extensions of a request.
+/// What the client of a request took this server for, where something between the two says so, or
+/// TLS of our own. Whoever serves connections puts it into the extensions of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Reached {
     /// None: as the base URL has it.
@@ -87,8 +90,8 @@ pub(crate) struct App {
     pub(crate) config: Arc<ApiConfig>,
     /// Bodies of requests under way, and answers that are being sent.
     pub(crate) bodies: Arc<room::Memory>,
-    /// What is made of bodies, and pages. It has a room of its own, as large: a body of a few MiB may take all that its organization has of it, and what
-    /// needs none is not refused for that.
+    /// What is made of bodies, and pages. It has a room of its own, as large: a body of a few MiB
+    /// may take all that its organization has of it, and what needs none is not refused for that.
     pub(crate) unfolded: Arc<room::Memory>,
     /// The OpenAPI document: it is long to make, and asks for no key.
     openapi: Arc<OnceLock<Bytes>>,
@@ -99,8 +102,10 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let bodies = room::Memory::new(config.bodies_bytes_max);
     let unfolded = room::Memory::new(config.bodies_bytes_max);
     let app = App { engine, config: Arc::new(config), bodies, unfolded, openapi: Arc::default() };
-    let endpoints =
-        Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
+    let endpoints = Router::new()
+        .route("/e/{key}", any(endpoints::handle))
+        .route("/e/{key}/", any(endpoints::handle))
+        .route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
         .nest(
             "/v1",
@@ -143,13 +148,15 @@ fn name(response: &mut Response, id: error::RequestId) {
     }
 }
 
-/// What holds for every request: it is counted, its body comes in time and fits into memory, a panic is answered, its host says whose it is, its
-/// answer bears its id and what browsers are told. One layer: each one more is a copy of all within it for every request.
+/// What holds for every request: it is counted, its body comes in time and fits into memory, a
+/// panic is answered, its host says whose it is, its answer bears its id and what browsers are
+/// told. One layer: each one more is a copy of all within it for every request.
 async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let counted = metrics::Counted::begin(request.uri().path());
     let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
-    let changes = path.starts_with("/v1/") && !matches!(*request.method(), Method::GET | Method::HEAD);
+    let changes =
+        path.starts_with("/v1/") && !matches!(*request.method(), Method::GET | Method::HEAD);
     let whose = room::Whose::default();
     request.extensions_mut().insert(whose.clone());
     let (request, part) = guard::bounded(&app, request);
@@ -157,7 +164,8 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
     let answer = async { answer.await.unwrap_or_else(error::panicked) };
     let response = error::with_request_id(id, answer).await;
     let response = guard::unless_given_up(&app, part, response);
-    let response = if whose.sees_no_pauses() { response.map(pause_addresses::hidden) } else { response };
+    let response =
+        if whose.sees_no_pauses() { response.map(pause_addresses::hidden) } else { response };
     let mut response = guard::counted(&app.bodies, whose, changes, response);
     name(&mut response, id);
     guard::tell_browsers(response.headers_mut(), &path, app.config.base_url.starts_with("https:"));

@@ -1,4 +1,5 @@
-//! Parameters of a request: its query, and the JSON or form of its body, read within a bound of memory.
+//! Parameters of a request: its query, and the JSON or form of its body, read within a bound of
+//! memory.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -32,16 +33,24 @@ impl FromRequest<App> for Params {
         let mut params = query(request.uri().query());
         let for_user = params.get(EXTERNAL_USER).cloned();
         let trail = request.extensions().get::<Trail>().cloned();
-        let media = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
-        let is_form = media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
-        let (known, names_org) = (request.extensions().get::<Arc<Known>>().cloned(), request.extensions().get::<NamesOrg>().cloned());
+        let media =
+            request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let is_form = media.split(';').next().is_some_and(|media| {
+            media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+        });
+        let (known, names_org) = (
+            request.extensions().get::<Arc<Known>>().cloned(),
+            request.extensions().get::<NamesOrg>().cloned(),
+        );
         let limit = match known.as_ref().map(|known| known.needs) {
             Some(Needs::Nothing) => KEYLESS_BODY_BYTES_MAX,
             _ => V1_BODY_BYTES_MAX,
         };
         let part = request.extensions().get::<Arc<Part>>().cloned();
         let share = Share::of(&app.unfolded, Use::Reading, Whose::of(request.extensions()));
-        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection
+            .status()
+        {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(limit, ""),
             _ => ApiError::body_unreadable(),
         })?;
@@ -113,8 +122,8 @@ const VALUE_BYTES: usize = 160;
 /// What a list or object takes with its first value, bytes.
 const NEST_BYTES: usize = 400;
 
-/// About how much memory a body takes as it is read, beside its texts: each of its values takes far more than the two bytes that it may be written in.
-/// Of a form the fields are counted.
+/// About how much memory a body takes as it is read, beside its texts: each of its values takes far
+/// more than the two bytes that it may be written in. Of a form the fields are counted.
 pub(crate) fn unfolded(body: &[u8], is_form: bool) -> usize {
     if is_form && !is_object(body) {
         return body.iter().filter(|byte| **byte == b'&').count() * VALUE_BYTES;
@@ -152,7 +161,11 @@ fn named(body: &[u8], is_form: bool) -> usize {
 }
 
 /// Lays the body's fields over those of the query. How deep it may be nested is serde's own limit.
-fn merge(params: &mut Map<String, Value>, body: &[u8], known: Option<&Known>) -> Result<(), ApiError> {
+fn merge(
+    params: &mut Map<String, Value>,
+    body: &[u8],
+    known: Option<&Known>,
+) -> Result<(), ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -164,15 +177,17 @@ fn merge(params: &mut Map<String, Value>, body: &[u8], known: Option<&Known>) ->
     }
     read.map_err(|e| match e.classify() {
         // Of JSON that is right there is nothing else to say.
-        serde_json::error::Category::Data => ApiError::malformed_json(format!("the body is JSON, but cannot be read as an object of fields: {e}")),
+        serde_json::error::Category::Data => ApiError::malformed_json(format!(
+            "the body is JSON, but cannot be read as an object of fields: {e}"
+        )),
         _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
     })?;
     params.extend(fields.read);
     Ok(())
 }
 
-/// Reader of a body's fields, each there once: of two, one reader would take the first and another the last. It ends at the first field that the route
-/// does not take.
+/// Reader of a body's fields, each there once: of two, one reader would take the first and another
+/// the last. It ends at the first field that the route does not take.
 struct Fields<'k> {
     known: Option<&'k Known>,
     read: Map<String, Value>,
@@ -197,7 +212,9 @@ impl<'de> Visitor<'de> for &mut Fields<'_> {
                 return Err(serde::de::Error::custom("an unknown field"));
             }
             if self.read.contains_key(&name) {
-                return Err(serde::de::Error::custom(format!("the field `{name:.100}` is given twice; give it once")));
+                return Err(serde::de::Error::custom(format!(
+                    "the field `{name:.100}` is given twice; give it once"
+                )));
             }
             self.read.insert(name, given.next_value()?);
         }
@@ -210,11 +227,16 @@ fn is_object(body: &[u8]) -> bool {
 }
 
 /// A body that says it is a form: JSON where it looks like an object all the same.
-fn merge_form(params: &mut Map<String, Value>, body: &[u8], known: Option<&Known>) -> Result<(), ApiError> {
+fn merge_form(
+    params: &mut Map<String, Value>,
+    body: &[u8],
+    known: Option<&Known>,
+) -> Result<(), ApiError> {
     if is_object(body) {
         return merge(params, body, known);
     }
-    let text = std::str::from_utf8(body).map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
+    let text = std::str::from_utf8(body)
+        .map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
     let given = query(Some(text));
     given_once(Some(text), &given)?;
     params.extend(given);
@@ -223,15 +245,20 @@ fn merge_form(params: &mut Map<String, Value>, body: &[u8], known: Option<&Known
 
 /// A query as parameters.
 pub(crate) fn query(query: Option<&str>) -> Map<String, Value> {
-    form_urlencoded::parse(query.unwrap_or("").as_bytes()).map(|(name, value)| (name.into_owned(), Value::from(value.into_owned()))).collect()
+    form_urlencoded::parse(query.unwrap_or("").as_bytes())
+        .map(|(name, value)| (name.into_owned(), Value::from(value.into_owned())))
+        .collect()
 }
 
-/// Refuses a parameter of a query or form that is there twice with two values: one reader would take the first and another the last.
+/// Refuses a parameter of a query or form that is there twice with two values: one reader would
+/// take the first and another the last.
 pub(crate) fn given_once(text: Option<&str>, read: &Map<String, Value>) -> Result<(), ApiError> {
     // Most queries have one parameter, or none.
     let Some(text) = text.filter(|text| text.contains('&')) else { return Ok(()) };
     let mut pairs = form_urlencoded::parse(text.as_bytes());
-    match pairs.find(|(name, value)| read.get(name.as_ref()).is_some_and(|kept| kept != value.as_ref())) {
+    match pairs
+        .find(|(name, value)| read.get(name.as_ref()).is_some_and(|kept| kept != value.as_ref()))
+    {
         Some((name, _)) => Err(given_twice(&name)),
         None => Ok(()),
     }
@@ -240,7 +267,12 @@ pub(crate) fn given_once(text: Option<&str>, read: &Map<String, Value>) -> Resul
 /// The values are not shown: they may be secrets.
 fn given_twice(name: &str) -> ApiError {
     let shown = millrace_model::shown(name);
-    ApiError::field(&shown, format!("`{shown}` is given twice, with two values; give it once (the values of a list with commas between them)"))
+    ApiError::field(
+        &shown,
+        format!(
+            "`{shown}` is given twice, with two values; give it once (the values of a list with commas between them)"
+        ),
+    )
 }
 
 impl Params {
@@ -249,19 +281,28 @@ impl Params {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is a string", short(other)))),
+            Some(other) => Err(ApiError::field(
+                field,
+                format!("`{field}` is {}, allowed is a string", short(other)),
+            )),
         }
     }
 
-    /// The external user for whom the request is made; None where none is named. One that is named in vain is refused: without one, the organization's own
-    /// program sees everything.
+    /// The external user for whom the request is made; None where none is named. One that is named
+    /// in vain is refused: without one, the organization's own program sees everything.
     pub(crate) fn external_user(&self) -> Result<Option<String>, ApiError> {
         let field = EXTERNAL_USER;
         match self.0.get(field) {
             None => Ok(None),
-            Some(Value::String(user)) if !user.trim().is_empty() && user.chars().count() <= EXTERNAL_USER_MAX => Ok(Some(user.clone())),
+            Some(Value::String(user))
+                if !user.trim().is_empty() && user.chars().count() <= EXTERNAL_USER_MAX =>
+            {
+                Ok(Some(user.clone()))
+            }
             Some(other) => {
-                let allowed = format!("allowed is a text of 1 to {EXTERNAL_USER_MAX} characters; leave it out to act as the organization's own program");
+                let allowed = format!(
+                    "allowed is a text of 1 to {EXTERNAL_USER_MAX} characters; leave it out to act as the organization's own program"
+                );
                 Err(ApiError::field(field, format!("`{field}` is {}, {allowed}", short(other))))
             }
         }
@@ -274,7 +315,10 @@ impl Params {
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
             Some(Value::String(text)) if text == "true" || text == "1" => Ok(Some(true)),
             Some(Value::String(text)) if text == "false" || text == "0" => Ok(Some(false)),
-            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed are true and false", short(other)))),
+            Some(other) => Err(ApiError::field(
+                field,
+                format!("`{field}` is {}, allowed are true and false", short(other)),
+            )),
         }
     }
 
@@ -283,7 +327,10 @@ impl Params {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object.clone())),
-            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is an object", short(other)))),
+            Some(other) => Err(ApiError::field(
+                field,
+                format!("`{field}` is {}, allowed is an object", short(other)),
+            )),
         }
     }
 
@@ -294,13 +341,23 @@ impl Params {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
         };
-        text.parse().map(Some).map_err(|_| ApiError::field(field, format!("`{field}` is {}, allowed is a whole number within bounds", short(&self.0[field]))))
+        text.parse().map(Some).map_err(|_| {
+            ApiError::field(
+                field,
+                format!(
+                    "`{field}` is {}, allowed is a whole number within bounds",
+                    short(&self.0[field])
+                ),
+            )
+        })
     }
 
     /// Words: a list of strings, or one string with commas between them.
     pub(crate) fn words(&self, field: &str) -> Result<Option<Vec<String>>, ApiError> {
         match self.0.get(field) {
-            Some(Value::String(text)) => Ok(Some(text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect())),
+            Some(Value::String(text)) => Ok(Some(
+                text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
+            )),
             _ => self.parsed(field),
         }
     }
@@ -309,13 +366,14 @@ impl Params {
     pub(crate) fn parsed<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>, ApiError> {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                serde_json::from_value(value.clone()).map(Some).map_err(|e| ApiError::field(field, format!("`{field}` is not of the expected form: {e}")))
-            }
+            Some(value) => serde_json::from_value(value.clone()).map(Some).map_err(|e| {
+                ApiError::field(field, format!("`{field}` is not of the expected form: {e}"))
+            }),
         }
     }
 
-    /// That the organization, where one is named, is the caller's own; another one does not exist for it.
+    /// That the organization, where one is named, is the caller's own; another one does not exist
+    /// for it.
     pub(crate) fn org_is(&self, caller: &Caller) -> Result<(), ApiError> {
         for field in ["org_id", "workspace_id"] {
             if let Some(org) = self.text(field)?
@@ -342,13 +400,25 @@ mod tests {
     fn a_body_wins_over_the_query_and_must_be_an_object() {
         let check = |text: &str, body: &str| {
             let mut params = query(Some(text));
-            merge(&mut params, body.as_bytes(), None).map(|()| Value::Object(params)).map_err(|e| format!("{e:?}"))
+            merge(&mut params, body.as_bytes(), None)
+                .map(|()| Value::Object(params))
+                .map_err(|e| format!("{e:?}"))
         };
-        assert_eq!(check("a=1&event_name=%24errors", ""), Ok(json!({ "a": "1", "event_name": "$errors" })));
-        assert_eq!(check("a=1&b=2", r#" {"a": {"c": null}} "#), Ok(json!({ "a": { "c": null }, "b": "2" })));
+        assert_eq!(
+            check("a=1&event_name=%24errors", ""),
+            Ok(json!({ "a": "1", "event_name": "$errors" }))
+        );
+        assert_eq!(
+            check("a=1&b=2", r#" {"a": {"c": null}} "#),
+            Ok(json!({ "a": { "c": null }, "b": "2" }))
+        );
         assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
         assert!(check("", "[1]").unwrap_err().contains("expected an object"));
-        assert!(check("", r#"{"a": 1, "a": 2}"#).unwrap_err().contains("`a` is given twice; give it once"));
+        assert!(
+            check("", r#"{"a": 1, "a": 2}"#)
+                .unwrap_err()
+                .contains("`a` is given twice; give it once")
+        );
         assert!(check("", "{").unwrap_err().contains("malformed_json"));
         assert!(check("", &"[".repeat(100_000)).unwrap_err().contains("malformed_json"));
     }
@@ -356,17 +426,40 @@ mod tests {
     #[test]
     fn what_a_body_unfolds_to_is_told_before_it_is_read() {
         let json = br#"{"a": [0, 1, ",,[{&\\\",,"], "b": "\\"}"#;
-        assert_eq!((unfolded(json, false), unfolded(json, true)), (2 * NEST_BYTES + 3 * VALUE_BYTES, 2 * NEST_BYTES + 3 * VALUE_BYTES));
+        assert_eq!(
+            (unfolded(json, false), unfolded(json, true)),
+            (2 * NEST_BYTES + 3 * VALUE_BYTES, 2 * NEST_BYTES + 3 * VALUE_BYTES)
+        );
         assert_eq!((unfolded(b"\"=1&b=2,[", true), unfolded(b"\"\\", false)), (VALUE_BYTES, 0));
-        assert_eq!((named(json, false), named(json, true), named(b"\"=1&b=:2", true), named(br#"{"a:": {"b": "\\\":"}}"#, false)), (2, 2, 2, 2));
+        assert_eq!(
+            (
+                named(json, false),
+                named(json, true),
+                named(b"\"=1&b=:2", true),
+                named(br#"{"a:": {"b": "\\\":"}}"#, false)
+            ),
+            (2, 2, 2, 2)
+        );
     }
 
     #[test]
     fn parameters_are_read_as_texts_of_a_query_or_as_json() {
-        let params = Params(json!({ "yes": "1", "no": false, "none": null, "text": "t", "object": { "a": 1 } }).as_object().cloned().unwrap());
-        assert_eq!((params.flag("yes").ok(), params.flag("no").ok(), params.flag("none").ok()), (Some(Some(true)), Some(Some(false)), Some(None)));
+        let params = Params(
+            json!({ "yes": "1", "no": false, "none": null, "text": "t", "object": { "a": 1 } })
+                .as_object()
+                .cloned()
+                .unwrap(),
+        );
+        assert_eq!(
+            (params.flag("yes").ok(), params.flag("no").ok(), params.flag("none").ok()),
+            (Some(Some(true)), Some(Some(false)), Some(None))
+        );
         assert_eq!(params.text("text").ok(), Some(Some("t".into())));
         assert!(params.object("object").is_ok_and(|o| o.is_some_and(|o| o["a"] == 1)));
-        assert!(params.flag("text").is_err() && params.text("object").is_err() && params.object("text").is_err());
+        assert!(
+            params.flag("text").is_err()
+                && params.text("object").is_err()
+                && params.object("text").is_err()
+        );
     }
 }

@@ -1,17 +1,20 @@
-//! Normalization of request paths before they are routed: a segment matches its route whether the client percent-encodes the characters that need no
-//! encoding or not (`/%24errors/` is `/$errors/`, as `encodeURIComponent` writes it).
+//! Normalization of request paths before they are routed: a segment matches its route whether the
+//! client percent-encodes the characters that need no encoding or not (`/%24errors/` is
+//! `/$errors/`, as `encodeURIComponent` writes it).
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::http::uri::{Parts, PathAndQuery};
 
-/// The address as the client sent it, in the extensions of a request whose path was normalized. Code behind an endpoint gets this one.
+/// The address as the client sent it, in the extensions of a request whose path was normalized.
+/// Code behind an endpoint gets this one.
 #[derive(Clone, Debug)]
 struct AsSent(Uri);
 
-/// Decodes the escapes of a request's path that stand for characters which a segment may hold as they are. `/` and `%` stay encoded, so that an escape
-/// never makes a segment of its own, and nothing is decoded twice. Call it before the router: a middleware runs once the route is chosen.
+/// Decodes the escapes of a request's path that stand for characters which a segment may hold as
+/// they are. `/` and `%` stay encoded, so that an escape never makes a segment of its own, and
+/// nothing is decoded twice. Call it before the router: a middleware runs once the route is chosen.
 pub fn normalize_path(request: &mut Request<Body>) {
     if !request.uri().path().contains('%') {
         return;
@@ -44,7 +47,11 @@ fn normalized(path: &str) -> Option<String> {
     let mut rest = path;
     while let Some((before, behind)) = rest.split_once('%') {
         out.push_str(before);
-        match behind.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|byte| is_of_segment(*byte)) {
+        match behind
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .filter(|byte| is_of_segment(*byte))
+        {
             Some(byte) => {
                 out.push(char::from(byte));
                 rest = &behind[2..];
@@ -72,11 +79,27 @@ mod tests {
 
     #[test]
     fn only_what_a_segment_may_hold_is_decoded_and_once() {
-        let check = |path: &str, expected: Option<&str>| assert_eq!(normalized(path).as_deref(), expected, "{path}");
-        check("/v1/workflows/p_1/%24errors/event_summaries", Some("/v1/workflows/p_1/$errors/event_summaries"));
+        let check = |path: &str, expected: Option<&str>| {
+            assert_eq!(normalized(path).as_deref(), expected, "{path}")
+        };
+        check(
+            "/v1/workflows/p_1/%24errors/event_summaries",
+            Some("/v1/workflows/p_1/$errors/event_summaries"),
+        );
         check("/v1/components/registry/a%40b%3A1%2C2", Some("/v1/components/registry/a@b:1,2"));
         check("/%76%31/%7euser%2E", Some("/v1/~user."));
-        for same in ["/v1/a%2Fb", "/v1/a%2fb", "/v1/%2524errors", "/v1/%C3%A9", "/v1/%00", "/v1/%3F%23%20%5C", "/v1/%", "/v1/%4", "/v1/%é", "/v1/%+4"] {
+        for same in [
+            "/v1/a%2Fb",
+            "/v1/a%2fb",
+            "/v1/%2524errors",
+            "/v1/%C3%A9",
+            "/v1/%00",
+            "/v1/%3F%23%20%5C",
+            "/v1/%",
+            "/v1/%4",
+            "/v1/%é",
+            "/v1/%+4",
+        ] {
             check(same, None);
         }
         check("/v1/%2F%41", Some("/v1/%2FA"));
@@ -84,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_query_stays_and_the_address_as_sent_comes_back() {
-        let mut request = Request::builder().uri("http://h/e/%61bc/%24x?a=%24").body(Body::empty()).unwrap();
+        let mut request =
+            Request::builder().uri("http://h/e/%61bc/%24x?a=%24").body(Body::empty()).unwrap();
         normalize_path(&mut request);
         assert_eq!(request.uri(), "http://h/e/abc/$x?a=%24");
         assert!(restore_path(&mut request));

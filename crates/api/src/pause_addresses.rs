@@ -1,7 +1,9 @@
-//! Body filter that makes the addresses of paused runs useless to callers who may read a run and not resume or cancel it.
+//! Body filter that makes the addresses of paused runs useless to callers who may read a run and
+//! not resume or cancel it.
 //!
-//! Such an address works without a key, and code may have put one anywhere: into results, logs and events; the server shows some with a retry.
-//! So answers are filtered as they are sent, whatever the route: the code at the end of an address is replaced by as many `x`.
+//! Such an address works without a key, and code may have put one anywhere: into results, logs and
+//! events; the server shows some with a retry. So answers are filtered as they are sent, whatever
+//! the route: the code at the end of an address is replaced by as many `x`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -26,9 +28,14 @@ impl http_body::Body for Hidden {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| self.filter.pass(bytes)))))
+        Poll::Ready(
+            frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| self.filter.pass(bytes)))),
+        )
     }
 
     fn is_end_stream(&self) -> bool {
@@ -88,13 +95,15 @@ mod tests {
 
     #[test]
     fn codes_are_hidden_however_an_address_is_cut() {
-        let text =
-            r#"{"a":"https://x.test/resume/run_1abc-2-c0de_-Z9","b":["/cancel/run_2-10-q/more","/resume/x","/resume//cancel/run_3-1-zz\"", "/e/resume-1-2"]}"#;
-        let expected =
-            r#"{"a":"https://x.test/resume/run_1abc-2-xxxxxxxx","b":["/cancel/run_2-10-x/more","/resume/x","/resume//cancel/run_3-1-xx\"", "/e/resume-1-2"]}"#;
+        let text = r#"{"a":"https://x.test/resume/run_1abc-2-c0de_-Z9","b":["/cancel/run_2-10-q/more","/resume/x","/resume//cancel/run_3-1-zz\"", "/e/resume-1-2"]}"#;
+        let expected = r#"{"a":"https://x.test/resume/run_1abc-2-xxxxxxxx","b":["/cancel/run_2-10-x/more","/resume/x","/resume//cancel/run_3-1-xx\"", "/e/resume-1-2"]}"#;
         for size in 1..=text.len() {
             let mut filter = Filter::default();
-            let passed: Vec<u8> = text.as_bytes().chunks(size).flat_map(|chunk| filter.pass(Bytes::copy_from_slice(chunk))).collect();
+            let passed: Vec<u8> = text
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|chunk| filter.pass(Bytes::copy_from_slice(chunk)))
+                .collect();
             assert_eq!(String::from_utf8_lossy(&passed), expected, "chunks of {size}");
         }
     }

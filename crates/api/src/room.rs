@@ -1,4 +1,5 @@
-//! The memory that requests take: their bodies and answers, what reading makes of bodies, and pages while they are read and made into answers.
+//! The memory that requests take: their bodies and answers, what reading makes of bodies, and pages
+//! while they are read and made into answers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,7 +17,8 @@ use tokio::sync::Semaphore;
 
 use crate::error::ApiError;
 
-/// What a text takes as it is read and shown, beside its values: itself, what is made of it, and the answer that is being written, in multiples of its bytes.
+/// What a text takes as it is read and shown, beside its values: itself, what is made of it, and
+/// the answer that is being written, in multiples of its bytes.
 const COPIES: usize = 3;
 /// A page beyond this is made beside the threads that serve all others, bytes of its texts.
 const MADE_AT_ONCE_BYTES_MAX: usize = 256 << 10;
@@ -77,8 +79,8 @@ pub(crate) enum Use {
 }
 
 impl Use {
-    /// So much of each is not counted: how many small ones there are is bounded by the connections, and so these are let in where large ones have taken
-    /// all the room.
+    /// So much of each is not counted: how many small ones there are is bounded by the connections,
+    /// and so these are let in where large ones have taken all the room.
     pub(crate) const fn uncounted(self) -> usize {
         match self {
             Self::Body => 16 << 10,
@@ -89,7 +91,8 @@ impl Use {
     }
 }
 
-/// Memory that requests share: one organization has three quarters of it at most, as have all whose organization is not known.
+/// Memory that requests share: one organization has three quarters of it at most, as have all whose
+/// organization is not known.
 #[derive(Debug)]
 pub(crate) struct Memory {
     max: usize,
@@ -121,7 +124,8 @@ impl Memory {
         max - max / FOR_OTHERS
     }
 
-    /// How much counts of what one body, answer or page takes: what needs more than an organization may have has it where that has nothing else.
+    /// How much counts of what one body, answer or page takes: what needs more than an organization
+    /// may have has it where that has nothing else.
     fn counts(&self, purpose: Use, bytes: usize) -> usize {
         bytes.saturating_sub(purpose.uncounted()).min(self.max_of_org(purpose))
     }
@@ -146,7 +150,13 @@ pub(crate) struct Share {
 
 impl Share {
     pub(crate) fn of(memory: &Arc<Memory>, purpose: Use, whose: Whose) -> Self {
-        Self { memory: memory.clone(), purpose, whose, counted_for: OnceLock::new(), bytes: AtomicUsize::new(0) }
+        Self {
+            memory: memory.clone(),
+            purpose,
+            whose,
+            counted_for: OnceLock::new(),
+            bytes: AtomicUsize::new(0),
+        }
     }
 
     /// It takes so much more; false where there is no room for that.
@@ -158,12 +168,14 @@ impl Share {
     pub(crate) fn take(&self, bytes: usize, anyway: bool) -> bool {
         let before = self.bytes.load(Ordering::Relaxed);
         let after = before.saturating_add(bytes);
-        let more = self.memory.counts(self.purpose, after) - self.memory.counts(self.purpose, before);
+        let more =
+            self.memory.counts(self.purpose, after) - self.memory.counts(self.purpose, before);
         if more > 0 {
             let org = self.counted_for.get_or_init(|| self.whose.org.get().cloned());
             let mut taken = self.memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let of_org = taken.by_org.get(org).copied().unwrap_or(0) + more;
-            let has_room = of_org <= self.memory.max_of_org(self.purpose) && taken.all + more <= self.memory.max_for(self.purpose);
+            let has_room = of_org <= self.memory.max_of_org(self.purpose)
+                && taken.all + more <= self.memory.max_for(self.purpose);
             if !has_room && !anyway {
                 return false;
             }
@@ -201,7 +213,8 @@ impl PageMemory {
         Arc::new(Self { share: Share::of(memory, Use::Reading, whose), texts: AtomicUsize::new(0) })
     }
 
-    /// To be asked before the texts are read. Whoever reads keeps it: the client may go away meanwhile.
+    /// To be asked before the texts are read. Whoever reads keeps it: the client may go away
+    /// meanwhile.
     pub(crate) fn room(self: &Arc<Self>) -> Room {
         let memory = self.clone();
         Room::new(move |bytes| {
@@ -216,7 +229,8 @@ impl PageMemory {
         self.share.grow(bytes)
     }
 
-    /// The answer that `show` makes of `page`, whose texts have so many `values`, in bytes, where there is room for these.
+    /// The answer that `show` makes of `page`, whose texts have so many `values`, in bytes, where
+    /// there is room for these.
     pub(crate) async fn make<T: Send + 'static>(
         self: Arc<Self>,
         page: T,
@@ -224,15 +238,23 @@ impl PageMemory {
         show: impl FnOnce(T) -> Response + Send + 'static,
     ) -> Result<Response, ApiError> {
         let is_large = self.texts.load(Ordering::Relaxed) > MADE_AT_ONCE_BYTES_MAX;
-        let make = move || if self.grow(values(&page)) { Ok(show(page)) } else { Err(EngineError::NoMemory.into()) };
+        let make = move || {
+            if self.grow(values(&page)) {
+                Ok(show(page))
+            } else {
+                Err(EngineError::NoMemory.into())
+            }
+        };
         if !is_large {
             return make();
         }
         // The semaphore is never closed.
         let _place = LARGE_PAGES.acquire().await.map_err(|_| EngineError::NoMemory)?;
-        tokio::task::spawn_blocking(make).await.unwrap_or_else(|failed| match failed.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            Err(_) => Err(EngineError::NoMemory.into()),
+        tokio::task::spawn_blocking(make).await.unwrap_or_else(|failed| {
+            match failed.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(_) => Err(EngineError::NoMemory.into()),
+            }
         })
     }
 }
@@ -252,7 +274,8 @@ mod tests {
     fn an_organization_leaves_room_to_others() {
         let memory = Memory::new(4 << 20);
         let of = |whose: Whose| Share::of(&memory, Use::Reading, whose);
-        let (large, small, another, none) = (of(whose("o_1")), of(whose("o_1")), of(whose("o_2")), of(Whose::default()));
+        let (large, small, another, none) =
+            (of(whose("o_1")), of(whose("o_1")), of(whose("o_2")), of(Whose::default()));
         assert!(large.grow(usize::MAX) && large.grow(1), "it is alone");
         assert!(small.grow(SMALL), "a small one needs no room");
         assert!(!small.grow(1), "its organization has all that it may");
@@ -270,10 +293,16 @@ mod tests {
         let memory = Memory::new(16 << 10);
         let of = |purpose, org| Share::of(&memory, purpose, whose(org));
         let bodies = [of(Use::Body, "o_1"), of(Use::Body, "o_2"), of(Use::Body, "o_3")];
-        assert!(bodies[0].grow(Use::Body.uncounted() + (9 << 10)) && bodies[1].grow(Use::Body.uncounted() + (3 << 10)));
+        assert!(
+            bodies[0].grow(Use::Body.uncounted() + (9 << 10))
+                && bodies[1].grow(Use::Body.uncounted() + (3 << 10))
+        );
         assert!(!bodies[2].grow(Use::Body.uncounted() + 1), "the rest is for answers");
         let answers = [of(Use::Answer, "o_1"), of(Use::Answer, "o_3"), of(Use::Answer, "o_3")];
-        assert!(answers[0].grow(3 << 10) && !answers[0].grow(1), "its organization has three quarters of all");
+        assert!(
+            answers[0].grow(3 << 10) && !answers[0].grow(1),
+            "its organization has three quarters of all"
+        );
         assert!(answers[1].grow(1 << 10) && !answers[2].grow(1) && answers[2].take(1 << 20, true));
         drop((bodies, answers));
         assert_eq!(memory.taken(), 0);

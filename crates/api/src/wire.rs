@@ -5,8 +5,8 @@ mod tenants;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{
-    Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent, RunView, SourceDeploymentView, SourceView, StepView,
-    WorkflowView,
+    Delivery, DeploymentView, EngineError, FailedRun, Interfaces, Lineage, ListedRun, NewestEvent,
+    RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,
 };
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{PropDef, SavedComponent};
@@ -40,7 +40,12 @@ pub(crate) struct Fields {
 impl Fields {
     pub(crate) fn of(params: &Params) -> Self {
         let list = |field: &str| {
-            let names = |text: &str| text.split(',').map(|f| f.trim().to_owned()).filter(|f| !f.is_empty()).collect::<Vec<_>>();
+            let names = |text: &str| {
+                text.split(',')
+                    .map(|f| f.trim().to_owned())
+                    .filter(|f| !f.is_empty())
+                    .collect::<Vec<_>>()
+            };
             params.0.get(field).and_then(Value::as_str).map(names).filter(|names| !names.is_empty())
         };
         Self { include: list("include"), exclude: list("exclude").unwrap_or_default() }
@@ -54,7 +59,10 @@ impl Fields {
     /// A record, as far as it is asked for.
     pub(crate) fn apply(&self, mut value: Value) -> Value {
         if let Value::Object(object) = &mut value {
-            object.retain(|name, _| self.include.as_ref().is_none_or(|i| i.contains(name)) && !self.exclude.contains(name));
+            object.retain(|name, _| {
+                self.include.as_ref().is_none_or(|i| i.contains(name))
+                    && !self.exclude.contains(name)
+            });
         }
         value
     }
@@ -75,11 +83,19 @@ impl Fields {
     }
 
     /// `searched`: what a search looked at.
-    fn list_with(&self, total_count: u64, items: Vec<(String, Value)>, damaged: &[String], searched: Option<Value>) -> Response {
+    fn list_with(
+        &self,
+        total_count: u64,
+        items: Vec<(String, Value)>,
+        damaged: &[String],
+        searched: Option<Value>,
+    ) -> Response {
         // Where nothing of a page can be read, the next one is still to be found.
-        let cursor =
-            |item: Option<&(String, Value)>, other: Option<&String>| item.map(|(cursor, _)| cursor.clone()).or_else(|| other.map(|id| encode_cursor(id)));
-        let (start, end) = (cursor(items.first(), damaged.first()), cursor(items.last(), damaged.last()));
+        let cursor = |item: Option<&(String, Value)>, other: Option<&String>| {
+            item.map(|(cursor, _)| cursor.clone()).or_else(|| other.map(|id| encode_cursor(id)))
+        };
+        let (start, end) =
+            (cursor(items.first(), damaged.first()), cursor(items.last(), damaged.last()));
         let mut page_info = json!({ "total_count": total_count, "count": items.len(), "start_cursor": start, "end_cursor": end });
         if !damaged.is_empty() {
             page_info["damaged"] = json!(damaged);
@@ -92,21 +108,35 @@ impl Fields {
     }
 
     /// A page of a list that is there as a whole; each item with its cursor.
-    pub(crate) fn whole(&self, items: Vec<(String, Value)>, page: &Page) -> Result<Response, ApiError> {
+    pub(crate) fn whole(
+        &self,
+        items: Vec<(String, Value)>,
+        page: &Page,
+    ) -> Result<Response, ApiError> {
         let (total, items) = Self::page_of(items, page)?;
         Ok(self.list(total, items))
     }
 
     /// How many there are in all, and those on the page.
-    pub(crate) fn page_of(mut items: Vec<(String, Value)>, page: &Page) -> Result<(u64, Vec<(String, Value)>), ApiError> {
+    pub(crate) fn page_of(
+        mut items: Vec<(String, Value)>,
+        page: &Page,
+    ) -> Result<(u64, Vec<(String, Value)>), ApiError> {
         let total = items.len();
         let (mut start, mut end) = (0, total);
         for (name, cursor) in page.cursors() {
-            let at = items.iter().position(|(own, _)| own == cursor || *own == encode_cursor(cursor)).ok_or_else(|| EngineError::unknown_cursor(name))?;
+            let at = items
+                .iter()
+                .position(|(own, _)| own == cursor || *own == encode_cursor(cursor))
+                .ok_or_else(|| EngineError::unknown_cursor(name))?;
             if name == "after" { start = at + 1 } else { end = at }
         }
         let limit = page.limit as usize;
-        let range = if page.from_end() { end.saturating_sub(limit)..end } else { start..end.max(start).min(start + limit) };
+        let range = if page.from_end() {
+            end.saturating_sub(limit)..end
+        } else {
+            start..end.max(start).min(start + limit)
+        };
         Ok((total as u64, items.drain(range).collect()))
     }
 
@@ -116,8 +146,18 @@ impl Fields {
     }
 
     /// The same of a search.
-    pub(crate) fn searched<T>(&self, listing: Listing<T>, searched: Option<Value>, show: impl Fn(T) -> Value) -> Response {
-        let items = listing.items.into_iter().map(show).map(|item| (encode_cursor(item["id"].as_str().unwrap_or("")), item)).collect();
+    pub(crate) fn searched<T>(
+        &self,
+        listing: Listing<T>,
+        searched: Option<Value>,
+        show: impl Fn(T) -> Value,
+    ) -> Response {
+        let items = listing
+            .items
+            .into_iter()
+            .map(show)
+            .map(|item| (encode_cursor(item["id"].as_str().unwrap_or("")), item))
+            .collect();
         self.list_with(listing.total_count, items, &listing.damaged, searched)
     }
 }
@@ -233,7 +273,8 @@ fn summary(e: &Event, payload: Value) -> Value {
     let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
     if e.name == DEFERRED {
         // What it is delivered with is the engine's.
-        metadata.retain(|field, _| !["trace_id", "hops", "handles_error"].contains(&field.as_str()));
+        metadata
+            .retain(|field, _| !["trace_id", "hops", "handles_error"].contains(&field.as_str()));
     }
     metadata.insert("emitter_id".into(), json!(e.emitter_id));
     metadata.insert("emit_id".into(), json!(e.emit_id));
@@ -247,16 +288,29 @@ pub(crate) fn event_values(e: &Event) -> usize {
 }
 
 /// Triggers; `times`: when what they belong to was made and changed.
-fn triggers(triggers: &[Trigger], sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Vec<Value> {
+fn triggers(
+    triggers: &[Trigger],
+    sources: &[SourceView],
+    times: (Timestamp, Timestamp),
+    config: &ApiConfig,
+) -> Vec<Value> {
     triggers.iter().map(|t| trigger(t, sources, times, config)).collect()
 }
 
-fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Value {
+fn trigger(
+    t: &Trigger,
+    sources: &[SourceView],
+    times: (Timestamp, Timestamp),
+    config: &ApiConfig,
+) -> Value {
     let (created_at, updated_at) = (times.0.secs(), times.1.secs());
     match t {
         Trigger::Http { id, key, custom_response, auth, .. } => {
             // Never the secret.
-            let auth = auth.as_ref().map_or_else(|| json!({ "type": "none" }), |auth| json!({ "type": auth.kind, "header": auth.header }));
+            let auth = auth.as_ref().map_or_else(
+                || json!({ "type": "none" }),
+                |auth| json!({ "type": auth.kind, "header": auth.header }),
+            );
             json!({ "id": id, "type": "http", "key": key, "endpoint_url": config.endpoint_url(key), "custom_response": custom_response, "auth": auth, "created_at": created_at, "updated_at": updated_at })
         }
         Trigger::Timer { id, schedule } => {
@@ -264,7 +318,10 @@ fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), c
             json!({ "id": id, "type": "timer", "interval_seconds": value["interval_seconds"], "cron": value["cron"], "timezone": value.get("timezone").cloned().unwrap_or(json!("UTC")), "created_at": created_at, "updated_at": updated_at })
         }
         Trigger::Source { id, event_name } => {
-            let mut shown = sources.iter().find(|s| s.source.id == *id).map_or_else(|| json!({ "id": id }), source);
+            let mut shown = sources
+                .iter()
+                .find(|s| s.source.id == *id)
+                .map_or_else(|| json!({ "id": id }), source);
             shown["type"] = json!("source");
             shown["event_name"] = json!(event_name);
             shown
@@ -292,7 +349,11 @@ pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
         "draft": { "changed": w.drafted.is_changed, "changed_at": w.drafted.at.secs(), "changed_by": author(w.drafted.by.as_ref()) },
     });
     shown["steps"] = if view.steps.is_empty() {
-        w.draft.steps.iter().map(|s| json!({ "id": s.id, "namespace": s.namespace, "disabled": s.disabled })).collect()
+        w.draft
+            .steps
+            .iter()
+            .map(|s| json!({ "id": s.id, "namespace": s.namespace, "disabled": s.disabled }))
+            .collect()
     } else {
         view.steps.iter().map(step).collect()
     };
@@ -311,7 +372,8 @@ pub(crate) fn deployment(d: &Deployment) -> Value {
 pub(crate) fn whole_deployment(view: &DeploymentView, config: &ApiConfig) -> Value {
     let d = &view.deployment;
     let mut shown = deployment(d);
-    shown["triggers"] = triggers(&d.content.triggers, &view.sources, (d.created_at, d.created_at), config).into();
+    shown["triggers"] =
+        triggers(&d.content.triggers, &view.sources, (d.created_at, d.created_at), config).into();
     shown["steps"] = view.steps.iter().map(step).collect();
     shown["settings"] = json!(d.content.settings);
     shown
@@ -319,11 +381,16 @@ pub(crate) fn whole_deployment(view: &DeploymentView, config: &ApiConfig) -> Val
 
 /// About how many bytes the values take that are read to show it.
 pub(crate) fn run_values(r: &Run) -> usize {
-    [Some(&r.event), Some(&r.context), r.result.as_ref(), r.error.as_ref()].into_iter().flatten().map(|text| unfolded(text.as_bytes(), false)).sum()
+    [Some(&r.event), Some(&r.context), r.result.as_ref(), r.error.as_ref()]
+        .into_iter()
+        .flatten()
+        .map(|text| unfolded(text.as_bytes(), false))
+        .sum()
 }
 
 pub(crate) fn run(r: &Run) -> Value {
-    let result: RunResult = r.result.as_deref().and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default();
+    let result: RunResult =
+        r.result.as_deref().and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default();
     let (source_id, workflow_id) = owner_ids(&r.owner);
     json!({
         "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
@@ -367,9 +434,16 @@ pub(crate) fn light_run(listed: &ListedRun) -> Value {
     }
     let r = &listed.run;
     let origin: Origin = serde_json::from_str(&r.context).unwrap_or_default();
-    let result: Option<RunResult> = r.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let result: Option<RunResult> =
+        r.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let steps: &[StepResult] = result.as_ref().map_or(&[], |result| &result.steps);
-    let summary = |step: &StepResult| serde_json::from_str::<Summary>(step.exports.get()).ok()?.summary?.as_str().map(str::to_owned);
+    let summary = |step: &StepResult| {
+        serde_json::from_str::<Summary>(step.exports.get())
+            .ok()?
+            .summary?
+            .as_str()
+            .map(str::to_owned)
+    };
     let (source_id, workflow_id) = owner_ids(&r.owner);
     let ran = |from: Timestamp, to: Timestamp| u64::try_from(to.since(from)).unwrap_or(0);
     let duration_ms = match (&result, r.started_at.zip(r.finished_at)) {
@@ -398,8 +472,8 @@ fn owner_ids(owner: &Owner) -> (Option<&SourceId>, Option<&WorkflowId>) {
     }
 }
 
-/// A run that the caller names but did not give the event of. The history is for keys with `read`: a key with `invoke` alone learns what became of
-/// the run, and nothing of what it was about.
+/// A run that the caller names but did not give the event of. The history is for keys with `read`:
+/// a key with `invoke` alone learns what became of the run, and nothing of what it was about.
 pub(crate) fn run_named_by(caller: &Caller, r: &Run) -> Value {
     let mut shown = run(r);
     if !caller.scopes.allow(Scope::Read) {
@@ -463,7 +537,8 @@ mod tests {
     use super::*;
 
     async fn body(response: Response) -> Value {
-        serde_json::from_slice(&axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap()).unwrap()
+        serde_json::from_slice(&axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap())
+            .unwrap()
     }
 
     fn fields(query: &str) -> Fields {
@@ -499,23 +574,44 @@ mod tests {
         let payload_bytes = event.payload.len();
         let large = ListedEvent { event, payload_bytes };
         let cut = listed_event(&large, false);
-        assert_eq!((&cut["event"]["$truncated"], &cut["event"]["$bytes"]), (&json!(true), &json!(payload_bytes)));
+        assert_eq!(
+            (&cut["event"]["$truncated"], &cut["event"]["$bytes"]),
+            (&json!(true), &json!(payload_bytes))
+        );
         let preview = cut["event"]["$preview"].as_str().unwrap();
         assert!(preview.len() <= PAYLOAD_PREVIEW_BYTES && large.event.payload.starts_with(preview));
-        assert_eq!(listed_event(&large, true)["event"]["text"].as_str().map(str::len), Some(2 * PAYLOAD_SHOWN_BYTES));
+        assert_eq!(
+            listed_event(&large, true)["event"]["text"].as_str().map(str::len),
+            Some(2 * PAYLOAD_SHOWN_BYTES)
+        );
     }
 
     #[tokio::test]
     async fn lists_tell_their_page_also_when_ids_are_left_out() {
-        let listing = |ids: &[&str]| Listing::of(ids.iter().map(|id| json!({ "id": id, "name": "n", "code": "c" })).collect(), 19);
-        let shown = body(fields("exclude=id,code").records(listing(&["dc_K0uAee", "dc_2"]), |v| v)).await;
+        let listing = |ids: &[&str]| {
+            Listing::of(
+                ids.iter().map(|id| json!({ "id": id, "name": "n", "code": "c" })).collect(),
+                19,
+            )
+        };
+        let shown =
+            body(fields("exclude=id,code").records(listing(&["dc_K0uAee", "dc_2"]), |v| v)).await;
         let page_info = json!({ "total_count": 19, "count": 2, "start_cursor": "ZGNfSzB1QWVl", "end_cursor": "ZGNfMg" });
-        assert_eq!(shown, json!({ "page_info": page_info, "data": [{ "name": "n" }, { "name": "n" }] }));
+        assert_eq!(
+            shown,
+            json!({ "page_info": page_info, "data": [{ "name": "n" }, { "name": "n" }] })
+        );
         let none = body(fields("include=id, name").records(listing(&[]), |v| v)).await;
-        assert_eq!(none, json!({ "page_info": { "total_count": 19, "count": 0, "start_cursor": null, "end_cursor": null }, "data": [] }));
+        assert_eq!(
+            none,
+            json!({ "page_info": { "total_count": 19, "count": 0, "start_cursor": null, "end_cursor": null }, "data": [] })
+        );
         let one = body(fields("include=id&exclude=").data(json!({ "id": 1, "name": 2 }))).await;
         assert_eq!(one, json!({ "data": { "id": 1 } }));
-        assert_eq!(body(fields("include=").data(json!({ "id": 1 }))).await, json!({ "data": { "id": 1 } }));
+        assert_eq!(
+            body(fields("include=").data(json!({ "id": 1 }))).await,
+            json!({ "data": { "id": 1 } })
+        );
     }
 
     #[test]
@@ -537,7 +633,12 @@ mod tests {
             result: Some(r#"{"steps":[{"namespace":"a","status":"failed","duration_ms":3,"exports":{"n":1}}],"duration_ms":9}"#.into()),
             error: Some(r#"{"code":"TypeError","message":"m","cellId":"c_1","ts":"t","stack":"s"}"#.into()),
         };
-        let logs = vec![LogLine { at: Timestamp(1_520), level: LogLevel::Warn, text: "careful".into(), step: None }];
+        let logs = vec![LogLine {
+            at: Timestamp(1_520),
+            level: LogLevel::Warn,
+            text: "careful".into(),
+            step: None,
+        }];
         let expected = json!({
             "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
             "event": { "a": 1 }, "context": { "id": "x" },
@@ -548,6 +649,14 @@ mod tests {
             "version": null, "replay_of": null, "replayed_by": null, "event_edited": false,
             "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],
         });
-        assert_eq!(run_with_logs(&RunView { run, lineage: Lineage::default(), logs, deliveries: Vec::new() }), expected);
+        assert_eq!(
+            run_with_logs(&RunView {
+                run,
+                lineage: Lineage::default(),
+                logs,
+                deliveries: Vec::new()
+            }),
+            expected
+        );
     }
 }

@@ -1,10 +1,13 @@
-//! An uploaded tree: a `.tar.gz` to the files of a registry, laid out as `components/<app>/…`. Nothing touches the disk.
+//! An uploaded tree: a `.tar.gz` to the files of a registry, laid out as `components/<app>/…`.
+//! Nothing touches the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use millrace_model::own_files::{DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data, is_data_of, text_of};
+use millrace_model::own_files::{
+    DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data, is_data_of, text_of,
+};
 use serde_json::Value;
 
 use crate::{BundleError, tape};
@@ -19,9 +22,12 @@ const PATH_BYTES_MAX: usize = 500;
 /// What components are made of.
 const ENDINGS: [&str; 9] = [".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", ".cts"];
 
-/// Reads an archive. `app`: the folder that the files of a single app are put in, where its `package.json` has no name.
+/// Reads an archive. `app`: the folder that the files of a single app are put in, where its
+/// `package.json` has no name.
 pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, BundleError> {
-    let bad = |e: std::io::Error| BundleError::Archive { reason: format!("it is no .tar.gz archive that can be read ({e})") };
+    let bad = |e: std::io::Error| BundleError::Archive {
+        reason: format!("it is no .tar.gz archive that can be read ({e})"),
+    };
     // The headers of what is left out count too: the limit is on what is decompressed.
     let unpacked = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
     let (mut files, mut total) = (BTreeMap::new(), 0);
@@ -41,10 +47,15 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
         }
         total += text.len();
         if total > BYTES_MAX {
-            return Err(Refused::So(BundleError::TooLarge { what: "the registry".into(), bytes_max: BYTES_MAX }));
+            return Err(Refused::So(BundleError::TooLarge {
+                what: "the registry".into(),
+                bytes_max: BYTES_MAX,
+            }));
         }
         if files.len() >= FILES_MAX {
-            return Err(Refused::So(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") }));
+            return Err(Refused::So(BundleError::Archive {
+                reason: format!("it has more than {FILES_MAX} files"),
+            }));
         }
         if !path.ends_with(".json") && asks_where_it_lies(&text) {
             readers.insert(app_folder(&path).to_owned());
@@ -62,7 +73,10 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
         let again = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
         let read = tape::files(again, usize::MAX, |path, entry| {
             let path = path.to_string_lossy().trim_start_matches("./").to_owned();
-            if path.len() > PATH_BYTES_MAX || !is_data_of(&path, &readers) || entry.size() > DATA_FILE_BYTES_MAX {
+            if path.len() > PATH_BYTES_MAX
+                || !is_data_of(&path, &readers)
+                || entry.size() > DATA_FILE_BYTES_MAX
+            {
                 return Ok(());
             }
             let mut data = Vec::with_capacity(usize::try_from(entry.size()).unwrap_or(0));
@@ -70,10 +84,15 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
             let text = text_of(data);
             total += text.len();
             if total > BYTES_MAX {
-                return Err(Refused::So(BundleError::TooLarge { what: "the registry".into(), bytes_max: BYTES_MAX }));
+                return Err(Refused::So(BundleError::TooLarge {
+                    what: "the registry".into(),
+                    bytes_max: BYTES_MAX,
+                }));
             }
             if files.len() >= FILES_MAX {
-                return Err(Refused::So(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") }));
+                return Err(Refused::So(BundleError::Archive {
+                    reason: format!("it has more than {FILES_MAX} files"),
+                }));
             }
             files.insert(path, text);
             Ok(())
@@ -97,32 +116,55 @@ impl From<std::io::Error> for Refused {
 }
 
 fn is_wanted(path: &str) -> bool {
-    let good = |part: &str| !part.is_empty() && part != "." && part != ".." && part != "node_modules" && part != ".git";
-    path.len() <= PATH_BYTES_MAX && path.split('/').all(good) && ENDINGS.iter().any(|ending| path.ends_with(ending)) && !path.contains('\0')
+    let good = |part: &str| {
+        !part.is_empty() && part != "." && part != ".." && part != "node_modules" && part != ".git"
+    };
+    path.len() <= PATH_BYTES_MAX
+        && path.split('/').all(good)
+        && ENDINGS.iter().any(|ending| path.ends_with(ending))
+        && !path.contains('\0')
 }
 
-/// A checkout has `components/<app>`; other trees are apps side by side, or one app; archives have one folder around it all.
+/// A checkout has `components/<app>`; other trees are apps side by side, or one app; archives have
+/// one folder around it all.
 fn laid_out(mut files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<String, String>> {
     loop {
         if files.keys().any(|path| is_component(path.strip_prefix("components/"), 1)) {
             return Some(files);
         }
         if files.keys().any(|path| is_component(Some(path), 0)) {
-            let manifest = files.get("package.json").and_then(|text| serde_json::from_str::<Value>(text).ok());
-            let named = manifest.as_ref().and_then(|m| m.get("name")?.as_str()).and_then(|name| name.rsplit('/').next());
-            let app = named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app).to_owned();
-            return Some(files.into_iter().map(|(path, text)| (format!("components/{app}/{path}"), text)).collect());
+            let manifest =
+                files.get("package.json").and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let named = manifest
+                .as_ref()
+                .and_then(|m| m.get("name")?.as_str())
+                .and_then(|name| name.rsplit('/').next());
+            let app =
+                named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app).to_owned();
+            return Some(
+                files
+                    .into_iter()
+                    .map(|(path, text)| (format!("components/{app}/{path}"), text))
+                    .collect(),
+            );
         }
         // npm's archives have the folder `package` around one app; it is no app's name.
-        let is_npm = files.contains_key("package/package.json") && files.keys().all(|path| path.starts_with("package/"));
+        let is_npm = files.contains_key("package/package.json")
+            && files.keys().all(|path| path.starts_with("package/"));
         if !is_npm && files.keys().any(|path| is_component(Some(path), 1)) {
-            return Some(files.into_iter().map(|(path, text)| (format!("components/{path}"), text)).collect());
+            return Some(
+                files
+                    .into_iter()
+                    .map(|(path, text)| (format!("components/{path}"), text))
+                    .collect(),
+            );
         }
         let around = files.keys().next()?.split_once('/')?.0.to_owned() + "/";
         if !files.keys().all(|path| path.starts_with(&around)) {
             return None;
         }
-        files = files.into_iter().map(|(path, text)| (path[around.len()..].to_owned(), text)).collect();
+        files =
+            files.into_iter().map(|(path, text)| (path[around.len()..].to_owned(), text)).collect();
     }
 }
 
@@ -137,7 +179,10 @@ mod tests {
     use super::*;
 
     fn paths(files: &[&str]) -> Option<Vec<String>> {
-        let files = files.iter().map(|path| ((*path).to_owned(), r#"{ "name": "@scope/acme" }"#.to_owned())).collect();
+        let files = files
+            .iter()
+            .map(|path| ((*path).to_owned(), r#"{ "name": "@scope/acme" }"#.to_owned()))
+            .collect();
         laid_out(files, "fallback").map(|files| files.into_keys().collect())
     }
 
@@ -147,9 +192,18 @@ mod tests {
         assert_eq!(paths(&["components/acme/sources/new/new.mjs"]), one);
         assert_eq!(paths(&["repository-main/components/acme/sources/new/new.mjs"]), one);
         assert_eq!(paths(&["acme/sources/new/new.mjs"]), one);
-        assert_eq!(paths(&["sources/new/new.mjs"]), Some(vec!["components/fallback/sources/new/new.mjs".to_owned()]));
+        assert_eq!(
+            paths(&["sources/new/new.mjs"]),
+            Some(vec!["components/fallback/sources/new/new.mjs".to_owned()])
+        );
         let package = paths(&["package/package.json", "package/sources/new/new.mjs"]);
-        assert_eq!(package, Some(vec!["components/acme/package.json".to_owned(), "components/acme/sources/new/new.mjs".to_owned()]));
+        assert_eq!(
+            package,
+            Some(vec![
+                "components/acme/package.json".to_owned(),
+                "components/acme/sources/new/new.mjs".to_owned()
+            ])
+        );
         assert_eq!(paths(&["src/index.mjs"]), None);
         assert_eq!(paths(&[]), None);
     }

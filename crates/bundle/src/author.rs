@@ -34,7 +34,9 @@ fn manifest_of(text: &str) -> Result<Value, String> {
 /// Whether a path names its language.
 pub(crate) fn has_ending(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    [".mjs", ".js", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json"].iter().any(|ending| name.ends_with(ending))
+    [".mjs", ".js", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
 pub(crate) struct Author {
@@ -56,7 +58,10 @@ impl Author {
         match entry {
             Entry::Files { mut entry, mut files, is_javascript } => {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {
-                    return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
+                    return Err(BundleError::TooLarge {
+                        what: "the component".into(),
+                        bytes_max: BYTES_MAX,
+                    });
                 }
                 if !has_ending(&entry)
                     && let Some(code) = files.remove(&entry)
@@ -65,12 +70,20 @@ impl Author {
                     files.insert(entry.clone(), code);
                 }
                 let entry_code =
-                    files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound { specifier: entry.clone(), importer: "the request".into() })?;
+                    files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound {
+                        specifier: entry.clone(),
+                        importer: "the request".into(),
+                    })?;
                 Ok(Self {
                     entry,
                     entry_code,
                     is_javascript,
-                    files: Mutex::new(files.into_iter().map(|(path, text)| (path, Some(without_mark(text)))).collect()),
+                    files: Mutex::new(
+                        files
+                            .into_iter()
+                            .map(|(path, text)| (path, Some(without_mark(text))))
+                            .collect(),
+                    ),
                     reached: Mutex::default(),
                     pages: None,
                 })
@@ -85,7 +98,9 @@ impl Author {
                     reached: Mutex::default(),
                     pages: Some(pages.clone()),
                 };
-                let code = pages.fetch(address.as_str()).await?.ok_or_else(|| BundleError::Fetch { url, reason: "there is nothing (404)".into() })?;
+                let code = pages.fetch(address.as_str()).await?.ok_or_else(|| {
+                    BundleError::Fetch { url, reason: "there is nothing (404)".into() }
+                })?;
                 author.files.lock().insert(author.entry.clone(), Some(code.clone()));
                 Ok(Self { entry_code: code, ..author })
             }
@@ -100,18 +115,28 @@ impl Author {
         &self.entry_code
     }
 
-    /// The language of a file: by its ending at `address`, which is its path or the last of it, and what its text is.
+    /// The language of a file: by its ending at `address`, which is its path or the last of it, and
+    /// what its text is.
     pub(crate) fn kind_of(&self, path: &str, address: &str, code: &str) -> SourceType {
         // What was said to be JavaScript is not read as something else.
-        if self.is_javascript && path == self.entry { with_jsx_where_needed(SourceType::mjs(), code) } else { kind_of(address, code) }
+        if self.is_javascript && path == self.entry {
+            with_jsx_where_needed(SourceType::mjs(), code)
+        } else {
+            kind_of(address, code)
+        }
     }
 
     /// Whether the author's own `tsconfig.json` asks for TypeScript's older decorators.
     pub(crate) fn has_experimental_decorators(&self) -> bool {
         let files = self.files.lock();
-        let configs = files.iter().filter(|(path, _)| path.rsplit('/').next() == Some("tsconfig.json")).filter_map(|(_, text)| text.as_deref());
+        let configs = files
+            .iter()
+            .filter(|(path, _)| path.rsplit('/').next() == Some("tsconfig.json"))
+            .filter_map(|(_, text)| text.as_deref());
         // It may hold comments and commas that JSON does not have.
-        configs.map(|text| text.split_whitespace().collect::<String>()).any(|text| text.contains("\"experimentalDecorators\":true"))
+        configs
+            .map(|text| text.split_whitespace().collect::<String>())
+            .any(|text| text.contains("\"experimentalDecorators\":true"))
     }
 
     /// The text of a file that was resolved before.
@@ -131,7 +156,9 @@ impl Author {
         let files = self.files.lock();
         files
             .iter()
-            .filter(|(path, _)| !path.ends_with(".json") && (has_ending(path) || **path == self.entry))
+            .filter(|(path, _)| {
+                !path.ends_with(".json") && (has_ending(path) || **path == self.entry)
+            })
             .filter_map(|(path, text)| Some((path.clone(), text.clone()?)))
             .collect()
     }
@@ -140,11 +167,15 @@ impl Author {
     pub(crate) fn texts(&self) -> Vec<(String, String)> {
         let reached = self.reached.lock();
         let files = self.files.lock();
-        reached.iter().filter_map(|path| files.get(path).cloned().flatten().map(|text| (path.clone(), text))).collect()
+        reached
+            .iter()
+            .filter_map(|path| files.get(path).cloned().flatten().map(|text| (path.clone(), text)))
+            .collect()
     }
 
-    /// The files that lie beside the bundle where code of these files depends on where it lies: those of their apps in a tree of components, else all that
-    /// were given. What is at an address has nothing beside it that could be listed.
+    /// The files that lie beside the bundle where code of these files depends on where it lies:
+    /// those of their apps in a tree of components, else all that were given. What is at an address
+    /// has nothing beside it that could be listed.
     pub(crate) fn around(&self, readers: &BTreeSet<String>) -> BTreeMap<String, String> {
         if self.pages.is_some() || readers.is_empty() {
             return BTreeMap::new();
@@ -154,7 +185,9 @@ impl Author {
         let files = self.files.lock();
         files
             .iter()
-            .filter(|(path, _)| !is_tree || tree::app_of(path).is_none_or(|app| apps.contains(&app)))
+            .filter(|(path, _)| {
+                !is_tree || tree::app_of(path).is_none_or(|app| apps.contains(&app))
+            })
             .filter(|(path, _)| path.split('/').all(|part| problem_of_part(part).is_none()))
             .filter_map(|(path, text)| Some((path.clone(), text.clone()?)))
             .collect()
@@ -165,18 +198,31 @@ impl Author {
         self.manifests(importer).iter().find_map(|(_, manifest)| {
             let manifest = manifest.as_ref().ok()?;
             let range = |kind| manifest.get(kind)?.get(package)?.as_str();
-            ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"].into_iter().find_map(range).map(|range| range.trim().to_owned())
+            ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"]
+                .into_iter()
+                .find_map(range)
+                .map(|range| range.trim().to_owned())
         })
     }
 
-    /// What is prescribed for packages that others import, by the nearest `package.json` beside or above the entry.
+    /// What is prescribed for packages that others import, by the nearest `package.json` beside or
+    /// above the entry.
     pub(crate) fn overrides(&self) -> Overrides {
-        self.manifests(&self.entry).first().and_then(|(_, manifest)| manifest.as_ref().ok()).map(Overrides::of).unwrap_or_default()
+        self.manifests(&self.entry)
+            .first()
+            .and_then(|(_, manifest)| manifest.as_ref().ok())
+            .map(Overrides::of)
+            .unwrap_or_default()
     }
 
-    /// Refuses a `package.json` beside or above the entry that cannot be read: the versions that it names would be passed over.
+    /// Refuses a `package.json` beside or above the entry that cannot be read: the versions that it
+    /// names would be passed over.
     pub(crate) fn check_manifests(&self) -> Result<(), BundleError> {
-        match self.manifests(&self.entry).into_iter().find_map(|(path, manifest)| Some((path, manifest.err()?))) {
+        match self
+            .manifests(&self.entry)
+            .into_iter()
+            .find_map(|(path, manifest)| Some((path, manifest.err()?)))
+        {
             Some((path, reason)) => Err(BundleError::Manifest { path, reason }),
             None => Ok(()),
         }
@@ -192,7 +238,11 @@ impl Author {
         let mut folder = importer;
         loop {
             folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
-            let path = if folder.is_empty() { "package.json".to_owned() } else { format!("{folder}/package.json") };
+            let path = if folder.is_empty() {
+                "package.json".to_owned()
+            } else {
+                format!("{folder}/package.json")
+            };
             if let Some(text) = files.get(&path).and_then(Option::as_deref) {
                 found.push((path, manifest_of(text)));
             }
@@ -202,16 +252,26 @@ impl Author {
         }
     }
 
-    /// An app of the same checkout, imported by its package's name: `@pipedream/<app>` is `components/<app>`.
-    pub(crate) async fn resolve_app(&self, bare: &Bare, importer: &str) -> Result<Option<String>, BundleError> {
-        let Some(folder) = tree::app_folder(&bare.name, importer).filter(|_| bare.range.is_none()) else { return Ok(None) };
+    /// An app of the same checkout, imported by its package's name: `@pipedream/<app>` is
+    /// `components/<app>`.
+    pub(crate) async fn resolve_app(
+        &self,
+        bare: &Bare,
+        importer: &str,
+    ) -> Result<Option<String>, BundleError> {
+        let Some(folder) = tree::app_folder(&bare.name, importer).filter(|_| bare.range.is_none())
+        else {
+            return Ok(None);
+        };
         if !bare.subpath.is_empty() {
             return self.first(&format!("{folder}{}", bare.subpath)).await;
         }
         let manifest = format!("{folder}/package.json");
         if self.exists(&manifest).await? {
             let text = self.files.lock().get(&manifest).cloned().flatten().unwrap_or_default();
-            let main = serde_json::from_str::<Value>(&text).ok().and_then(|m| m.get("main").and_then(Value::as_str).map(str::to_owned));
+            let main = serde_json::from_str::<Value>(&text)
+                .ok()
+                .and_then(|m| m.get("main").and_then(Value::as_str).map(str::to_owned));
             if let Some(main) = main
                 && let Some(found) = self.first(&self.join(&main, &manifest)?).await?
             {
@@ -227,9 +287,16 @@ impl Author {
     }
 
     /// Resolves a relative import.
-    pub(crate) async fn resolve(&self, specifier: &str, importer: &str) -> Result<String, BundleError> {
+    pub(crate) async fn resolve(
+        &self,
+        specifier: &str,
+        importer: &str,
+    ) -> Result<String, BundleError> {
         let base = self.join(specifier, importer)?;
-        self.first(&base).await?.ok_or_else(|| BundleError::FileNotFound { specifier: specifier.into(), importer: importer.into() })
+        self.first(&base).await?.ok_or_else(|| BundleError::FileNotFound {
+            specifier: specifier.into(),
+            importer: importer.into(),
+        })
     }
 
     /// The first file that a path without its ending may mean.
@@ -243,11 +310,16 @@ impl Author {
     }
 
     fn join(&self, specifier: &str, importer: &str) -> Result<String, BundleError> {
-        let outside = || BundleError::Outside { specifier: specifier.into(), importer: importer.into() };
+        let outside =
+            || BundleError::Outside { specifier: specifier.into(), importer: importer.into() };
         if self.pages.is_some() {
             let base = Url::parse(importer).map_err(|_| outside())?;
             let joined = base.join(specifier).map_err(|_| outside())?;
-            return if joined.origin() == base.origin() { Ok(joined.to_string()) } else { Err(outside()) };
+            return if joined.origin() == base.origin() {
+                Ok(joined.to_string())
+            } else {
+                Err(outside())
+            };
         }
         tree::join(specifier, importer).ok_or_else(outside)
     }

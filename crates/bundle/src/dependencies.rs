@@ -43,20 +43,34 @@ pub(crate) enum From {
 }
 
 impl Dependencies<'_> {
-    pub(crate) async fn of_author(&self, bare: &Bare, path: &str) -> Result<HookResolveIdOutput, BundleError> {
+    pub(crate) async fn of_author(
+        &self,
+        bare: &Bare,
+        path: &str,
+    ) -> Result<HookResolveIdOutput, BundleError> {
         let declared = || self.plugin.declared(&bare.name, path);
         let range = bare.range.clone().or_else(declared).unwrap_or_else(|| "latest".into());
         self.package(Import { bare, range: &range, importer: path, from: From::Author }).await
     }
 
-    pub(crate) async fn of_ours(&self, specifier: &str, name: &str) -> Result<HookResolveIdOutput, BundleError> {
-        let bare = Bare::parse(specifier).ok_or_else(|| unsupported(specifier, name, "it is no package name"))?;
-        let range = OUR_RANGES.iter().find(|(n, _)| *n == bare.name).map_or("latest", |(_, range)| *range);
+    pub(crate) async fn of_ours(
+        &self,
+        specifier: &str,
+        name: &str,
+    ) -> Result<HookResolveIdOutput, BundleError> {
+        let bare = Bare::parse(specifier)
+            .ok_or_else(|| unsupported(specifier, name, "it is no package name"))?;
+        let range =
+            OUR_RANGES.iter().find(|(n, _)| *n == bare.name).map_or("latest", |(_, range)| *range);
         self.package(Import { bare: &bare, range, importer: name, from: From::Package }).await
     }
 
     /// An import within a package's file. None leaves it to the bundler, which says what is wrong.
-    pub(crate) async fn of_package(&self, specifier: &str, file: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
+    pub(crate) async fn of_package(
+        &self,
+        specifier: &str,
+        file: &str,
+    ) -> Result<Option<HookResolveIdOutput>, BundleError> {
         let path = Path::new(file.split('?').next().unwrap_or(file));
         let Some((folder, manifest)) = self.plugin.packages.owner(path) else { return Ok(None) };
         let label = label(&folder);
@@ -64,51 +78,83 @@ impl Dependencies<'_> {
             return self.file(specifier, file, &label).await;
         }
         if specifier.starts_with('#') {
-            return match manifest.imported_package(specifier, self.kind == ImportKind::Require).as_deref().and_then(Bare::parse) {
-                Some(bare) if crate::specifier::is_builtin(&bare.name) => Ok(Some(external(&bare.name))),
+            return match manifest
+                .imported_package(specifier, self.kind == ImportKind::Require)
+                .as_deref()
+                .and_then(Bare::parse)
+            {
+                Some(bare) if crate::specifier::is_builtin(&bare.name) => {
+                    Ok(Some(external(&bare.name)))
+                }
                 Some(bare) => self.wanted(&bare, path, (&label, &manifest)).await.map(Some),
                 None => self.file(specifier, file, &label).await,
             };
         }
         let Some(bare) = Bare::parse(specifier) else {
-            return if self.can_fail_later() { Ok(Some(external(specifier))) } else { Err(unsupported(specifier, &label, "it is no package name")) };
+            return if self.can_fail_later() {
+                Ok(Some(external(specifier)))
+            } else {
+                Err(unsupported(specifier, &label, "it is no package name"))
+            };
         };
         if let Some(id) = self.plugin.our_module(&bare) {
             return Ok(Some(id));
         }
         // A package may import itself by name.
-        if matches!(manifest.wanted(&bare.name), Wanted::Undeclared) && label.starts_with(&format!("{}@", bare.name)) {
+        if matches!(manifest.wanted(&bare.name), Wanted::Undeclared)
+            && label.starts_with(&format!("{}@", bare.name))
+        {
             return self.file(specifier, file, &label).await;
         }
         self.wanted(&bare, path, (&label, &manifest)).await.map(Some)
     }
 
-    async fn wanted(&self, bare: &Bare, file: &Path, (label, manifest): (&str, &crate::packages::Manifest)) -> Result<HookResolveIdOutput, BundleError> {
+    async fn wanted(
+        &self,
+        bare: &Bare,
+        file: &Path,
+        (label, manifest): (&str, &crate::packages::Manifest),
+    ) -> Result<HookResolveIdOutput, BundleError> {
         let specifier = format!("{}{}", bare.name, bare.subpath);
         let import = |range: &str, from| {
             let range = self.plugin.prescribed(&bare.name, range.to_owned(), label);
             async move { self.package(Import { bare, range: &range, importer: label, from }).await }
         };
         let wanted = match manifest.wanted(&bare.name) {
-            Wanted::Peer(range) => Wanted::Range(brought(self.plugin, label, &bare.name, &range).await?.unwrap_or(range)),
-            Wanted::OptionalPeer(range) => match brought(self.plugin, label, &bare.name, &range).await? {
-                Some(range) => Wanted::Optional(range),
-                None => Wanted::OptionalPeer(range),
-            },
+            Wanted::Peer(range) => Wanted::Range(
+                brought(self.plugin, label, &bare.name, &range).await?.unwrap_or(range),
+            ),
+            Wanted::OptionalPeer(range) => {
+                match brought(self.plugin, label, &bare.name, &range).await? {
+                    Some(range) => Wanted::Optional(range),
+                    None => Wanted::OptionalPeer(range),
+                }
+            }
             wanted => wanted,
         };
         match wanted {
-            Wanted::Range(range) | Wanted::Peer(range) => match import(&range, From::Package).await {
-                Err(error) if error.is_about_a_package() && self.is_guarded(file, &specifier) => Ok(external(&specifier)),
+            Wanted::Range(range) | Wanted::Peer(range) => match import(&range, From::Package).await
+            {
+                Err(error) if error.is_about_a_package() && self.is_guarded(file, &specifier) => {
+                    Ok(external(&specifier))
+                }
                 result => result,
             },
             Wanted::Optional(range) => import(&range, From::Optional).await,
             Wanted::OptionalPeer(range) => {
                 let brought = self.plugin.direct.lock().contains_key(&bare.name);
-                if brought || !self.can_fail_later() { import(&range, From::Package).await } else { Ok(external(&specifier)) }
+                if brought || !self.can_fail_later() {
+                    import(&range, From::Package).await
+                } else {
+                    Ok(external(&specifier))
+                }
             }
             // npm would not have installed it either: what guards against that stays as it is.
-            Wanted::Undeclared if self.kind == ImportKind::DynamicImport || self.is_guarded(file, &specifier) => Ok(external(&specifier)),
+            Wanted::Undeclared
+                if self.kind == ImportKind::DynamicImport || self.is_guarded(file, &specifier) =>
+            {
+                Ok(external(&specifier))
+            }
             Wanted::Undeclared if self.can_fail_later() => import("latest", From::Optional).await,
             Wanted::Undeclared => import("latest", From::Package).await,
         }
@@ -120,28 +166,51 @@ impl Dependencies<'_> {
     }
 
     fn is_guarded(&self, file: &Path, specifier: &str) -> bool {
-        self.kind == ImportKind::Require && std::fs::read_to_string(file).is_ok_and(|text| is_guarded(&text, specifier))
+        self.kind == ImportKind::Require
+            && std::fs::read_to_string(file).is_ok_and(|text| is_guarded(&text, specifier))
     }
 
     /// A package's own file, which is in the store: nothing of a package leads out of it.
-    async fn file(&self, specifier: &str, file: &str, label: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
+    async fn file(
+        &self,
+        specifier: &str,
+        file: &str,
+        label: &str,
+    ) -> Result<Option<HookResolveIdOutput>, BundleError> {
         // `./x.node` may be an add-on, and may be `x.node.js`.
         let can_be_left = self.can_fail_later() || specifier.ends_with(".node");
         match self.resolve(specifier, file).await? {
-            Some(resolved) if !Path::new(resolved.id.as_str()).starts_with(self.plugin.packages.root()) && !resolved.external.is_external() => {
+            Some(resolved)
+                if !Path::new(resolved.id.as_str()).starts_with(self.plugin.packages.root())
+                    && !resolved.external.is_external() =>
+            {
                 Err(BundleError::Outside { specifier: specifier.into(), importer: label.into() })
             }
-            Some(resolved) if resolved.id.as_str().ends_with(".node") => Ok(Some(external(specifier))),
+            Some(resolved) if resolved.id.as_str().ends_with(".node") => {
+                Ok(Some(external(specifier)))
+            }
             Some(resolved) => Ok(Some(HookResolveIdOutput::from_resolved_id(resolved))),
             None if can_be_left => Ok(Some(external(specifier))),
             None => Ok(None),
         }
     }
 
-    async fn resolve(&self, specifier: &str, from: &str) -> Result<Option<ResolvedId>, BundleError> {
-        let options = PluginContextResolveOptions { import_kind: self.kind, ..PluginContextResolveOptions::default() };
+    async fn resolve(
+        &self,
+        specifier: &str,
+        from: &str,
+    ) -> Result<Option<ResolvedId>, BundleError> {
+        let options = PluginContextResolveOptions {
+            import_kind: self.kind,
+            ..PluginContextResolveOptions::default()
+        };
         let answer = self.ctx.resolve(specifier, Some(from), Some(options)).await;
-        Ok(answer.map_err(|e| BundleError::Internal { what: "could not resolve an import", source: e.into() })?.ok())
+        Ok(answer
+            .map_err(|e| BundleError::Internal {
+                what: "could not resolve an import",
+                source: e.into(),
+            })?
+            .ok())
     }
 
     /// Chooses a version (or keeps the one in the lock), installs it and resolves within it.
@@ -151,7 +220,11 @@ impl Dependencies<'_> {
             Err(error) if import.from == From::Optional && error.is_about_a_package() => {
                 self.plugin.left_out(import.importer, &error, From::Optional);
                 // Kept in the lock, so that a later bundle need not ask again.
-                let left_out = LockedPackage { name: import.bare.name.clone(), version: String::new(), integrity: String::new() };
+                let left_out = LockedPackage {
+                    name: import.bare.name.clone(),
+                    version: String::new(),
+                    integrity: String::new(),
+                };
                 self.plugin.chosen.lock().insert(key, left_out);
                 Ok(external(&format!("{}{}", import.bare.name, import.bare.subpath)))
             }
@@ -159,27 +232,40 @@ impl Dependencies<'_> {
         }
     }
 
-    /// What follows the name of a package that lies beside the bundle. Node's `import` adds no ending, as the bundler does.
+    /// What follows the name of a package that lies beside the bundle. Node's `import` adds no
+    /// ending, as the bundler does.
     fn path_within(&self, bare: &Bare, folder: &Path, resolved: &ResolvedId) -> String {
         let home = folder.join("node_modules").join(&bare.name);
         let file = Path::new(resolved.id.as_str());
-        let opens_all = self.plugin.packages.owner(file).is_some_and(|(_, manifest)| manifest.opens_all());
+        let opens_all =
+            self.plugin.packages.owner(file).is_some_and(|(_, manifest)| manifest.opens_all());
         match file.strip_prefix(&home) {
             Ok(below) if !bare.subpath.is_empty() && opens_all => format!("/{}", below.display()),
             _ => bare.subpath.clone(),
         }
     }
 
-    async fn installed(&self, key: &str, import: &Import<'_>) -> Result<HookResolveIdOutput, BundleError> {
+    async fn installed(
+        &self,
+        key: &str,
+        import: &Import<'_>,
+    ) -> Result<HookResolveIdOutput, BundleError> {
         let Import { bare, range, importer, from } = *import;
         let specifier = format!("{}{}", bare.name, bare.subpath);
         let mut package = version(self.plugin, key, &bare.name, range, importer, from).await?;
         if package.version.is_empty() {
-            return Err(unsupported(&specifier, importer, &format!("`{range}` was left out before")));
+            return Err(unsupported(
+                &specifier,
+                importer,
+                &format!("`{range}` was left out before"),
+            ));
         }
         let mut folder = self.plugin.packages.install(&bare.name, &package).await?;
         let mut wants = self.plugin.packages.wants_newer_node(&folder, &bare.name);
-        if wants.is_some() && self.plugin.before.0.get(key) == Some(&package) && !self.plugin.chosen.lock().contains_key(key) {
+        if wants.is_some()
+            && self.plugin.before.0.get(key) == Some(&package)
+            && !self.plugin.chosen.lock().contains_key(key)
+        {
             // It was chosen for another Node.
             package = self.plugin.packages.choose(&bare.name, range, importer).await?.package;
             folder = self.plugin.packages.install(&bare.name, &package).await?;
@@ -188,9 +274,17 @@ impl Dependencies<'_> {
         let named = format!("{}@{}", package.name, package.version);
         if let Some((wanted, node)) = wants {
             if from == From::Author && package.version != range {
-                return Err(BundleError::NodeTooOld { package: named, importer: importer.into(), wanted, node });
+                return Err(BundleError::NodeTooOld {
+                    package: named,
+                    importer: importer.into(),
+                    wanted,
+                    node,
+                });
             }
-            self.plugin.unfit.lock().insert(format!("`{named}` wants Node {wanted}, and {node} runs components here"));
+            self.plugin
+                .unfit
+                .lock()
+                .insert(format!("`{named}` wants Node {wanted}, and {node} runs components here"));
         }
         let installed = package.clone();
         self.plugin.chosen.lock().insert(key.to_owned(), package.clone());
@@ -206,24 +300,44 @@ impl Dependencies<'_> {
         match self.resolve(&specifier, &folder.join("importer.mjs").to_string_lossy()).await? {
             Some(resolved) if resolved.id.as_str().ends_with(".node") => Err(native()),
             // What is found elsewhere on this machine is not this package.
-            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) && self.plugin.lies_beside(&label) => {
-                Ok(external(&format!("{}{}", specifier_of(&label), self.path_within(bare, &folder, &resolved))))
+            Some(resolved)
+                if Path::new(resolved.id.as_str()).starts_with(&folder)
+                    && self.plugin.lies_beside(&label) =>
+            {
+                Ok(external(&format!(
+                    "{}{}",
+                    specifier_of(&label),
+                    self.path_within(bare, &folder, &resolved)
+                )))
             }
-            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) => Ok(HookResolveIdOutput::from_resolved_id(resolved)),
+            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) => {
+                Ok(HookResolveIdOutput::from_resolved_id(resolved))
+            }
             _ => Err(unsupported(&specifier, importer, &format!("{named} has no such module"))),
         }
     }
 }
 
-/// The version that a range means to an importer: what is in the lock, what the author chose where it serves, else what the registry names.
-pub(crate) async fn version(plugin: &MillracePlugin, key: &str, name: &str, range: &str, importer: &str, from: From) -> Result<LockedPackage, BundleError> {
+/// The version that a range means to an importer: what is in the lock, what the author chose where
+/// it serves, else what the registry names.
+pub(crate) async fn version(
+    plugin: &MillracePlugin,
+    key: &str,
+    name: &str,
+    range: &str,
+    importer: &str,
+    from: From,
+) -> Result<LockedPackage, BundleError> {
     let known = plugin.chosen.lock().get(key).or_else(|| plugin.before.0.get(key)).cloned();
     // What one importer could do without, another may need.
-    if let Some(package) = known.filter(|package| from == From::Optional || !package.version.is_empty()) {
+    if let Some(package) =
+        known.filter(|package| from == From::Optional || !package.version.is_empty())
+    {
         return Ok(package);
     }
     if from != From::Author
-        && let Some(package) = plugin.direct.lock().get(name).filter(|package| serves(&package.version, range))
+        && let Some(package) =
+            plugin.direct.lock().get(name).filter(|package| serves(&package.version, range))
     {
         return Ok(package.clone());
     }

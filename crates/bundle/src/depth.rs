@@ -1,4 +1,5 @@
-//! Bound on how deep code is nested: the work of a bundler grows with the square of it, and engines read no deeper.
+//! Bound on how deep code is nested: the work of a bundler grows with the square of it, and engines
+//! read no deeper.
 
 use oxc_allocator::Allocator;
 use oxc_ast::AstKind;
@@ -9,7 +10,8 @@ use oxc_span::{GetSpan as _, SourceType};
 
 use crate::BundleError;
 
-/// Levels of syntax within each other: brackets, operators, functions, blocks, elements and types. V8 reads fewer brackets on the stack of Node.
+/// Levels of syntax within each other: brackets, operators, functions, blocks, elements and types.
+/// V8 reads fewer brackets on the stack of Node.
 const LEVELS_MAX: usize = 2_000;
 
 /// Refuses a module that is nested too deep; `name` is its file's in the error.
@@ -82,10 +84,21 @@ mod tests {
     use super::*;
 
     /// A syntax, as `kind`, that is nested so deep.
-    fn nested(kind: SourceType, before: &str, open: &str, close: &str, levels: usize) -> Result<(), String> {
+    fn nested(
+        kind: SourceType,
+        before: &str,
+        open: &str,
+        close: &str,
+        levels: usize,
+    ) -> Result<(), String> {
         let code = format!("\n  {before}{}1{}", open.repeat(levels), close.repeat(levels));
         let work = move || check("a.js", &code, kind).map_err(|error| error.to_string());
-        std::thread::Builder::new().stack_size(256 << 20).spawn(work).expect("a thread").join().expect("ends")
+        std::thread::Builder::new()
+            .stack_size(256 << 20)
+            .spawn(work)
+            .expect("a thread")
+            .join()
+            .expect("ends")
     }
 
     #[test]

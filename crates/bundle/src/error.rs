@@ -14,7 +14,9 @@ pub enum BundleError {
         importer: String,
     },
     /// No version fits.
-    #[error("no version of the package `{name}` matches `{range}`, which {importer} asks for; there are {known}")]
+    #[error(
+        "no version of the package `{name}` matches `{range}`, which {importer} asks for; there are {known}"
+    )]
     NoVersion {
         /// The package.
         name: String,
@@ -64,7 +66,9 @@ pub enum BundleError {
         importer: String,
     },
     /// An import that leaves the component's root.
-    #[error("`{specifier}`, which {importer} imports, is outside of the component's folder; import only files below it")]
+    #[error(
+        "`{specifier}`, which {importer} imports, is outside of the component's folder; import only files below it"
+    )]
     Outside {
         /// As imported.
         specifier: String,
@@ -82,7 +86,9 @@ pub enum BundleError {
         reason: String,
     },
     /// A package that is compiled for one machine.
-    #[error("the package `{package}`, which {importer} imports, is a native add-on; components run JavaScript only")]
+    #[error(
+        "the package `{package}`, which {importer} imports, is a native add-on; components run JavaScript only"
+    )]
     Native {
         /// Name and version.
         package: String,
@@ -104,7 +110,9 @@ pub enum BundleError {
         reason: String,
     },
     /// Too many files of the author's own, where code of them asks where it lies.
-    #[error("code asks where its file lies (`__dirname`, `import.meta`), so its author's files lie beside it: {count} files, allowed are {count_max}")]
+    #[error(
+        "code asks where its file lies (`__dirname`, `import.meta`), so its author's files lie beside it: {count} files, allowed are {count_max}"
+    )]
     TooManyFiles {
         /// How many.
         count: usize,
@@ -112,7 +120,9 @@ pub enum BundleError {
         count_max: usize,
     },
     /// A `package.json` beside the code that says nothing: what it declares would be passed over.
-    #[error("`{path}`, beside or above the code, is no manifest: {reason}; mend it, or leave it out")]
+    #[error(
+        "`{path}`, beside or above the code, is no manifest: {reason}; mend it, or leave it out"
+    )]
     Manifest {
         /// The path.
         path: String,
@@ -120,7 +130,9 @@ pub enum BundleError {
         reason: String,
     },
     /// A path that is a file and the folder of another one.
-    #[error("the file `{path}` cannot lie beside the bundle: `{path}/…` is another file's folder; give one of them another name")]
+    #[error(
+        "the file `{path}` cannot lie beside the bundle: `{path}/…` is another file's folder; give one of them another name"
+    )]
     FileIsFolder {
         /// The path.
         path: String,
@@ -134,7 +146,9 @@ pub enum BundleError {
         bytes_max: usize,
     },
     /// Its process had taken more memory than it may.
-    #[error("{what} took more than {mib_max} MiB of memory, the limit; import fewer or smaller packages, or only the parts that are used")]
+    #[error(
+        "{what} took more than {mib_max} MiB of memory, the limit; import fewer or smaller packages, or only the parts that are used"
+    )]
     OutOfMemory {
         /// What.
         what: String,
@@ -142,7 +156,9 @@ pub enum BundleError {
         mib_max: u64,
     },
     /// It did not end in time.
-    #[error("bundling the component took longer than {seconds_max} s, the limit; import fewer or smaller packages, or deploy again where a download was slow")]
+    #[error(
+        "bundling the component took longer than {seconds_max} s, the limit; import fewer or smaller packages, or deploy again where a download was slow"
+    )]
     TimedOut {
         /// The limit.
         seconds_max: u64,
@@ -154,7 +170,9 @@ pub enum BundleError {
         text: String,
     },
     /// The registry does not answer.
-    #[error("the npm registry could not be asked for `{name}`: {reason}; check --npm-registry and the network")]
+    #[error(
+        "the npm registry could not be asked for `{name}`: {reason}; check --npm-registry and the network"
+    )]
     Registry {
         /// The package.
         name: String,
@@ -176,7 +194,9 @@ pub enum BundleError {
         reason: String,
     },
     /// As many of an organization wait as may.
-    #[error("{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done")]
+    #[error(
+        "{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done"
+    )]
     Waiting {
         /// The limit.
         waiting_max: usize,
@@ -219,7 +239,10 @@ impl BundleError {
             Self::TooLarge { .. } | Self::TooManyFiles { .. } => "component_too_large",
             Self::OutOfMemory { .. } => "bundle_out_of_memory",
             Self::TimedOut { .. } => "bundle_timeout",
-            Self::Build { .. } | Self::Nested { .. } | Self::FileIsFolder { .. } | Self::Manifest { .. } => "bundle_failed",
+            Self::Build { .. }
+            | Self::Nested { .. }
+            | Self::FileIsFolder { .. }
+            | Self::Manifest { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",
             Self::Integrity { .. } => "package_integrity",
             Self::Unpackable { .. } => "package_unpackable",
@@ -229,10 +252,17 @@ impl BundleError {
         }
     }
 
-    /// Whether it is a package that is at fault: an optional one may be left out then. A registry that does not answer is no
-    /// reason, or artifacts would depend on the weather.
+    /// Whether it is a package that is at fault: an optional one may be left out then. A registry
+    /// that does not answer is no reason, or artifacts would depend on the weather.
     pub(crate) const fn is_about_a_package(&self) -> bool {
-        matches!(self, Self::PackageNotFound { .. } | Self::NoVersion { .. } | Self::Unsupported { .. } | Self::Native { .. } | Self::TooLarge { .. })
+        matches!(
+            self,
+            Self::PackageNotFound { .. }
+                | Self::NoVersion { .. }
+                | Self::Unsupported { .. }
+                | Self::Native { .. }
+                | Self::TooLarge { .. }
+        )
     }
 
     /// Whether the author, and not the server, can mend it.

@@ -1,4 +1,5 @@
-//! What components say without being run, kept in memory by what they were read from: whoever looks at the same one again starts no process.
+//! What components say without being run, kept in memory by what they were read from: whoever looks
+//! at the same one again starts no process.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,10 +27,13 @@ struct Kept {
     bytes: usize,
 }
 
-/// The key of a component. Each text is preceded by its length, so that no other files have the same.
+/// The key of a component. Each text is preceded by its length, so that no other files have the
+/// same.
 pub(crate) fn key(files: &BTreeMap<String, String>, path: &str) -> Key {
     let mut hash = Sha256::new();
-    for text in std::iter::once(path).chain(files.iter().flat_map(|(path, text)| [path.as_str(), text])) {
+    for text in
+        std::iter::once(path).chain(files.iter().flat_map(|(path, text)| [path.as_str(), text]))
+    {
         hash.update(text.len().to_le_bytes());
         hash.update(text);
     }
@@ -38,7 +42,12 @@ pub(crate) fn key(files: &BTreeMap<String, String>, path: &str) -> Key {
 
 impl KnownFacts {
     pub(crate) fn get(&self, key: &Key) -> Option<Option<ComponentFacts>> {
-        self.0.lock().entries.iter().find(|(kept, ..)| kept == key).map(|(_, facts, _)| facts.clone())
+        self.0
+            .lock()
+            .entries
+            .iter()
+            .find(|(kept, ..)| kept == key)
+            .map(|(_, facts, _)| facts.clone())
     }
 
     pub(crate) fn keep(&self, key: Key, facts: &Option<ComponentFacts>) {
@@ -68,7 +77,11 @@ mod tests {
     fn another_path_or_text_is_another_component() {
         let one = key(&files(&[("a", "b"), ("c", "d")]), "a");
         assert_eq!(one, key(&files(&[("c", "d"), ("a", "b")]), "a"));
-        for (other, path) in [(files(&[("a", "b"), ("c", "d")]), "c"), (files(&[("a", "b"), ("c", "x")]), "a"), (files(&[("a", "bc"), ("", "d")]), "a")] {
+        for (other, path) in [
+            (files(&[("a", "b"), ("c", "d")]), "c"),
+            (files(&[("a", "b"), ("c", "x")]), "a"),
+            (files(&[("a", "bc"), ("", "d")]), "a"),
+        ] {
             assert_ne!(one, key(&other, path));
         }
     }
@@ -86,10 +99,18 @@ mod tests {
         }
         assert_eq!((known.get(&key(0)), known.get(&key(1))), (None, Some(None)));
         known.keep(key(1_000), &large(BYTES_MAX));
-        assert_eq!((known.get(&key(1_000)), known.get(&key(1))), (None, Some(None)), "larger than all may be");
+        assert_eq!(
+            (known.get(&key(1_000)), known.get(&key(1))),
+            (None, Some(None)),
+            "larger than all may be"
+        );
         known.keep(key(1_001), &large(BYTES_MAX / 2));
         known.keep(key(1_002), &large(BYTES_MAX / 2));
-        assert!(known.get(&key(1)).is_none() && known.get(&key(1_001)).is_none() && known.get(&key(1_002)).is_some());
+        assert!(
+            known.get(&key(1)).is_none()
+                && known.get(&key(1_001)).is_none()
+                && known.get(&key(1_002)).is_some()
+        );
         assert!(known.0.lock().bytes <= BYTES_MAX);
     }
 }

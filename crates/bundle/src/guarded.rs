@@ -1,4 +1,5 @@
-//! Whether a package can do without a module that it requires: each `require` of it stands in a `try` block.
+//! Whether a package can do without a module that it requires: each `require` of it stands in a
+//! `try` block.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{CallExpression, TryStatement};
@@ -49,7 +50,10 @@ mod tests {
 
     #[test]
     fn only_try_blocks_guard() {
-        assert!(is_guarded("let c; try { c = require('encoding').convert; } catch (e) {}", "encoding"));
+        assert!(is_guarded(
+            "let c; try { c = require('encoding').convert; } catch (e) {}",
+            "encoding"
+        ));
         assert!(!is_guarded("try { f(); } catch (e) { require('x'); }", "x"));
         assert!(!is_guarded("try { require('x'); } catch (e) {} require('x');", "x"));
         assert!(!is_guarded("try { require('y'); } catch (e) {}", "x"));

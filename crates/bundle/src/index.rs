@@ -1,4 +1,5 @@
-//! The index of a tree of components: what each is called, read from its code on all cores, without running it.
+//! The index of a tree of components: what each is called, read from its code on all cores, without
+//! running it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -54,10 +55,12 @@ enum Outcome {
 }
 
 impl Index {
-    /// Indexes a tree. What an earlier index knows is taken from there, as long as no file changed that it depends on.
+    /// Indexes a tree. What an earlier index knows is taken from there, as long as no file changed
+    /// that it depends on.
     pub fn of(files: &dyn Files, earlier: Option<&Self>) -> Self {
         let paths = files.component_files();
-        let scan = Scan { files, workspace: Workspace::new(files), earlier, stamps: Mutex::default() };
+        let scan =
+            Scan { files, workspace: Workspace::new(files), earlier, stamps: Mutex::default() };
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(paths.len())));
         let work = || {
             let mut mine = Vec::new();
@@ -70,7 +73,10 @@ impl Index {
         std::thread::scope(|scope| {
             for _ in 0..std::thread::available_parallelism().map_or(1, NonZeroUsize::get) {
                 // Where no thread can be had, the others do its work.
-                let started = std::thread::Builder::new().name("millrace-index".into()).stack_size(STACK_BYTES).spawn_scoped(scope, work);
+                let started = std::thread::Builder::new()
+                    .name("millrace-index".into())
+                    .stack_size(STACK_BYTES)
+                    .spawn_scoped(scope, work);
                 if let Err(error) = started {
                     tracing::warn!(%error, "could not start a thread");
                 }
@@ -84,7 +90,9 @@ impl Index {
         for (path, seen) in &index.seen {
             match &seen.outcome {
                 Outcome::Component(entry) => index.entries.push(entry.clone()),
-                Outcome::Unreadable(reason) => index.unindexed.push(Unindexed { path: path.clone(), reason: reason.clone() }),
+                Outcome::Unreadable(reason) => {
+                    index.unindexed.push(Unindexed { path: path.clone(), reason: reason.clone() })
+                }
                 Outcome::Helper => {}
             }
         }
@@ -92,7 +100,8 @@ impl Index {
         index
     }
 
-    /// Resolves keys that several files claim: the file whose path fits the key best stays, the others are reported.
+    /// Resolves keys that several files claim: the file whose path fits the key best stays, the
+    /// others are reported.
     fn resolve_keys(&mut self) {
         let mut by_key: BTreeMap<&str, Vec<&IndexEntry>> = BTreeMap::new();
         for entry in &self.entries {
@@ -100,7 +109,11 @@ impl Index {
         }
         let mut refused = BTreeMap::new();
         for (key, entries) in by_key.iter().filter(|(_, entries)| entries.len() > 1) {
-            let Some(winner) = entries.iter().max_by_key(|entry| (path_fit(entry), Reverse(&entry.path))) else { continue };
+            let Some(winner) =
+                entries.iter().max_by_key(|entry| (path_fit(entry), Reverse(&entry.path)))
+            else {
+                continue;
+            };
             for entry in entries.iter().filter(|entry| entry.path != winner.path) {
                 refused.insert(entry.path.clone(), format!("its key `{key}` is taken by `{}`, whose path fits the key better or comes first", winner.path));
             }
@@ -111,7 +124,8 @@ impl Index {
     }
 }
 
-/// Rank of a path for its component's key: `components/<app>/…/<slug>/<slug>.mjs` of `<app>-<slug>` first, folders of helpers last.
+/// Rank of a path for its component's key: `components/<app>/…/<slug>/<slug>.mjs` of `<app>-<slug>`
+/// first, folders of helpers last.
 fn path_fit(entry: &IndexEntry) -> (bool, bool, bool) {
     let slug = entry.path.rsplit('/').nth(1).unwrap_or_default();
     let named = is_named_so(&entry.path);
@@ -140,7 +154,9 @@ impl Scan<'_> {
     /// What a file is, and whether it had to be read for it.
     fn file(&self, path: &str) -> (Seen, bool) {
         let known = self.earlier.and_then(|index| index.seen.get(path));
-        if let Some(known) = known.filter(|known| known.depends_on.iter().all(|(path, stamp)| self.stamp(path) == *stamp)) {
+        if let Some(known) = known
+            .filter(|known| known.depends_on.iter().all(|(path, stamp)| self.stamp(path) == *stamp))
+        {
             return (known.clone(), false);
         }
         let read = read_component(&self.workspace, path);
@@ -153,9 +169,14 @@ impl Scan<'_> {
             })
             .collect();
         let is_named_so = is_named_so(path);
-        let is_helper = in_common(path) && (!is_named_so || path.rsplit('/').nth(1) == Some("common"));
+        let is_helper =
+            in_common(path) && (!is_named_so || path.rsplit('/').nth(1) == Some("common"));
         let outcome = match read.facts.map(|facts| facts.manifest) {
-            Some(manifest) if manifest.key.is_some() && !is_helper && (is_named_so || manifest.version.is_some()) => {
+            Some(manifest)
+                if manifest.key.is_some()
+                    && !is_helper
+                    && (is_named_so || manifest.version.is_some()) =>
+            {
                 let kind = manifest.component_type.unwrap_or_else(|| "source".into());
                 let app = path.split('/').nth(1).unwrap_or_default().to_owned();
                 let text = self.files.read(path).unwrap_or_default();
@@ -172,7 +193,9 @@ impl Scan<'_> {
             }
             _ if !is_named_so || in_common(path) => Outcome::Helper,
             Some(_) => Outcome::Unreadable("its key is not a constant".into()),
-            None => Outcome::Unreadable("it has no default export that can be read as a component".into()),
+            None => Outcome::Unreadable(
+                "it has no default export that can be read as a component".into(),
+            ),
         };
         (Seen { outcome, depends_on }, true)
     }
@@ -191,7 +214,9 @@ impl Scan<'_> {
 fn is_named_so(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let file = parts.next().unwrap_or_default();
-    parts.next().is_some_and(|slug| file.strip_prefix(slug).is_some_and(|ending| ending.starts_with('.')))
+    parts
+        .next()
+        .is_some_and(|slug| file.strip_prefix(slug).is_some_and(|ending| ending.starts_with('.')))
 }
 
 fn hex(bytes: &[u8]) -> String {

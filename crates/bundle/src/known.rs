@@ -1,4 +1,5 @@
-//! Indexes that were made, kept on the disk, so that a tree that comes again is read anew only where it changed.
+//! Indexes that were made, kept on the disk, so that a tree that comes again is read anew only
+//! where it changed.
 
 use std::path::{Path, PathBuf};
 
@@ -24,12 +25,17 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// The place of the tree of that name, made by that program; none where nobody can tell this program from others.
+    /// The place of the tree of that name, made by that program; none where nobody can tell this
+    /// program from others.
     pub(crate) fn of(cache_dir: &Path, program: &Path, tree: &str) -> Option<Self> {
         let program = std::fs::metadata(program).ok()?;
         let since = program.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        let name: String = Sha256::digest(tree.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(Self { path: cache_dir.join(FOLDER).join(format!("{name}.json")), made_by: format!("{} {}", program.len(), since.as_nanos()) })
+        let name: String =
+            Sha256::digest(tree.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(Self {
+            path: cache_dir.join(FOLDER).join(format!("{name}.json")),
+            made_by: format!("{} {}", program.len(), since.as_nanos()),
+        })
     }
 
     /// The index that was kept; none where there is none, or not one of this program.
@@ -42,7 +48,8 @@ impl Known {
     /// Keeps an index. A cache: where that fails, the next one is made without.
     pub(crate) async fn keep(&self, index: &Index) {
         let kept = async {
-            let bytes = serde_json::to_vec(&Kept { made_by: self.made_by.clone(), index }).map_err(std::io::Error::other)?;
+            let bytes = serde_json::to_vec(&Kept { made_by: self.made_by.clone(), index })
+                .map_err(std::io::Error::other)?;
             tokio::fs::create_dir_all(self.path.parent().unwrap_or(&self.path)).await?;
             let part = self.path.with_extension(format!("{}.part", std::process::id()));
             tokio::fs::write(&part, bytes).await?;

@@ -1,11 +1,12 @@
-//! The language of an author's files: which of JavaScript and TypeScript a text is, and its syntax that Node does not have.
+//! The language of an author's files: which of JavaScript and TypeScript a text is, and its syntax
+//! that Node does not have.
 
 use std::collections::HashSet;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    AccessorProperty, Decorator, FormalParameter, MethodDefinition, PropertyDefinition, PropertyKey, RegExpLiteral, VariableDeclaration,
-    VariableDeclarationKind,
+    AccessorProperty, Decorator, FormalParameter, MethodDefinition, PropertyDefinition,
+    PropertyKey, RegExpLiteral, VariableDeclaration, VariableDeclarationKind,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -13,18 +14,24 @@ use oxc_span::{SourceType, Span};
 
 use crate::BundleError;
 
-/// Node's versions before this one refuse modifiers within regular expressions, and two groups of one name in alternatives.
+/// Node's versions before this one refuse modifiers within regular expressions, and two groups of
+/// one name in alternatives.
 const MODIFIERS_SINCE: u64 = 23;
 
-/// Whether a text that nobody named is TypeScript: it is no JavaScript, and as TypeScript it is right, or wrong further on.
+/// Whether a text that nobody named is TypeScript: it is no JavaScript, and as TypeScript it is
+/// right, or wrong further on.
 pub(crate) fn is_typescript(code: &str) -> bool {
     let Some(module) = first_error(code, SourceType::jsx()) else { return false };
     let Some(script) = first_error(code, SourceType::cjs().with_jsx(true)) else { return false };
-    let typescript = [SourceType::ts(), SourceType::tsx()].into_iter().map(|kind| first_error(code, kind).unwrap_or(usize::MAX)).max();
+    let typescript = [SourceType::ts(), SourceType::tsx()]
+        .into_iter()
+        .map(|kind| first_error(code, kind).unwrap_or(usize::MAX))
+        .max();
     typescript.is_some_and(|typescript| typescript > module.max(script))
 }
 
-/// The kind of an author's file: by the ending of its path, TypeScript where the text is no JavaScript, and with JSX where it is nothing without.
+/// The kind of an author's file: by the ending of its path, TypeScript where the text is no
+/// JavaScript, and with JSX where it is nothing without.
 pub(crate) fn kind_of(path: &str, code: &str) -> SourceType {
     match SourceType::from_path(path) {
         Ok(kind) if kind.is_typescript() => with_jsx_where_needed(kind, code),
@@ -42,7 +49,8 @@ pub(crate) fn evaluates(code: &str) -> bool {
     })
 }
 
-/// The same kind, or the one with JSX where the text is wrong without it, and right, or wrong further on, with it.
+/// The same kind, or the one with JSX where the text is wrong without it, and right, or wrong
+/// further on, with it.
 pub(crate) fn with_jsx_where_needed(kind: SourceType, code: &str) -> SourceType {
     if kind.is_jsx() || !(code.contains("</") || code.contains("/>")) {
         return kind;
@@ -61,7 +69,10 @@ fn first_error(code: &str, kind: SourceType) -> Option<usize> {
     if !parsed.panicked && parsed.diagnostics.is_empty() {
         return None;
     }
-    let offsets = parsed.diagnostics.iter().filter_map(|error| error.labels.first().map(|label| label.offset() as usize));
+    let offsets = parsed
+        .diagnostics
+        .iter()
+        .filter_map(|error| error.labels.first().map(|label| label.offset() as usize));
     Some(offsets.min().unwrap_or(0))
 }
 
@@ -69,7 +80,12 @@ fn first_error(code: &str, kind: SourceType) -> Option<usize> {
 ///
 /// # Errors
 /// Where it has syntax that cannot be lowered, with its line.
-pub(crate) fn needs_lowering(path: &str, code: &str, node_major: u64, experimental_decorators: bool) -> Result<bool, BundleError> {
+pub(crate) fn needs_lowering(
+    path: &str,
+    code: &str,
+    node_major: u64,
+    experimental_decorators: bool,
+) -> Result<bool, BundleError> {
     if !["@", "using", "accessor", "(?"].iter().any(|token| code.contains(token)) {
         return Ok(false);
     }
@@ -105,7 +121,8 @@ impl Finder {
         }
     }
 
-    /// Fields, accessors and parameters: decorators of the standard need what no version of Node has.
+    /// Fields, accessors and parameters: decorators of the standard need what no version of Node
+    /// has.
     fn element(&mut self, decorators: &[Decorator<'_>], what: &str) {
         if let Some(first) = decorators.first().filter(|_| !self.experimental_decorators) {
             self.refuse(first.span, || {
@@ -129,7 +146,9 @@ impl<'a> Visit<'a> for Finder {
     }
 
     fn visit_accessor_property(&mut self, accessor: &AccessorProperty<'a>) {
-        self.refuse(accessor.span, || "an `accessor` field cannot be lowered; write a getter and a setter".into());
+        self.refuse(accessor.span, || {
+            "an `accessor` field cannot be lowered; write a getter and a setter".into()
+        });
     }
 
     fn visit_formal_parameter(&mut self, parameter: &FormalParameter<'a>) {
@@ -138,14 +157,19 @@ impl<'a> Visit<'a> for Finder {
     }
 
     fn visit_method_definition(&mut self, method: &MethodDefinition<'a>) {
-        if let (PropertyKey::PrivateIdentifier(_), Some(first)) = (&method.key, method.decorators.first()) {
+        if let (PropertyKey::PrivateIdentifier(_), Some(first)) =
+            (&method.key, method.decorators.first())
+        {
             self.refuse(first.span, || "a decorator of a private method cannot be lowered; decorate one that is not private".into());
         }
         walk::walk_method_definition(self, method);
     }
 
     fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
-        self.needs |= matches!(declaration.kind, VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing);
+        self.needs |= matches!(
+            declaration.kind,
+            VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing
+        );
         walk::walk_variable_declaration(self, declaration);
     }
 
@@ -154,7 +178,9 @@ impl<'a> Visit<'a> for Finder {
         if (1..MODIFIERS_SINCE).contains(&major) && has_modifiers(&expression.regex.pattern.text) {
             self.refuse(expression.span, || format!("modifiers within a regular expression, such as `(?i:…)`, need Node {MODIFIERS_SINCE} and cannot be lowered; Node {major} runs components here"));
         }
-        if let Some(name) = repeated_group(&expression.regex.pattern.text).filter(|_| (1..MODIFIERS_SINCE).contains(&major)) {
+        if let Some(name) = repeated_group(&expression.regex.pattern.text)
+            .filter(|_| (1..MODIFIERS_SINCE).contains(&major))
+        {
             self.refuse(expression.span, || {
                 format!(
                     "two groups of a regular expression have the name `{name}`, which needs Node {MODIFIERS_SINCE}, there in alternatives only, and cannot be lowered; Node {major} runs components here: give each a name of its own"
@@ -185,7 +211,10 @@ fn repeated_group(pattern: &str) -> Option<&str> {
             // Classes of the flag `v` are nested.
             b'[' => depth += 1,
             b']' => depth = depth.saturating_sub(1),
-            b'(' if depth == 0 && pattern[at..].starts_with("(?<") && !matches!(bytes.get(at + 3), Some(b'=' | b'!')) => {
+            b'(' if depth == 0
+                && pattern[at..].starts_with("(?<")
+                && !matches!(bytes.get(at + 3), Some(b'=' | b'!')) =>
+            {
                 let name = pattern[at + 3..].split('>').next().unwrap_or_default();
                 if !seen.insert(name) {
                     return Some(name);
@@ -222,7 +251,10 @@ mod tests {
         ] {
             assert!(!is_typescript(code), "{code}");
         }
-        assert!(is_typescript("const a: number = 1;\nconst b = ;"), "as TypeScript, it is wrong further on");
+        assert!(
+            is_typescript("const a: number = 1;\nconst b = ;"),
+            "as TypeScript, it is wrong further on"
+        );
     }
 
     #[test]
@@ -230,7 +262,9 @@ mod tests {
         for code in ["eval('x')", "return eval (x)", "(eval(x))"] {
             assert!(evaluates(code), "{code}");
         }
-        for code in ["retrieval(x)", "this.eval(x)", "$eval(x)", "evaluate(x)", "const eval1 = f(x)"] {
+        for code in
+            ["retrieval(x)", "this.eval(x)", "$eval(x)", "evaluate(x)", "const eval1 = f(x)"]
+        {
             assert!(!evaluates(code), "{code}");
         }
     }
@@ -241,11 +275,26 @@ mod tests {
             let kind = kind_of(path, code);
             (kind.is_typescript(), kind.is_jsx())
         };
-        for code in ["export default { run() { return <b>{this.x}</b>; } };", "const x = <></>;", "const A = () => <img src='a' />;"] {
-            assert_eq!((kind("component.mjs", code), kind("a.js", code), kind("a.jsx", code)), ((false, true), (false, true), (false, true)), "{code}");
+        for code in [
+            "export default { run() { return <b>{this.x}</b>; } };",
+            "const x = <></>;",
+            "const A = () => <img src='a' />;",
+        ] {
+            assert_eq!(
+                (kind("component.mjs", code), kind("a.js", code), kind("a.jsx", code)),
+                ((false, true), (false, true), (false, true)),
+                "{code}"
+            );
         }
-        for code in ["export default { run(n: number) { return <b>{n}</b>; } };", "interface A { b: string }\nconst x = (a: A) => <a href='x' />;"] {
-            assert_eq!((kind("component.mjs", code), kind("a.ts", code), kind("a.tsx", code)), ((true, true), (true, true), (true, true)), "{code}");
+        for code in [
+            "export default { run(n: number) { return <b>{n}</b>; } };",
+            "interface A { b: string }\nconst x = (a: A) => <a href='x' />;",
+        ] {
+            assert_eq!(
+                (kind("component.mjs", code), kind("a.ts", code), kind("a.tsx", code)),
+                ((true, true), (true, true), (true, true)),
+                "{code}"
+            );
         }
         for code in ["const x = 'a</b>';", "const y = a < b / c; // />", "export default `</p>`;"] {
             assert_eq!(kind("component.mjs", code), (false, false), "{code}");
@@ -275,9 +324,20 @@ mod tests {
             let error = needs(code).expect_err("cannot be lowered").to_string();
             assert!(error.contains(place), "{code}: {error}");
         }
-        assert!(needs_lowering("a.ts", "class A { @f x = 1; }", 20, true).expect("TypeScript's older decorators"));
-        assert!(!needs_lowering("a.ts", "export default /a(?i:b)/;", 24, false).expect("Node has it"));
-        assert!(!needs_lowering("a.ts", "export default /(?<y>a)|(?<y>b)/;", 24, false).expect("Node has it"));
-        assert!(!needs("export default [/(?<a>x)(?<b>y)(?<=z)(?<!z)(?<=z)/, /(?<a>x)[(?<a>]\\(?<a>/];").expect("no name is there twice"));
+        assert!(
+            needs_lowering("a.ts", "class A { @f x = 1; }", 20, true)
+                .expect("TypeScript's older decorators")
+        );
+        assert!(
+            !needs_lowering("a.ts", "export default /a(?i:b)/;", 24, false).expect("Node has it")
+        );
+        assert!(
+            !needs_lowering("a.ts", "export default /(?<y>a)|(?<y>b)/;", 24, false)
+                .expect("Node has it")
+        );
+        assert!(
+            !needs("export default [/(?<a>x)(?<b>y)(?<=z)(?<!z)(?<=z)/, /(?<a>x)[(?<a>]\\(?<a>/];")
+                .expect("no name is there twice")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Closure of the packages that lie beside a bundle: each package that depends on where it lies, with all that it depends on.
+//! Closure of the packages that lie beside a bundle: each package that depends on where it lies,
+//! with all that it depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,8 +20,12 @@ const BYTES_MAX: usize = 512 << 20;
 /// A package to be placed: the name that it is imported by, and its version.
 pub(crate) type Root = (String, LockedPackage);
 
-/// Places packages and all that they depend on. What a package needs that cannot be had is left out, as npm leaves out what is optional.
-pub(crate) async fn placed(plugin: &MillracePlugin, roots: impl IntoIterator<Item = Root>) -> Result<Beside, BundleError> {
+/// Places packages and all that they depend on. What a package needs that cannot be had is left
+/// out, as npm leaves out what is optional.
+pub(crate) async fn placed(
+    plugin: &MillracePlugin,
+    roots: impl IntoIterator<Item = Root>,
+) -> Result<Beside, BundleError> {
     let packages = &plugin.packages;
     let mut beside = Beside::default();
     let mut waiting: Vec<Root> = roots.into_iter().collect();
@@ -33,14 +38,23 @@ pub(crate) async fn placed(plugin: &MillracePlugin, roots: impl IntoIterator<Ite
         }
         measure(&home, &mut size);
         if size.0 > FILES_MAX || size.1 > BYTES_MAX {
-            let what = format!("what lies beside the bundle as installed, up to `{}@{}` ({} files),", package.name, package.version, size.0);
+            let what = format!(
+                "what lies beside the bundle as installed, up to `{}@{}` ({} files),",
+                package.name, package.version, size.0
+            );
             return Err(BundleError::TooLarge { what, bytes_max: BYTES_MAX });
         }
         if let Some((wanted, node)) = packages.wants_newer_node(&home, &name) {
-            plugin.unfit.lock().insert(format!("`{}@{}` wants Node {wanted}, and {node} runs components here", package.name, package.version));
+            plugin.unfit.lock().insert(format!(
+                "`{}@{}` wants Node {wanted}, and {node} runs components here",
+                package.name, package.version
+            ));
         }
         if Packages::is_native(&home, &name) {
-            plugin.unfit.lock().insert(format!("`{}@{}` is a native add-on, and components run JavaScript only", package.name, package.version));
+            plugin.unfit.lock().insert(format!(
+                "`{}@{}` is a native add-on, and components run JavaScript only",
+                package.name, package.version
+            ));
         }
         let mut needs = BTreeMap::new();
         for (needed, found) in needed_by(plugin, &home, &name).await? {
@@ -50,12 +64,20 @@ pub(crate) async fn placed(plugin: &MillracePlugin, roots: impl IntoIterator<Ite
             waiting.push((needed, found));
         }
         let LockedPackage { name: own_name, version, integrity } = package;
-        beside.packages.insert(folder, PlacedPackage { import_name: name, name: own_name, version, integrity, needs });
+        beside.packages.insert(
+            folder,
+            PlacedPackage { import_name: name, name: own_name, version, integrity, needs },
+        );
     }
     for (folder, package) in &beside.packages {
         beside.links.insert(specifier_of(folder), folder.clone());
-        // What a package imports without declaring it is found as in the flat folder that npm makes, and so is what code names as it runs.
-        let is_direct = plugin.direct.lock().get(&package.import_name).is_some_and(|direct| direct.version == package.version);
+        // What a package imports without declaring it is found as in the flat folder that npm
+        // makes, and so is what code names as it runs.
+        let is_direct = plugin
+            .direct
+            .lock()
+            .get(&package.import_name)
+            .is_some_and(|direct| direct.version == package.version);
         if is_direct || !beside.links.contains_key(&package.import_name) {
             beside.links.insert(package.import_name.clone(), folder.clone());
         }
@@ -64,7 +86,11 @@ pub(crate) async fn placed(plugin: &MillracePlugin, roots: impl IntoIterator<Ite
 }
 
 /// The packages that an installed one needs, by the name that it imports them by.
-async fn needed_by(plugin: &MillracePlugin, home: &Path, name: &str) -> Result<Vec<Root>, BundleError> {
+async fn needed_by(
+    plugin: &MillracePlugin,
+    home: &Path,
+    name: &str,
+) -> Result<Vec<Root>, BundleError> {
     let own = home.join("node_modules").join(name).join("package.json");
     let Some((folder, manifest)) = plugin.packages.owner(&own) else { return Ok(Vec::new()) };
     let label = label(&folder);
@@ -74,9 +100,13 @@ async fn needed_by(plugin: &MillracePlugin, home: &Path, name: &str) -> Result<V
     for needed in names {
         let (range, from) = match manifest.wanted(needed) {
             Wanted::Range(range) => (range, From::Package),
-            Wanted::Peer(range) => (brought(plugin, &label, needed, &range).await?.unwrap_or(range), From::Package),
+            Wanted::Peer(range) => {
+                (brought(plugin, &label, needed, &range).await?.unwrap_or(range), From::Package)
+            }
             Wanted::Optional(range) => (range, From::Optional),
-            Wanted::OptionalPeer(range) if plugin.direct.lock().contains_key(needed) => (range, From::Package),
+            Wanted::OptionalPeer(range) if plugin.direct.lock().contains_key(needed) => {
+                (range, From::Package)
+            }
             Wanted::OptionalPeer(range) => match brought(plugin, &label, needed, &range).await? {
                 Some(range) => (range, From::Optional),
                 None => continue,
@@ -93,7 +123,11 @@ async fn needed_by(plugin: &MillracePlugin, home: &Path, name: &str) -> Result<V
             }
             Err(error) if error.is_about_a_package() => {
                 plugin.left_out(&label, &error, from);
-                let left_out = LockedPackage { name: needed.to_owned(), version: String::new(), integrity: String::new() };
+                let left_out = LockedPackage {
+                    name: needed.to_owned(),
+                    version: String::new(),
+                    integrity: String::new(),
+                };
                 plugin.chosen.lock().insert(key, left_out);
             }
             Err(error) => return Err(error),
@@ -114,7 +148,8 @@ pub(crate) fn folder_of(home: &Path) -> String {
     home.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The name by which a bundle imports a package that lies beside it. The versions of one package have a name each.
+/// The name by which a bundle imports a package that lies beside it. The versions of one package
+/// have a name each.
 pub(crate) fn specifier_of(folder: &str) -> String {
     folder.trim_start_matches('@').to_owned()
 }
@@ -124,7 +159,12 @@ fn measure(folder: &Path, size: &mut (usize, usize)) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.metadata() {
             Ok(found) if found.is_dir() => measure(&entry.path(), size),
-            Ok(found) => *size = (size.0 + 1, size.1.saturating_add(usize::try_from(found.len()).unwrap_or(usize::MAX))),
+            Ok(found) => {
+                *size = (
+                    size.0 + 1,
+                    size.1.saturating_add(usize::try_from(found.len()).unwrap_or(usize::MAX)),
+                )
+            }
             Err(_) => {}
         }
     }

@@ -1,4 +1,5 @@
-//! Component source to artifact: imports resolved, packages installed, one ES module out (`feasibility.md` compares the ways).
+//! Component source to artifact: imports resolved, packages installed, one ES module out
+//! (`feasibility.md` compares the ways).
 //!
 //! Only this crate may name rolldown. Start at [`Bundler::bundle`].
 
@@ -71,11 +72,13 @@ pub struct BundlerConfig {
     pub registry_url: String,
     /// A registry document younger than this is not asked for again.
     pub metadata_max_age: Duration,
-    /// The version of Node that runs what is bundled, such as `20.20.2`: packages are chosen for it. Where it is none, all packages run.
+    /// The version of Node that runs what is bundled, such as `20.20.2`: packages are chosen for
+    /// it. Where it is none, all packages run.
     pub node_version: String,
     /// ES modules of ours that answer to a package's name.
     pub platform_modules: &'static [(&'static str, &'static str)],
-    /// Which addresses a component's own files may be fetched from. The registry is the operator's choice and not bound by it.
+    /// Which addresses a component's own files may be fetched from. The registry is the operator's
+    /// choice and not bound by it.
     pub egress: Shared,
     /// What one bundle may take, in processes of its own.
     pub limits: Limits,
@@ -122,11 +125,13 @@ enum Work {
 pub enum Entry {
     /// Files by path relative to one root.
     Files {
-        /// The path of the entry. One without an ending is JavaScript or, where it is not that, TypeScript.
+        /// The path of the entry. One without an ending is JavaScript or, where it is not that,
+        /// TypeScript.
         entry: String,
         /// Texts by path; relative imports resolve among them.
         files: BTreeMap<String, String>,
-        /// Whether the entry is refused where it is no JavaScript. Else what its ending calls JavaScript is read as TypeScript where it is that.
+        /// Whether the entry is refused where it is no JavaScript. Else what its ending calls
+        /// JavaScript is read as TypeScript where it is that.
         is_javascript: bool,
     },
     /// An address; relative imports resolve against it.
@@ -145,7 +150,8 @@ pub struct BundleRequest {
     pub lock: Option<Lock>,
 }
 
-/// Versions chosen: `name@range` to a version (an empty one where an optional package was left out). The same source and lock give the same bundle.
+/// Versions chosen: `name@range` to a version (an empty one where an optional package was left
+/// out). The same source and lock give the same bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Lock(pub BTreeMap<String, LockedPackage>);
@@ -187,23 +193,31 @@ pub struct Bundle {
 }
 
 impl Bundler {
-    /// A bundler that works in this process: for tools and tests. Code can bring the process down, by its nesting alone.
+    /// A bundler that works in this process: for tools and tests. Code can bring the process down,
+    /// by its nesting alone.
     pub fn here(config: BundlerConfig) -> Result<Self, BundleError> {
         let workshop = Workshop::open(&config)?;
         Ok(Self::with(config, Work::Here(Arc::new(workshop))))
     }
 
-    /// A bundler that starts a process for each bundle, as servers do: code that breaks a parser breaks nothing else, and
-    /// the memory of bundling goes with the process.
+    /// A bundler that starts a process for each bundle, as servers do: code that breaks a parser
+    /// breaks nothing else, and the memory of bundling goes with the process.
     pub fn in_processes(config: BundlerConfig, command: WorkerCommand) -> Self {
         Self::with(config, Work::InProcesses(command))
     }
 
     fn with(config: BundlerConfig, work: Work) -> Self {
-        Self { config, places: Places::new(BUNDLES_MAX), organization: "".into(), facts: Arc::default(), work }
+        Self {
+            config,
+            places: Places::new(BUNDLES_MAX),
+            organization: "".into(),
+            facts: Arc::default(),
+            work,
+        }
     }
 
-    /// The same bundler for an organization: those that ask it take turns, and of each only so many may wait.
+    /// The same bundler for an organization: those that ask it take turns, and of each only so many
+    /// may wait.
     #[must_use]
     pub fn of(&self, organization: &str) -> Self {
         Self { organization: organization.into(), ..self.clone() }
@@ -225,13 +239,18 @@ impl Bundler {
         }
     }
 
-    /// Sees to it that the store of packages holds what lies beside a bundle; gives the store's folder. What is missing there is fetched again, by its checksum.
+    /// Sees to it that the store of packages holds what lies beside a bundle; gives the store's
+    /// folder. What is missing there is fetched again, by its checksum.
     pub async fn provide(&self, beside: &Beside) -> Result<PathBuf, BundleError> {
         let store = self.config.cache_dir.join(packages::PACKAGES);
         let mut missing = Vec::new();
         for (folder, package) in &beside.packages {
             if !tokio::fs::try_exists(store.join(folder)).await.unwrap_or(false) {
-                let locked = LockedPackage { name: package.name.clone(), version: package.version.clone(), integrity: package.integrity.clone() };
+                let locked = LockedPackage {
+                    name: package.name.clone(),
+                    version: package.version.clone(),
+                    integrity: package.integrity.clone(),
+                };
                 missing.push((package.import_name.clone(), locked));
             }
         }
@@ -246,7 +265,8 @@ impl Bundler {
 
     /// Bundles a component.
     pub async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let places_max = if matches!(request.entry, Entry::Url { .. }) { OF_ADDRESSES_MAX } else { BUNDLES_MAX };
+        let places_max =
+            if matches!(request.entry, Entry::Url { .. }) { OF_ADDRESSES_MAX } else { BUNDLES_MAX };
         let _place = self.place(places_max).await?;
         match &self.work {
             Work::Here(workshop) => workshop.bundle(request).await,
@@ -254,15 +274,25 @@ impl Bundler {
         }
     }
 
-    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. A server reads only the files anew that changed since it indexed the tree of that
-    /// name. It waits however many do: who asks bounds how many trees there are at once.
-    pub async fn index(&self, tree: &str, files: BTreeMap<String, String>) -> Result<(Index, BTreeMap<String, String>), BundleError> {
+    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. A server reads only
+    /// the files anew that changed since it indexed the tree of that name. It waits however many
+    /// do: who asks bounds how many trees there are at once.
+    pub async fn index(
+        &self,
+        tree: &str,
+        files: BTreeMap<String, String>,
+    ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
         // Refused so late, all of its upload and unpacking would be in vain.
-        let _place = self.places.take(&self.organization, Share { places_max: BUNDLES_MAX, waiting_max: usize::MAX }).await?;
+        let _place = self
+            .places
+            .take(&self.organization, Share { places_max: BUNDLES_MAX, waiting_max: usize::MAX })
+            .await?;
         match &self.work {
-            Work::Here(_) => tokio::task::spawn_blocking(move || (Index::of(&files, None), files))
-                .await
-                .map_err(|e| BundleError::Internal { what: "the index broke down", source: Box::new(e) }),
+            Work::Here(_) => {
+                tokio::task::spawn_blocking(move || (Index::of(&files, None), files)).await.map_err(
+                    |e| BundleError::Internal { what: "the index broke down", source: Box::new(e) },
+                )
+            }
             Work::InProcesses(command) => {
                 let known = Known::of(&self.config.cache_dir, &command.program, tree);
                 let earlier = match &known {
@@ -287,15 +317,27 @@ impl Bundler {
         }
     }
 
-    /// Reads a component without running it (see [`extract::component`]). A server remembers what it read last.
-    pub async fn facts(&self, files: BTreeMap<String, String>, path: String) -> Result<Option<extract::ComponentFacts>, BundleError> {
+    /// Reads a component without running it (see [`extract::component`]). A server remembers what
+    /// it read last.
+    pub async fn facts(
+        &self,
+        files: BTreeMap<String, String>,
+        path: String,
+    ) -> Result<Option<extract::ComponentFacts>, BundleError> {
         match &self.work {
             Work::Here(_) => tokio::task::spawn_blocking(move || extract::component(&files, &path))
                 .await
-                .map_err(|e| BundleError::Internal { what: "reading the component broke down", source: Box::new(e) }),
+                .map_err(|e| BundleError::Internal {
+                    what: "reading the component broke down",
+                    source: Box::new(e),
+                }),
             Work::InProcesses(command) => {
-                let hashed = tokio::task::spawn_blocking(move || (facts::key(&files, &path), files, path));
-                let hashed = hashed.await.map_err(|e| BundleError::Internal { what: "reading the component broke down", source: Box::new(e) })?;
+                let hashed =
+                    tokio::task::spawn_blocking(move || (facts::key(&files, &path), files, path));
+                let hashed = hashed.await.map_err(|e| BundleError::Internal {
+                    what: "reading the component broke down",
+                    source: Box::new(e),
+                })?;
                 let (key, files, path) = hashed;
                 if let Some(known) = self.facts.get(&key) {
                     return Ok(known);

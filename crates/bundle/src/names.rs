@@ -1,10 +1,12 @@
-//! Packages that an author's code names as it runs: what it loads by `createRequire` or resolves, and texts that may be names.
+//! Packages that an author's code names as it runs: what it loads by `createRequire` or resolves,
+//! and texts that may be names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    BinaryOperator, BindingPattern, CallExpression, ExportFromDeclaration, Expression, ImportDeclaration, ImportExpression, StringLiteral, VariableDeclarator,
+    BinaryOperator, BindingPattern, CallExpression, ExportFromDeclaration, Expression,
+    ImportDeclaration, ImportExpression, StringLiteral, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -24,7 +26,8 @@ const NAME_BYTES_MAX: usize = 1_000;
 pub(crate) struct Names {
     /// Specifiers that it loads or resolves.
     pub(crate) loaded: BTreeSet<String>,
-    /// Packages that a specifier which is made as the code runs can only be of: `lodash` of `` import(`lodash/${name}`) ``.
+    /// Packages that a specifier which is made as the code runs can only be of: `lodash` of ``
+    /// import(`lodash/${name}`) ``.
     pub(crate) begun: BTreeSet<String>,
     /// Texts that are not those of imports.
     pub(crate) texts: BTreeSet<String>,
@@ -51,7 +54,10 @@ pub(crate) fn names(path: &str, code: &str) -> Names {
 
 /// Packages that an installed package's file loads by names which begin so and are made as it runs.
 pub(crate) fn begun_by(code: &str) -> BTreeSet<String> {
-    [SourceType::mjs(), SourceType::cjs()].into_iter().flat_map(|kind| names_in(code, kind).begun).collect()
+    [SourceType::mjs(), SourceType::cjs()]
+        .into_iter()
+        .flat_map(|kind| names_in(code, kind).begun)
+        .collect()
 }
 
 fn names_in(code: &str, kind: SourceType) -> Names {
@@ -84,13 +90,16 @@ impl Names {
     fn loads(&self, callee: &Expression<'_>) -> bool {
         match callee {
             Expression::StaticMemberExpression(member) if member.property.name == "resolve" => {
-                self.is_require(&member.object) || member.object.is_specific_id("require") || matches!(member.object, Expression::ImportMeta(_))
+                self.is_require(&member.object)
+                    || member.object.is_specific_id("require")
+                    || matches!(member.object, Expression::ImportMeta(_))
             }
             callee => self.is_require(callee),
         }
     }
 
-    /// What an expression may be: texts that it is, or begins with. Few, and short ones: each choice of choices would double them.
+    /// What an expression may be: texts that it is, or begins with. Few, and short ones: each
+    /// choice of choices would double them.
     fn made(&self, expression: &Expression<'_>) -> Vec<Made> {
         let mut made = self.all_made(expression);
         made.retain(|made| made.text.len() <= NAME_BYTES_MAX);
@@ -100,14 +109,26 @@ impl Names {
 
     fn all_made(&self, expression: &Expression<'_>) -> Vec<Made> {
         match expression.get_inner_expression() {
-            Expression::StringLiteral(text) => vec![Made { text: text.value.to_string(), is_whole: true }],
+            Expression::StringLiteral(text) => {
+                vec![Made { text: text.value.to_string(), is_whole: true }]
+            }
             Expression::TemplateLiteral(template) => {
                 let Some(first) = template.quasis.first() else { return Vec::new() };
                 let text = first.value.cooked.unwrap_or(first.value.raw).to_string();
                 match (text.is_empty(), template.expressions.first()) {
                     (true, Some(first)) => {
-                        let behind = template.quasis.get(1).map_or("", |text| text.value.raw.as_str());
-                        let join = |made: Made| if made.is_whole { Made { text: made.text + behind, is_whole: template.expressions.len() == 1 } } else { made };
+                        let behind =
+                            template.quasis.get(1).map_or("", |text| text.value.raw.as_str());
+                        let join = |made: Made| {
+                            if made.is_whole {
+                                Made {
+                                    text: made.text + behind,
+                                    is_whole: template.expressions.len() == 1,
+                                }
+                            } else {
+                                made
+                            }
+                        };
                         self.made(first).into_iter().map(join).collect()
                     }
                     (_, rest) => vec![Made { text, is_whole: rest.is_none() }],
@@ -116,14 +137,22 @@ impl Names {
             Expression::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => {
                 let behind = self.made(&sum.right);
                 let join = |before: Made| match (&*behind, before.is_whole) {
-                    ([behind], true) => Made { text: before.text + &behind.text, is_whole: behind.is_whole },
+                    ([behind], true) => {
+                        Made { text: before.text + &behind.text, is_whole: behind.is_whole }
+                    }
                     _ => Made { is_whole: false, ..before },
                 };
                 self.made(&sum.left).into_iter().map(join).collect()
             }
-            Expression::ConditionalExpression(choice) => [self.made(&choice.consequent), self.made(&choice.alternate)].concat(),
-            Expression::LogicalExpression(choice) => [self.made(&choice.left), self.made(&choice.right)].concat(),
-            Expression::Identifier(name) => self.values.get(name.name.as_str()).cloned().unwrap_or_default(),
+            Expression::ConditionalExpression(choice) => {
+                [self.made(&choice.consequent), self.made(&choice.alternate)].concat()
+            }
+            Expression::LogicalExpression(choice) => {
+                [self.made(&choice.left), self.made(&choice.right)].concat()
+            }
+            Expression::Identifier(name) => {
+                self.values.get(name.name.as_str()).cloned().unwrap_or_default()
+            }
             _ => Vec::new(),
         }
     }
@@ -139,7 +168,8 @@ impl Made {
     /// The package whose name it holds whole.
     fn package(&self) -> Option<String> {
         let text = if self.is_whole { &*self.text } else { self.text.rsplit_once('/')?.0 };
-        let bare = Bare::parse(text).filter(|bare| bare.range.is_none() && !is_builtin(&bare.name))?;
+        let bare =
+            Bare::parse(text).filter(|bare| bare.range.is_none() && !is_builtin(&bare.name))?;
         Some(bare.name)
     }
 }
@@ -150,7 +180,9 @@ impl<'a> Visit<'a> for Names {
     fn visit_export_from_declaration(&mut self, _: &ExportFromDeclaration<'a>) {}
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
-        if let (BindingPattern::BindingIdentifier(name), Some(value)) = (&declarator.id, &declarator.init) {
+        if let (BindingPattern::BindingIdentifier(name), Some(value)) =
+            (&declarator.id, &declarator.init)
+        {
             if makes_require(value) || value.is_specific_id("require") {
                 self.requires.insert(name.name.to_string());
             } else if !matches!(value, Expression::Identifier(_)) {
@@ -175,7 +207,12 @@ impl<'a> Visit<'a> for Names {
             Some(Expression::StringLiteral(name)) if self.loads(&call.callee) => {
                 self.loaded.insert(name.value.to_string());
             }
-            Some(name) if self.loads(&call.callee) || (call.callee.is_specific_id("require") && !is_text(name)) => self.load_made(name),
+            Some(name)
+                if self.loads(&call.callee)
+                    || (call.callee.is_specific_id("require") && !is_text(name)) =>
+            {
+                self.load_made(name)
+            }
             _ => {}
         }
         if call.common_js_require().is_none() {
@@ -198,7 +235,9 @@ mod tests {
           load('lodash'); createRequire(import.meta.url)('b/c'); load.resolve('d'); require.resolve('e'); require('f'); pino({ transport: { target: 'g' } });";
         let found = names("a.mjs", code);
         assert_eq!(found.loaded.into_iter().collect::<Vec<_>>(), ["b/c", "d", "e", "lodash"]);
-        assert!(found.texts.contains("g") && !found.texts.contains("a") && !found.texts.contains("f"));
+        assert!(
+            found.texts.contains("g") && !found.texts.contains("a") && !found.texts.contains("f")
+        );
     }
 
     #[test]
@@ -208,18 +247,29 @@ mod tests {
             ("await import('moment/locale/' + name + '.js')", "moment"),
             ("require(`lodash/${name}`)", "lodash"),
             ("const load = require; load('@a/b/' + name)", "@a/b"),
-            ("function f(n) { return load('dayjs/locale/' + n); } const load = createRequire(import.meta.url);", "dayjs"),
+            (
+                "function f(n) { return load('dayjs/locale/' + n); } const load = createRequire(import.meta.url);",
+                "dayjs",
+            ),
             ("const NAME = 'lodash'; import(NAME)", "lodash"),
             ("import(small ? 'a' : 'b')", "a b"),
             ("import('lod' + 'ash'); require.resolve(base || 'c/d')", "c lodash"),
             ("const base = `@x/y`; require(`${base}/${name}`)", "@x/y"),
             ("const base = 'x'; import(`${base}`)", "x"),
         ] {
-            assert_eq!(names("a.mjs", code).begun.into_iter().collect::<Vec<_>>().join(" "), expected, "{code}");
+            assert_eq!(
+                names("a.mjs", code).begun.into_iter().collect::<Vec<_>>().join(" "),
+                expected,
+                "{code}"
+            );
         }
         // A choice of choices does not double what is looked at.
-        let choices = (1..60).map(|n| format!("const v{n} = c ? v{} + 'x' : v{} + 'y';", n - 1, n - 1)).collect::<String>();
-        assert!(names("a.mjs", &format!("const v0 = 'a/'; {choices} import(v59)")).begun.contains("a"));
+        let choices = (1..60)
+            .map(|n| format!("const v{n} = c ? v{} + 'x' : v{} + 'y';", n - 1, n - 1))
+            .collect::<String>();
+        assert!(
+            names("a.mjs", &format!("const v0 = 'a/'; {choices} import(v59)")).begun.contains("a")
+        );
         let long = format!("import({})", vec!["'aaaaaaaaaaaaaaaaaaaaaaaaa'"; 60].join(" + "));
         assert!(names("a.mjs", &long).begun.is_empty());
         for code in [
@@ -235,7 +285,11 @@ mod tests {
             "require(`https://x.test/${n}`)",
             "import('lodash')",
         ] {
-            assert!(names("a.mjs", code).begun.is_empty(), "{code}: {:?}", names("a.mjs", code).begun);
+            assert!(
+                names("a.mjs", code).begun.is_empty(),
+                "{code}: {:?}",
+                names("a.mjs", code).begun
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Versions that an author's `package.json` prescribes for packages which others import: `overrides` of npm, `resolutions` of yarn, `pnpm.overrides`.
+//! Versions that an author's `package.json` prescribes for packages which others import:
+//! `overrides` of npm, `resolutions` of yarn, `pnpm.overrides`.
 
 use std::collections::BTreeMap;
 
@@ -31,16 +32,20 @@ impl Overrides {
         let mut overrides = Self::default();
         for kind in ["devDependencies", "optionalDependencies", "dependencies"] {
             let named = manifest.get(kind).and_then(Value::as_object).into_iter().flatten();
-            overrides.dependencies.extend(named.filter_map(|(name, range)| Some((name.clone(), range.as_str()?.to_owned()))));
+            overrides.dependencies.extend(
+                named.filter_map(|(name, range)| Some((name.clone(), range.as_str()?.to_owned()))),
+            );
         }
-        let map = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
+        let map =
+            |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
         overrides.nested(&map(manifest.get("overrides")), None);
         overrides.flat(&map(manifest.get("resolutions")), '/');
         overrides.flat(&map(manifest.get("pnpm").and_then(|pnpm| pnpm.get("overrides"))), '>');
         overrides
     }
 
-    /// The range that counts where `importer` asks for `range` of a package; None: that one. A rule for the importer counts before one for all.
+    /// The range that counts where `importer` asks for `range` of a package; None: that one. A rule
+    /// for the importer counts before one for all.
     pub(crate) fn range(&self, package: &str, range: &str, importer: &str) -> Option<String> {
         let asked = Range::parse(range).ok();
         let importer = Bare::parse(importer).map(|bare| bare.name);
@@ -48,7 +53,13 @@ impl Overrides {
             (Some(wanted), Some(asked)) => wanted.allows_any(asked),
             (wanted, _) => wanted.is_none(),
         };
-        let fit = self.rules.iter().filter(|rule| rule.package == package && (rule.importer.is_none() || rule.importer == importer)).filter(is_met);
+        let fit = self
+            .rules
+            .iter()
+            .filter(|rule| {
+                rule.package == package && (rule.importer.is_none() || rule.importer == importer)
+            })
+            .filter(is_met);
         let rule = fit.max_by_key(|rule| (rule.importer.is_some(), rule.asked.is_some()))?;
         match rule.range.strip_prefix('$') {
             Some(named) => self.dependencies.get(named).cloned(),
@@ -56,7 +67,8 @@ impl Overrides {
         }
     }
 
-    /// npm's: the value is a range, or an object with the ranges of what the package imports, and its own as `.`.
+    /// npm's: the value is a range, or an object with the ranges of what the package imports, and
+    /// its own as `.`.
     fn nested(&mut self, given: &Map<String, Value>, importer: Option<&str>) {
         for (key, value) in given {
             let Some(bare) = Bare::parse(key) else { continue };
@@ -78,7 +90,11 @@ impl Overrides {
         for (key, value) in given {
             let Some(range) = value.as_str() else { continue };
             let mut path: Vec<String> = Vec::new();
-            for part in key.split(separator).map(str::trim).filter(|part| !part.is_empty() && !part.contains('*')) {
+            for part in key
+                .split(separator)
+                .map(str::trim)
+                .filter(|part| !part.is_empty() && !part.contains('*'))
+            {
                 // A scope is separated from its name by `/`, too.
                 match path.last_mut().filter(|last| last.starts_with('@') && !last.contains('/')) {
                     Some(scope) => *scope = format!("{scope}/{part}"),
@@ -93,7 +109,12 @@ impl Overrides {
 
     fn add(&mut self, bare: &Bare, importer: Option<&str>, range: &str) {
         let asked = bare.range.as_deref().and_then(|range| Range::parse(range).ok());
-        self.rules.push(Rule { package: bare.name.clone(), asked, importer: importer.map(str::to_owned), range: range.trim().to_owned() });
+        self.rules.push(Rule {
+            package: bare.name.clone(),
+            asked,
+            importer: importer.map(str::to_owned),
+            range: range.trim().to_owned(),
+        });
     }
 }
 
@@ -128,9 +149,15 @@ mod tests {
             ("@x/q", "^2", "@x/p@1.0.0", Some("4.4.4")),
             ("u", "^2", "b@2.0.0", Some("5.5.5")),
         ] {
-            assert_eq!(overrides.range(package, range, importer).as_deref(), expected, "{package} of {importer}");
+            assert_eq!(
+                overrides.range(package, range, importer).as_deref(),
+                expected,
+                "{package} of {importer}"
+            );
         }
-        for manifest in [json!(null), json!([]), json!({ "overrides": 5, "resolutions": "x", "pnpm": [] })] {
+        for manifest in
+            [json!(null), json!([]), json!({ "overrides": 5, "resolutions": "x", "pnpm": [] })]
+        {
             assert_eq!(Overrides::of(&manifest).range("a", "^2", "b@1.0.0"), None);
         }
     }

@@ -1,12 +1,16 @@
-//! An author's own code that depends on where its file lies. The file is bundled, so what it says of its place is rewritten to the place of its copy, which lies
-//! beside the bundle with the other files of its author.
+//! An author's own code that depends on where its file lies. The file is bundled, so what it says
+//! of its place is rewritten to the place of its copy, which lies beside the bundle with the other
+//! files of its author.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::own_files::{lead, named};
 use oxc_allocator::Allocator;
 use oxc_ast::AstKind;
-use oxc_ast::ast::{CallExpression, ExportAllDeclaration, ExportFromDeclaration, Expression, ImportDeclaration, ImportExpression, ImportMeta};
+use oxc_ast::ast::{
+    CallExpression, ExportAllDeclaration, ExportFromDeclaration, Expression, ImportDeclaration,
+    ImportExpression, ImportMeta,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_semantic::SemanticBuilder;
@@ -20,13 +24,17 @@ use crate::tree;
 /// Files that lie beside a bundle at most: they are linked for each host that loads it.
 pub(crate) const FILES_MAX: usize = 3_000;
 
-/// What the rewritten code calls: what Node gives to the file of that path. It stands in the bundle's first line, and is seen by nobody else. `component` is the
-/// name of the folder that the runner makes.
+/// What the rewritten code calls: what Node gives to the file of that path. It stands in the
+/// bundle's first line, and is seen by nobody else. `component` is the name of the folder that the
+/// runner makes.
 pub(crate) const BANNER: &str = r#"const __millraceFile = ((createRequire, known) => (path) => { let at = known.get(path); if (at) return at; const url = new URL("./component/" + path.split("/").map(encodeURIComponent).join("/"), import.meta.url).href; const require = createRequire(url); const filename = require("node:url").fileURLToPath(url); const from = (name) => { name = String(name); const tmp = /^(?:file:\/\/)?(\/tmp\/[^?#]*)(.*)$/.exec(name); if (tmp) try { return require("node:url").pathToFileURL(require.resolve(decodeURIComponent(tmp[1]))).href + tmp[2]; } catch { return name; } return name.startsWith("./") || name.startsWith("../") ? new URL(name, url).href : name; }; at = { url, filename, dirname: require("node:path").dirname(filename), require, resolve: (name) => { const found = from(name); if (found.includes(":")) return found; const file = require.resolve(found); return file.startsWith("/") ? require("node:url").pathToFileURL(file).href : "node:" + file; }, load: (name, options) => import(from(name), options).catch((error) => { const bundle = import.meta.url; const all = [[bundle, url], [new URL("./component/", bundle).href, ""], [new URL("./", bundle).href, ""]]; for (const field of ["message", "url"]) try { if (typeof error[field] === "string") for (const [long, short] of all) error[field] = error[field].replaceAll(long, short).replaceAll(decodeURI(long.slice(7)), short.startsWith("file://") ? decodeURI(short.slice(7)) : short); } catch {} throw error; }) }; known.set(path, at); return at; })(__millraceRequire, new Map());"#;
 
 /// The code of a file with its place in it, where it depends on that.
 pub(crate) fn placed(path: &str, code: &str) -> Option<String> {
-    if !["__dirname", "__filename", "import.meta", "require", "import("].iter().any(|token| code.contains(token)) {
+    if !["__dirname", "__filename", "import.meta", "require", "import("]
+        .iter()
+        .any(|token| code.contains(token))
+    {
         return None;
     }
     let allocator = Allocator::default();
@@ -54,7 +62,9 @@ pub(crate) fn placed(path: &str, code: &str) -> Option<String> {
         for id in references {
             let node = semantic.scoping().get_reference(*id).node_id();
             let names_tmp = matches!(semantic.nodes().parent_kind(node), AstKind::CallExpression(call) if call.common_js_require().is_some_and(|name| name.value.starts_with(TMP)));
-            if is_typeof(&semantic, node) || (member == "require" && is_plain_require(&semantic, node) && !names_tmp) {
+            if is_typeof(&semantic, node)
+                || (member == "require" && is_plain_require(&semantic, node) && !names_tmp)
+            {
                 continue;
             }
             let span = semantic.nodes().kind(node).span();
@@ -89,7 +99,11 @@ impl<'a> Visit<'a> for Finder<'_> {
 
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
         if !is_text(&import.source) || is_in_tmp(&import.source) {
-            self.edits.push((import.span.start, import.source.span().start, format!("{}.load(", self.at)));
+            self.edits.push((
+                import.span.start,
+                import.source.span().start,
+                format!("{}.load(", self.at),
+            ));
         }
         walk::walk_import_expression(self, import);
     }
@@ -102,9 +116,13 @@ fn is_in_tmp(specifier: &Expression<'_>) -> bool {
     matches!(specifier, Expression::StringLiteral(text) if text.value.strip_prefix("file://").unwrap_or(&text.value).starts_with(TMP))
 }
 
-/// What code imports that is loaded as it lies: code that a reader names, such as that of a worker or of a folder of plugins, and what that code
-/// imports of its author's. Specifiers, each with the path of the file that it stands in.
-pub(crate) fn loose(files: &BTreeMap<String, String>, readers: &BTreeSet<String>) -> Vec<(String, String)> {
+/// What code imports that is loaded as it lies: code that a reader names, such as that of a worker
+/// or of a folder of plugins, and what that code imports of its author's. Specifiers, each with the
+/// path of the file that it stands in.
+pub(crate) fn loose(
+    files: &BTreeMap<String, String>,
+    readers: &BTreeSet<String>,
+) -> Vec<(String, String)> {
     let is_code = |path: &str| has_ending(path) && !path.ends_with(".json");
     let mut waiting: Vec<String> = Vec::new();
     for reader in readers {
@@ -116,7 +134,12 @@ pub(crate) fn loose(files: &BTreeMap<String, String>, readers: &BTreeSet<String>
             // The beginning of a name that is made as the code runs.
             if text.contains('/') && (text.starts_with('.') || text.starts_with('/')) {
                 let begin = if text.ends_with('/') { format!("{base}/") } else { base };
-                waiting.extend(files.range(begin.clone()..).take_while(|(path, _)| path.starts_with(&begin)).map(|(path, _)| path.clone()));
+                waiting.extend(
+                    files
+                        .range(begin.clone()..)
+                        .take_while(|(path, _)| path.starts_with(&begin))
+                        .map(|(path, _)| path.clone()),
+                );
             }
         }
     }
@@ -128,7 +151,9 @@ pub(crate) fn loose(files: &BTreeMap<String, String>, readers: &BTreeSet<String>
         let Some(code) = files.get(&path) else { continue };
         for specifier in imports(&path, code) {
             if specifier.starts_with('.') {
-                waiting.extend(tree::join(&specifier, &path).and_then(|base| tree::candidates(&base).find(|path| files.contains_key(path))));
+                waiting.extend(tree::join(&specifier, &path).and_then(|base| {
+                    tree::candidates(&base).find(|path| files.contains_key(path))
+                }));
             } else {
                 found.push((path.clone(), specifier));
             }
@@ -187,16 +212,36 @@ mod tests {
         let at = r#"__millraceFile("a/b.mjs")"#;
         for (code, expected) in [
             ("f(new URL('x', import.meta.url));", format!("f(new URL('x', {at}.url));")),
-            ("f(__dirname + '/x', typeof __dirname);", format!("f({at}.dirname + '/x', typeof __dirname);")),
+            (
+                "f(__dirname + '/x', typeof __dirname);",
+                format!("f({at}.dirname + '/x', typeof __dirname);"),
+            ),
             ("f({ __filename });", format!("f({{ __filename: {at}.filename }});")),
-            ("require('./t/' + n); require('fs');", format!("{at}.require('./t/' + n); require('fs');")),
-            ("require('/tmp/x.cjs'); import('/tmp/x.mjs');", format!("{at}.require('/tmp/x.cjs'); {at}.load('/tmp/x.mjs');")),
-            ("await import(`./h/${n}.mjs`); await import('./x.mjs');", format!("await {at}.load(`./h/${{n}}.mjs`); await import('./x.mjs');")),
+            (
+                "require('./t/' + n); require('fs');",
+                format!("{at}.require('./t/' + n); require('fs');"),
+            ),
+            (
+                "require('/tmp/x.cjs'); import('/tmp/x.mjs');",
+                format!("{at}.require('/tmp/x.cjs'); {at}.load('/tmp/x.mjs');"),
+            ),
+            (
+                "await import(`./h/${n}.mjs`); await import('./x.mjs');",
+                format!("await {at}.load(`./h/${{n}}.mjs`); await import('./x.mjs');"),
+            ),
         ] {
             assert_eq!(placed("a/b.mjs", code).as_deref(), Some(&*expected), "{code}");
         }
-        assert_eq!(placed("a.ts", "const d: string = __dirname;").as_deref(), Some(r#"const d: string = __millraceFile("a.ts").dirname;"#));
-        for code in ["const __dirname = 1; f(__dirname);", "require('x')", "// __dirname", "import x from './x.mjs'"] {
+        assert_eq!(
+            placed("a.ts", "const d: string = __dirname;").as_deref(),
+            Some(r#"const d: string = __millraceFile("a.ts").dirname;"#)
+        );
+        for code in [
+            "const __dirname = 1; f(__dirname);",
+            "require('x')",
+            "// __dirname",
+            "import x from './x.mjs'",
+        ] {
             assert_eq!(placed("a.mjs", code), None, "{code}");
         }
     }
@@ -212,7 +257,10 @@ mod tests {
         ]
         .map(|(path, text)| (path.to_owned(), text.to_owned()))
         .into();
-        let found: BTreeSet<String> = loose(&files, &BTreeSet::from(["c/main.mjs".to_owned()])).into_iter().map(|(_, name)| name).collect();
+        let found: BTreeSet<String> = loose(&files, &BTreeSet::from(["c/main.mjs".to_owned()]))
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["deep", "lodash", "of-a", "x/y"]);
     }
 }

@@ -1,5 +1,6 @@
-//! The machine-wide store of packages: `<root>/<name>@<version>/node_modules/<name>/…`, so that the usual resolution from
-//! `<root>/<name>@<version>/` finds exactly that version. Nothing of a package is run.
+//! The machine-wide store of packages: `<root>/<name>@<version>/node_modules/<name>/…`, so that the
+//! usual resolution from `<root>/<name>@<version>/` finds exactly that version. Nothing of a
+//! package is run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
@@ -76,7 +77,11 @@ impl Manifest {
     /// The packages that it names; an optional peer may stand in the second list of peers alone.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let peers = self.peer_dependencies.keys().chain(self.peer_dependencies_meta.keys());
-        self.dependencies.keys().chain(self.optional_dependencies.keys()).chain(peers).map(String::as_str)
+        self.dependencies
+            .keys()
+            .chain(self.optional_dependencies.keys())
+            .chain(peers)
+            .map(String::as_str)
     }
 
     pub(crate) fn wanted(&self, name: &str) -> Wanted {
@@ -93,14 +98,17 @@ impl Manifest {
         peer.map_or(Wanted::Undeclared, |range| Wanted::Peer(range.clone()))
     }
 
-    /// The package that a `#name` stands for, where it stands for one: other packages are not beside this one, so that the
-    /// usual resolution does not find them.
+    /// The package that a `#name` stands for, where it stands for one: other packages are not
+    /// beside this one, so that the usual resolution does not find them.
     pub(crate) fn imported_package(&self, name: &str, is_require: bool) -> Option<String> {
         fn find<'a>(target: &'a Value, kind: &str) -> Option<&'a str> {
             match target {
                 Value::String(text) => Some(text),
                 Value::Array(list) => list.iter().find_map(|t| find(t, kind)),
-                Value::Object(map) => map.iter().filter(|(k, _)| matches!(k.as_str(), "node" | "default") || *k == kind).find_map(|(_, t)| find(t, kind)),
+                Value::Object(map) => map
+                    .iter()
+                    .filter(|(k, _)| matches!(k.as_str(), "node" | "default") || *k == kind)
+                    .find_map(|(_, t)| find(t, kind)),
                 _ => None,
             }
         }
@@ -113,8 +121,15 @@ impl Packages {
     pub(crate) fn new(registry: Registry, cache_dir: &Path) -> Self {
         let root = cache_dir.join(PACKAGES);
         // The resolver answers with real paths: comparing needs the same.
-        let root = std::fs::create_dir_all(&root).and_then(|()| root.canonicalize()).unwrap_or(root);
-        Self { registry, root, downloads: Semaphore::new(DOWNLOADS_MAX), installs: Mutex::default(), manifests: Mutex::default() }
+        let root =
+            std::fs::create_dir_all(&root).and_then(|()| root.canonicalize()).unwrap_or(root);
+        Self {
+            registry,
+            root,
+            downloads: Semaphore::new(DOWNLOADS_MAX),
+            installs: Mutex::default(),
+            manifests: Mutex::default(),
+        }
     }
 
     /// Who fetches, where this process does not.
@@ -126,40 +141,71 @@ impl Packages {
         &self.root
     }
 
-    /// The Node range that an installed package wants, where the Node in use is older, with the version of that.
-    pub(crate) fn wants_newer_node(&self, folder: &Path, import_name: &str) -> Option<(String, String)> {
+    /// The Node range that an installed package wants, where the Node in use is older, with the
+    /// version of that.
+    pub(crate) fn wants_newer_node(
+        &self,
+        folder: &Path,
+        import_name: &str,
+    ) -> Option<(String, String)> {
         let node = self.registry.node()?;
-        let (_, manifest) = self.owner(&folder.join("node_modules").join(import_name).join("package.json"))?;
+        let (_, manifest) =
+            self.owner(&folder.join("node_modules").join(import_name).join("package.json"))?;
         Some((wants_newer(&manifest.engines, node)?, node.to_string()))
     }
 
-    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<Chosen, BundleError> {
+    pub(crate) async fn choose(
+        &self,
+        name: &str,
+        range: &str,
+        importer: &str,
+    ) -> Result<Chosen, BundleError> {
         self.registry.choose(name, range, importer).await
     }
 
-    /// Installs a package under the name it is imported by; gives the folder from which that name resolves to it.
-    pub(crate) async fn install(&self, import_name: &str, package: &LockedPackage) -> Result<PathBuf, BundleError> {
+    /// Installs a package under the name it is imported by; gives the folder from which that name
+    /// resolves to it.
+    pub(crate) async fn install(
+        &self,
+        import_name: &str,
+        package: &LockedPackage,
+    ) -> Result<PathBuf, BundleError> {
         let folder = self.root.join(folder_name(import_name, package));
         if is_there(&folder).await {
             return Ok(folder);
         }
         let install = self.installs.lock().entry(folder.clone()).or_default().clone();
         let only = install.lock().await;
-        let installed = if is_there(&folder).await { Ok(()) } else { self.fetch(import_name, package, &folder).await };
+        let installed = if is_there(&folder).await {
+            Ok(())
+        } else {
+            self.fetch(import_name, package, &folder).await
+        };
         drop(only);
         self.installs.lock().remove(&folder);
         installed.map(|()| folder)
     }
 
     /// As [`Packages::install`], for a process that is not trusted with names.
-    pub(crate) async fn install_for_another(&self, import_name: &str, package: &LockedPackage) -> Result<(), BundleError> {
+    pub(crate) async fn install_for_another(
+        &self,
+        import_name: &str,
+        package: &LockedPackage,
+    ) -> Result<(), BundleError> {
         let is_name = |name: &str| Bare::parse(name).is_some_and(|bare| bare.name == name);
         // What it names becomes a folder and a part of an address.
-        let is_version =
-            |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+._~".contains(&b));
+        let is_version = |text: &str| {
+            text.starts_with(|c: char| c.is_ascii_digit())
+                && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+._~".contains(&b))
+        };
         if !is_name(import_name) || !is_name(&package.name) || !is_version(&package.version) {
-            let specifier = format!("{}@{}", package.name, package.version).chars().take(200).collect();
-            return Err(BundleError::Unsupported { specifier, importer: "the bundler".into(), reason: "it is no package's name and version".into() });
+            let specifier =
+                format!("{}@{}", package.name, package.version).chars().take(200).collect();
+            return Err(BundleError::Unsupported {
+                specifier,
+                importer: "the bundler".into(),
+                reason: "it is no package's name and version".into(),
+            });
         }
         self.install(import_name, package).await.map(drop)
     }
@@ -167,25 +213,41 @@ impl Packages {
     pub(crate) async fn refresh(&self, name: &str, importer: &str) -> Result<(), BundleError> {
         match Bare::parse(name).filter(|bare| bare.name == name) {
             Some(_) => self.registry.refresh(name, importer).await,
-            None => Err(BundleError::PackageNotFound { name: name.chars().take(200).collect(), importer: importer.into() }),
+            None => Err(BundleError::PackageNotFound {
+                name: name.chars().take(200).collect(),
+                importer: importer.into(),
+            }),
         }
     }
 
-    async fn fetch(&self, import_name: &str, package: &LockedPackage, folder: &Path) -> Result<(), BundleError> {
+    async fn fetch(
+        &self,
+        import_name: &str,
+        package: &LockedPackage,
+        folder: &Path,
+    ) -> Result<(), BundleError> {
         if let Some(asker) = self.registry.asker() {
             return asker.install(import_name, package).await;
         }
         let _place = self.downloads.acquire().await.map_err(internal)?;
         let archive = self.registry.archive(package).await?;
-        let (root, target, name) = (self.root.clone(), folder.to_path_buf(), import_name.to_owned());
-        let unpacked = tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name, LARGEST)).await.map_err(internal)?;
+        let (root, target, name) =
+            (self.root.clone(), folder.to_path_buf(), import_name.to_owned());
+        let unpacked =
+            tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name, LARGEST))
+                .await
+                .map_err(internal)?;
         unpacked.map_err(|e| match e.kind() {
-            ErrorKind::InvalidData => BundleError::Unpackable { package: format!("{}@{}", package.name, package.version), reason: e.to_string() },
+            ErrorKind::InvalidData => BundleError::Unpackable {
+                package: format!("{}@{}", package.name, package.version),
+                reason: e.to_string(),
+            },
             _ => internal(e),
         })
     }
 
-    /// Whether an installed package must be compiled before it works. One with a fallback in JavaScript works without.
+    /// Whether an installed package must be compiled before it works. One with a fallback in
+    /// JavaScript works without.
     pub(crate) fn is_native(folder: &Path, import_name: &str) -> bool {
         let home = folder.join("node_modules").join(import_name);
         home.join("binding.gyp").exists() && !home.join("fallback.js").exists()
@@ -198,7 +260,11 @@ impl Packages {
         let mut parts = below.components().skip(1);
         let node_modules = parts.next()?;
         let first = parts.next()?.as_os_str().to_str()?.to_owned();
-        let name = if first.starts_with('@') { format!("{first}/{}", parts.next()?.as_os_str().to_str()?) } else { first };
+        let name = if first.starts_with('@') {
+            format!("{first}/{}", parts.next()?.as_os_str().to_str()?)
+        } else {
+            first
+        };
         let home = self.root.join(&folder).join(node_modules).join(name);
         if let Some(known) = self.manifests.lock().get(&home) {
             return Some((folder, known.clone()));
@@ -216,7 +282,11 @@ impl Packages {
 
 /// The folder of the store that a package has under the name by which it is imported.
 pub(crate) fn folder_name(import_name: &str, package: &LockedPackage) -> String {
-    let alias = if import_name == package.name { String::new() } else { format!("+{}", import_name.replace('/', "+")) };
+    let alias = if import_name == package.name {
+        String::new()
+    } else {
+        format!("+{}", import_name.replace('/', "+"))
+    };
     format!("{}@{}{alias}", package.name.replace('/', "+"), package.version.replace('/', "+"))
 }
 

@@ -17,7 +17,8 @@ const ADDRESSES_MAX: usize = 6_000;
 /// How many files an address may lead to.
 const FILES_MAX: usize = 500;
 
-/// How long fetching may take for one component, all files together: the place that bundles it is others' next.
+/// How long fetching may take for one component, all files together: the place that bundles it is
+/// others' next.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Who fetches.
@@ -41,7 +42,8 @@ struct Count {
     bytes: usize,
 }
 
-/// How long it was waited for files; several at once count once, and what is done between them does not.
+/// How long it was waited for files; several at once count once, and what is done between them does
+/// not.
 struct Time {
     left: Duration,
     under_way: usize,
@@ -75,7 +77,11 @@ impl Time {
 
 impl Pages {
     pub(crate) fn own(reach: Reach) -> Self {
-        Self::Own(Arc::new(Fetched { reach, count: Mutex::default(), time: Mutex::new(Time::new(Instant::now())) }))
+        Self::Own(Arc::new(Fetched {
+            reach,
+            count: Mutex::default(),
+            time: Mutex::new(Time::new(Instant::now())),
+        }))
     }
 
     /// The text at an address; None where there is nothing (404).
@@ -117,12 +123,17 @@ impl Fetched {
         }
         self.count.lock().files += 1;
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|e| failed(e.without_url().to_string()))? {
+        while let Some(chunk) =
+            response.chunk().await.map_err(|e| failed(e.without_url().to_string()))?
+        {
             body.extend_from_slice(&chunk);
             let mut count = self.count.lock();
             count.bytes += chunk.len();
             if count.bytes > BYTES_MAX {
-                return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
+                return Err(BundleError::TooLarge {
+                    what: "the component".into(),
+                    bytes_max: BYTES_MAX,
+                });
             }
         }
         String::from_utf8(body).map(Some).map_err(|_| failed("it is not text".into()))
@@ -140,18 +151,24 @@ pub(crate) fn is_beside(url: &str, entry: &Entry) -> bool {
 
 /// An address of text: a page of a file on a code host is turned into the file itself.
 pub(crate) fn raw_address(url: &str) -> Result<Url, BundleError> {
-    let bad = |reason: &str| BundleError::Fetch { url: url.chars().take(200).collect(), reason: reason.into() };
+    let bad = |reason: &str| BundleError::Fetch {
+        url: url.chars().take(200).collect(),
+        reason: reason.into(),
+    };
     let mut address = Url::parse(url).map_err(|_| bad("it is not an address"))?;
     if !matches!(address.scheme(), "http" | "https") || address.host_str().is_none() {
         return Err(bad("allowed are http: and https: with a host"));
     }
     if address.host_str() == Some("github.com") {
-        let parts: Vec<String> = address.path_segments().into_iter().flatten().map(str::to_owned).collect();
+        let parts: Vec<String> =
+            address.path_segments().into_iter().flatten().map(str::to_owned).collect();
         if let [owner, repo, kind, rest @ ..] = parts.as_slice()
             && kind == "blob"
         {
             let path = format!("/{owner}/{repo}/{}", rest.join("/"));
-            address.set_host(Some("raw.githubusercontent.com")).map_err(|_| bad("it is not an address"))?;
+            address
+                .set_host(Some("raw.githubusercontent.com"))
+                .map_err(|_| bad("it is not an address"))?;
             address.set_path(&path);
         }
     }

@@ -1,4 +1,5 @@
-//! Peers of packages: a package leaves a peer to those that use it, so that both have one instance of it.
+//! Peers of packages: a package leaves a peer to those that use it, so that both have one instance
+//! of it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,8 +9,14 @@ use crate::packages::{Wanted, folder_name};
 use crate::plugin::MillracePlugin;
 use crate::registry::serves;
 
-/// The range by which the nearest user of a package depends on its peer, where the version that this names fits the peer's own range.
-pub(crate) async fn brought(plugin: &MillracePlugin, package: &str, peer: &str, own_range: &str) -> Result<Option<String>, BundleError> {
+/// The range by which the nearest user of a package depends on its peer, where the version that
+/// this names fits the peer's own range.
+pub(crate) async fn brought(
+    plugin: &MillracePlugin,
+    package: &str,
+    peer: &str,
+    own_range: &str,
+) -> Result<Option<String>, BundleError> {
     let Some((user, range)) = nearest(plugin, package, peer) else { return Ok(None) };
     let range = plugin.prescribed(peer, range, &user);
     match version(plugin, &format!("{peer}@{range}"), peer, &range, &user, From::Package).await {
@@ -19,22 +26,41 @@ pub(crate) async fn brought(plugin: &MillracePlugin, package: &str, peer: &str, 
     }
 }
 
-/// The nearest of the packages that use one, directly or through others, which depends on `peer` itself, and its range.
+/// The nearest of the packages that use one, directly or through others, which depends on `peer`
+/// itself, and its range.
 fn nearest(plugin: &MillracePlugin, package: &str, peer: &str) -> Option<(String, String)> {
     let homes = plugin.homes.lock();
     let edges = plugin.edges.lock();
     let mut seen = BTreeSet::from([package.to_owned()]);
     let mut waiting = VecDeque::from([package.to_owned()]);
     while let Some(used) = waiting.pop_front() {
-        let users = edges.iter().filter(|(_, imports)| imports.iter().any(|(name, package)| label(&folder_name(name, package)) == used));
+        let users = edges.iter().filter(|(_, imports)| {
+            imports.iter().any(|(name, package)| label(&folder_name(name, package)) == used)
+        });
         for (user, _) in users {
             // The author's own imports are looked at wherever a version is chosen.
-            let Some((folder, (import_name, _))) = homes.iter().find(|(folder, _)| label(folder) == *user) else { continue };
-            let own = plugin.packages.root().join(folder).join("node_modules").join(import_name).join("package.json");
+            let Some((folder, (import_name, _))) =
+                homes.iter().find(|(folder, _)| label(folder) == *user)
+            else {
+                continue;
+            };
+            let own = plugin
+                .packages
+                .root()
+                .join(folder)
+                .join("node_modules")
+                .join(import_name)
+                .join("package.json");
             let Some((_, manifest)) = plugin.packages.owner(&own) else { continue };
             match manifest.wanted(peer) {
-                Wanted::Range(range) | Wanted::Optional(range) => return Some((user.clone(), range)),
-                Wanted::Peer(_) | Wanted::OptionalPeer(_) | Wanted::Undeclared if seen.insert(user.clone()) => waiting.push_back(user.clone()),
+                Wanted::Range(range) | Wanted::Optional(range) => {
+                    return Some((user.clone(), range));
+                }
+                Wanted::Peer(_) | Wanted::OptionalPeer(_) | Wanted::Undeclared
+                    if seen.insert(user.clone()) =>
+                {
+                    waiting.push_back(user.clone())
+                }
                 Wanted::Peer(_) | Wanted::OptionalPeer(_) | Wanted::Undeclared => {}
             }
         }

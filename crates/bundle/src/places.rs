@@ -1,4 +1,5 @@
-//! Places for heavy work, in turns: what one organization asks for does not hold up what another does.
+//! Places for heavy work, in turns: what one organization asks for does not hold up what another
+//! does.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use tokio::sync::oneshot;
 
 use crate::BundleError;
 
-/// For so long after an organization had a place, or asked for one, no other gets a second one: what holds places may last long, and who asks once will ask again.
+/// For so long after an organization had a place, or asked for one, no other gets a second one:
+/// what holds places may last long, and who asks once will ask again.
 const ALONE_AFTER: Duration = Duration::from_secs(60);
 
-/// Places that are given in turns by organization, and within one in the order of asking. None gets more than one unless it alone had or asked for any within the
-/// last minute.
+/// Places that are given in turns by organization, and within one in the order of asking. None gets
+/// more than one unless it alone had or asked for any within the last minute.
 #[derive(Clone)]
 pub struct Places(Arc<Mutex<State>>);
 
@@ -52,7 +54,9 @@ impl Places {
             let mut state = self.0.lock();
             match state.turns.ask(who, share, Instant::now()) {
                 Asked::Taken => return Ok(self.place(who.clone())),
-                Asked::Refused => return Err(BundleError::Waiting { waiting_max: share.waiting_max }),
+                Asked::Refused => {
+                    return Err(BundleError::Waiting { waiting_max: share.waiting_max });
+                }
                 Asked::Waits(number) => {
                     let (tell, told) = oneshot::channel();
                     state.told.insert(number, tell);
@@ -65,7 +69,10 @@ impl Places {
             // Time alone may have made it somebody's turn.
             self.pass_on(|turns| turns.next(Instant::now()));
             if let Ok(told) = tokio::time::timeout(ALONE_AFTER, &mut told).await {
-                return told.map_err(|e| BundleError::Internal { what: "the bundler is closed", source: Box::new(e) });
+                return told.map_err(|e| BundleError::Internal {
+                    what: "the bundler is closed",
+                    source: Box::new(e),
+                });
             }
         }
     }
@@ -75,7 +82,9 @@ impl Places {
         let next = {
             let mut state = self.0.lock();
             let next = next(&mut state.turns);
-            next.into_iter().filter_map(|(number, who)| Some((state.told.remove(&number)?, who))).collect::<Vec<_>>()
+            next.into_iter()
+                .filter_map(|(number, who)| Some((state.told.remove(&number)?, who)))
+                .collect::<Vec<_>>()
         };
         for (tell, who) in next {
             // Whoever went away in this instant drops the place, which gives it to the next.
@@ -118,7 +127,8 @@ struct Turns {
     held: HashMap<Arc<str>, usize>,
     /// Organizations that wait, whose turn it is first; none without anybody who waits.
     lines: VecDeque<Line>,
-    /// Until when an organization had a place or asked for one; nobody who did not within [`ALONE_AFTER`].
+    /// Until when an organization had a place or asked for one; nobody who did not within
+    /// [`ALONE_AFTER`].
     seen: HashMap<Arc<str>, Instant>,
 }
 
@@ -137,7 +147,13 @@ enum Asked {
 
 impl Turns {
     fn new(free: usize) -> Self {
-        Self { free, next_number: 0, held: HashMap::new(), lines: VecDeque::new(), seen: HashMap::new() }
+        Self {
+            free,
+            next_number: 0,
+            held: HashMap::new(),
+            lines: VecDeque::new(),
+            seen: HashMap::new(),
+        }
     }
 
     fn held(&self, who: &Arc<str>) -> usize {
@@ -149,11 +165,20 @@ impl Turns {
         self.seen.insert(who, now);
     }
 
-    /// Whether one who asked at `now` or before may have another place of this kind, where one is free.
+    /// Whether one who asked at `now` or before may have another place of this kind, where one is
+    /// free.
     fn may(&self, who: &Arc<str>, places_max: usize, now: Instant) -> bool {
         let is_other = |other: &Arc<str>| other != who;
-        let others_seen = || self.seen.iter().any(|(other, seen)| is_other(other) && now.duration_since(*seen) < ALONE_AFTER);
-        let is_alone = || !self.held.keys().any(is_other) && !self.lines.iter().any(|line| is_other(&line.who)) && !others_seen();
+        let others_seen = || {
+            self.seen
+                .iter()
+                .any(|(other, seen)| is_other(other) && now.duration_since(*seen) < ALONE_AFTER)
+        };
+        let is_alone = || {
+            !self.held.keys().any(is_other)
+                && !self.lines.iter().any(|line| is_other(&line.who))
+                && !others_seen()
+        };
         match self.held(who) {
             0 => places_max > 0,
             held => held < places_max && is_alone(),
@@ -167,8 +192,10 @@ impl Turns {
 
     fn ask(&mut self, who: &Arc<str>, share: Share, now: Instant) -> Asked {
         self.see(who.clone(), now);
-        // Of others nobody waits who may have a free place; of its own those may to whom time alone gave it.
-        let is_first = !self.lines.iter().any(|line| line.who == *who && self.fitting(line, now).is_some());
+        // Of others nobody waits who may have a free place; of its own those may to whom time alone
+        // gave it.
+        let is_first =
+            !self.lines.iter().any(|line| line.who == *who && self.fitting(line, now).is_some());
         if self.free > 0 && is_first && self.may(who, share.places_max, now) {
             self.free -= 1;
             *self.held.entry(who.clone()).or_default() += 1;
@@ -212,7 +239,11 @@ impl Turns {
             return None;
         }
         // Who has a place already may have another only where nobody else waits.
-        let (at, nth) = self.lines.iter().enumerate().find_map(|(at, line)| Some((at, self.fitting(line, now)?)))?;
+        let (at, nth) = self
+            .lines
+            .iter()
+            .enumerate()
+            .find_map(|(at, line)| Some((at, self.fitting(line, now)?)))?;
         let mut line = self.lines.remove(at)?;
         let (number, _) = line.waiting.remove(nth)?;
         let who = line.who.clone();
@@ -279,8 +310,14 @@ mod tests {
         let (mut turns, start) = (Turns::new(2), Instant::now());
         let (a, b) = (who("a"), who("b"));
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!([turns.ask(&a, SHARE, at(0)), turns.ask(&a, SHARE, at(0))], [Asked::Taken, Asked::Taken]);
-        assert_eq!([turns.ask(&a, SHARE, at(0)), turns.ask(&b, SHARE, at(0))], [Asked::Waits(1), Asked::Waits(2)]);
+        assert_eq!(
+            [turns.ask(&a, SHARE, at(0)), turns.ask(&a, SHARE, at(0))],
+            [Asked::Taken, Asked::Taken]
+        );
+        assert_eq!(
+            [turns.ask(&a, SHARE, at(0)), turns.ask(&b, SHARE, at(0))],
+            [Asked::Waits(1), Asked::Waits(2)]
+        );
         assert_eq!(turns.give_back(&a, at(50)), [(2, b.clone())], "the others wait once");
         assert_eq!(turns.give_back(&b, at(51)), [], "and find a place free the next time");
         assert_eq!(turns.ask(&b, SHARE, at(110)), Asked::Taken);
@@ -288,7 +325,10 @@ mod tests {
         // Whoever was refused, or waited in vain, asked as well.
         assert_eq!(turns.ask(&b, SHARE, at(121)), Asked::Taken);
         let nobody = Share { waiting_max: 0, ..SHARE };
-        assert_eq!([turns.ask(&b, nobody, at(130)), turns.ask(&b, SHARE, at(130))], [Asked::Refused, Asked::Waits(3)]);
+        assert_eq!(
+            [turns.ask(&b, nobody, at(130)), turns.ask(&b, SHARE, at(130))],
+            [Asked::Refused, Asked::Waits(3)]
+        );
         turns.leave(3, at(140));
         assert_eq!(turns.next(at(199)), [], "it has a place still");
         assert_eq!(turns.give_back(&b, at(140)), []);
@@ -303,8 +343,12 @@ mod tests {
     fn no_more_wait_than_may_and_of_each_organization_so_many() {
         let (mut turns, now) = (Turns::new(1), Instant::now());
         let (a, b) = (who("a"), who("b"));
-        let asked = |turns: &mut Turns, one| (0..5).map(|_| turns.ask(one, SHARE, now)).collect::<Vec<_>>();
-        assert_eq!(asked(&mut turns, &a), [Asked::Taken, Asked::Waits(1), Asked::Waits(2), Asked::Waits(3), Asked::Refused]);
+        let asked =
+            |turns: &mut Turns, one| (0..5).map(|_| turns.ask(one, SHARE, now)).collect::<Vec<_>>();
+        assert_eq!(
+            asked(&mut turns, &a),
+            [Asked::Taken, Asked::Waits(1), Asked::Waits(2), Asked::Waits(3), Asked::Refused]
+        );
         assert_eq!(asked(&mut turns, &b)[2..], [Asked::Waits(6), Asked::Refused, Asked::Refused]);
         turns.leave(5, now);
         assert_eq!(turns.ask(&b, SHARE, now), Asked::Waits(7));
@@ -316,8 +360,15 @@ mod tests {
     fn a_share_of_one_place_leaves_the_others_free() {
         let (mut turns, now) = (Turns::new(2), Instant::now());
         let (a, b, one) = (who("a"), who("b"), Share { places_max: 1, ..SHARE });
-        assert_eq!([turns.ask(&a, one, now), turns.ask(&a, one, now)], [Asked::Taken, Asked::Waits(1)]);
-        assert_eq!(turns.ask(&a, SHARE, now), Asked::Taken, "what is not bound so goes past what is");
+        assert_eq!(
+            [turns.ask(&a, one, now), turns.ask(&a, one, now)],
+            [Asked::Taken, Asked::Waits(1)]
+        );
+        assert_eq!(
+            turns.ask(&a, SHARE, now),
+            Asked::Taken,
+            "what is not bound so goes past what is"
+        );
         assert_eq!(turns.give_back(&a, now), [], "one is held still");
         assert_eq!(turns.ask(&b, one, now), Asked::Taken);
         assert_eq!(turns.give_back(&a, now), [(1, a.clone())]);
@@ -340,7 +391,10 @@ mod tests {
         drop(told);
         drop(last.await.expect("its turn"));
         let state = places.0.lock();
-        assert_eq!((state.turns.free, state.turns.held.len(), state.turns.lines.len(), state.told.len()), (1, 0, 0, 0));
+        assert_eq!(
+            (state.turns.free, state.turns.held.len(), state.turns.lines.len(), state.told.len()),
+            (1, 0, 0, 0)
+        );
     }
 
     fn futures_are_pending<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {

@@ -1,4 +1,5 @@
-//! How imports resolve: the author's files among themselves, packages through the lock, Node's modules left alone.
+//! How imports resolve: the author's files among themselves, packages through the lock, Node's
+//! modules left alone.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +10,10 @@ use millrace_model::component::Beside;
 use oxc_span::SourceType;
 use parking_lot::Mutex;
 use rolldown::plugin::{
-    HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookTransformArgs, HookTransformOutput,
-    HookTransformOutputMap, HookTransformReturn, HookUsage, Plugin, PluginContext, SharedLoadPluginContext, SharedTransformPluginContext,
+    HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput,
+    HookResolveIdReturn, HookTransformArgs, HookTransformOutput, HookTransformOutputMap,
+    HookTransformReturn, HookUsage, Plugin, PluginContext, SharedLoadPluginContext,
+    SharedTransformPluginContext,
 };
 use rolldown_common::{ModuleType, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
@@ -30,14 +33,16 @@ use crate::{BundleError, Lock, LockedPackage};
 
 /// The specifier of the entry.
 pub(crate) const ENTRY: &str = "millrace:entry";
-/// The folder that the author's files seem to be in, beside the packages, so that nothing in a bundle tells where it was made.
+/// The folder that the author's files seem to be in, beside the packages, so that nothing in a
+/// bundle tells where it was made.
 const AUTHOR: &str = "component";
 /// The bundler's helper that calls decorators, at the end of its id.
 const DECORATE: &str = "/helpers/esm/decorate.js";
 /// Ids of our own modules.
 const OURS: &str = "millrace:module/";
 
-/// A package with more code than this is not bundled: reading all of it takes minutes on a small machine, and Node reads only what is used.
+/// A package with more code than this is not bundled: reading all of it takes minutes on a small
+/// machine, and Node reads only what is used.
 const LARGE_BYTES: u64 = 16 << 20;
 
 pub(crate) struct MillracePlugin {
@@ -50,13 +55,15 @@ pub(crate) struct MillracePlugin {
     pub(crate) chosen: Mutex<BTreeMap<String, LockedPackage>>,
     /// What the author's own imports chose: a package that accepts it gets it as well, as with npm.
     pub(crate) direct: Mutex<BTreeMap<String, LockedPackage>>,
-    /// Packages that want a newer Node than there is, and parts of packages that cannot be had, in words.
+    /// Packages that want a newer Node than there is, and parts of packages that cannot be had, in
+    /// words.
     pub(crate) unfit: Mutex<BTreeSet<String>>,
     /// Packages that were installed, by their folder.
     pub(crate) homes: Mutex<BTreeMap<String, Root>>,
     /// Folders of packages with code that depends on where it lies.
     readers: Mutex<BTreeSet<String>>,
-    /// Whether a package, by its folder, has so much code that it is laid beside the bundle without being read.
+    /// Whether a package, by its folder, has so much code that it is laid beside the bundle without
+    /// being read.
     large: Mutex<BTreeMap<String, bool>>,
     /// Packages that installed ones load by names which they make as they run.
     begun: Mutex<BTreeSet<String>>,
@@ -81,7 +88,12 @@ impl std::fmt::Debug for MillracePlugin {
 }
 
 impl MillracePlugin {
-    pub(crate) fn new(author: Arc<Author>, packages: Arc<Packages>, before: Lock, modules: &'static [(&'static str, &'static str)]) -> Self {
+    pub(crate) fn new(
+        author: Arc<Author>,
+        packages: Arc<Packages>,
+        before: Lock,
+        modules: &'static [(&'static str, &'static str)],
+    ) -> Self {
         let experimental_decorators = author.has_experimental_decorators();
         let author_prefix = format!("{}/{AUTHOR}/", packages.root().display());
         let overrides = author.overrides();
@@ -116,10 +128,13 @@ impl MillracePlugin {
         self.unfit.lock().iter().cloned().collect()
     }
 
-    /// Notes why a package that `importer` names is left out: it is said where the component does not load. What is optional is often missing.
+    /// Notes why a package that `importer` names is left out: it is said where the component does
+    /// not load. What is optional is often missing.
     pub(crate) fn left_out(&self, importer: &str, error: &BundleError, from: From) {
         let reason = match error {
-            BundleError::Native { .. } => format!("`{importer}` has parts that are machine code, and components run JavaScript only"),
+            BundleError::Native { .. } => format!(
+                "`{importer}` has parts that are machine code, and components run JavaScript only"
+            ),
             _ if from == From::Optional => return,
             error => error.to_string(),
         };
@@ -129,7 +144,11 @@ impl MillracePlugin {
     /// Packages that are to lie beside the bundle, by their folder.
     pub(crate) fn readers(&self) -> BTreeMap<String, Root> {
         let homes = self.homes.lock();
-        self.readers.lock().iter().filter_map(|folder| Some((folder.clone(), homes.get(folder)?.clone()))).collect()
+        self.readers
+            .lock()
+            .iter()
+            .filter_map(|folder| Some((folder.clone(), homes.get(folder)?.clone())))
+            .collect()
     }
 
     /// Packages that installed ones load by names which they make as they run.
@@ -139,7 +158,12 @@ impl MillracePlugin {
 
     /// Of packages by their names those that were installed, by their folder.
     pub(crate) fn homes_of(&self, names: &BTreeSet<String>) -> BTreeMap<String, Root> {
-        self.homes.lock().iter().filter(|(_, (name, _))| names.contains(name)).map(|(folder, root)| (folder.clone(), root.clone())).collect()
+        self.homes
+            .lock()
+            .iter()
+            .filter(|(_, (name, _))| names.contains(name))
+            .map(|(folder, root)| (folder.clone(), root.clone()))
+            .collect()
     }
 
     /// Files of the author whose code depends on where it lies.
@@ -148,21 +172,36 @@ impl MillracePlugin {
     }
 
     /// Notes a package that `importer` imports.
-    pub(crate) fn installed(&self, folder: &str, importer: &str, import_name: &str, package: &LockedPackage) {
+    pub(crate) fn installed(
+        &self,
+        folder: &str,
+        importer: &str,
+        import_name: &str,
+        package: &LockedPackage,
+    ) {
         self.homes.lock().insert(folder.to_owned(), (import_name.to_owned(), package.clone()));
-        self.edges.lock().entry(importer.to_owned()).or_default().insert(import_name.to_owned(), package.clone());
+        self.edges
+            .lock()
+            .entry(importer.to_owned())
+            .or_default()
+            .insert(import_name.to_owned(), package.clone());
     }
 
     pub(crate) fn is_laid(&self, folder: &str) -> bool {
         self.laid.get().is_some_and(|beside| beside.packages.contains_key(folder))
     }
 
-    /// Whether a package lies beside the bundle: what was found so before, and what is too large to be read and printed for each component that imports it.
+    /// Whether a package lies beside the bundle: what was found so before, and what is too large to
+    /// be read and printed for each component that imports it.
     pub(crate) fn lies_beside(&self, folder: &str) -> bool {
         if self.is_laid(folder) {
             return true;
         }
-        let is_large = *self.large.lock().entry(folder.to_owned()).or_insert_with(|| code_bytes(&self.packages.root().join(folder)) > LARGE_BYTES);
+        let is_large = *self
+            .large
+            .lock()
+            .entry(folder.to_owned())
+            .or_insert_with(|| code_bytes(&self.packages.root().join(folder)) > LARGE_BYTES);
         if is_large && self.laid.get().is_none() {
             self.readers.lock().insert(folder.to_owned());
         }
@@ -191,15 +230,28 @@ impl MillracePlugin {
         }
         let is_syntax = diagnostics.iter().any(|d| matches!(d.kind(), EventKind::ParseError));
         let options = DiagnosticOptions { cwd: self.packages.root().to_path_buf() };
-        let text = diagnostics.iter().take(3).map(|d| d.to_diagnostic_with(&options).convert_to_string(false)).collect::<Vec<_>>().join("\n");
-        let text = text.replace(&self.author_prefix, "").replace(&format!("{AUTHOR}/"), "").replace(ENTRY, self.author.entry());
+        let text = diagnostics
+            .iter()
+            .take(3)
+            .map(|d| d.to_diagnostic_with(&options).convert_to_string(false))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let text = text
+            .replace(&self.author_prefix, "")
+            .replace(&format!("{AUTHOR}/"), "")
+            .replace(ENTRY, self.author.entry());
         if is_syntax { BundleError::Syntax { text } } else { BundleError::Build { text } }
     }
 
-    /// A source map's name of a file: an author's file as its author names it, others below the packages' root.
+    /// A source map's name of a file: an author's file as its author names it, others below the
+    /// packages' root.
     pub(crate) fn source_name(&self, name: &str) -> String {
         let below = name.trim_start_matches("../");
-        below.strip_prefix(AUTHOR).and_then(|path| path.strip_prefix('/')).unwrap_or(below).to_owned()
+        below
+            .strip_prefix(AUTHOR)
+            .and_then(|path| path.strip_prefix('/'))
+            .unwrap_or(below)
+            .to_owned()
     }
 
     fn fail(&self, error: BundleError) -> anyhow::Error {
@@ -208,7 +260,11 @@ impl MillracePlugin {
         anyhow::Error::msg(text)
     }
 
-    async fn resolve(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>) -> Result<Option<HookResolveIdOutput>, BundleError> {
+    async fn resolve(
+        &self,
+        ctx: &PluginContext,
+        args: &HookResolveIdArgs<'_>,
+    ) -> Result<Option<HookResolveIdOutput>, BundleError> {
         let specifier = args.specifier;
         if args.is_entry || specifier == ENTRY {
             return Ok(Some(HookResolveIdOutput::from_id(self.author_id(self.author.entry()))));
@@ -227,17 +283,32 @@ impl MillracePlugin {
         }
     }
 
-    async fn resolve_for_author(&self, dependencies: &Dependencies<'_>, specifier: &str, path: &str) -> Result<HookResolveIdOutput, BundleError> {
+    async fn resolve_for_author(
+        &self,
+        dependencies: &Dependencies<'_>,
+        specifier: &str,
+        path: &str,
+    ) -> Result<HookResolveIdOutput, BundleError> {
         if specifier.starts_with('.') {
-            return Ok(HookResolveIdOutput::from_id(self.author_id(&self.author.resolve(specifier, path).await?)));
+            return Ok(HookResolveIdOutput::from_id(
+                self.author_id(&self.author.resolve(specifier, path).await?),
+            ));
         }
         if specifier.starts_with('/') || specifier.starts_with("file:") {
-            return Err(BundleError::Outside { specifier: specifier.into(), importer: path.into() });
+            return Err(BundleError::Outside {
+                specifier: specifier.into(),
+                importer: path.into(),
+            });
         }
         if specifier.contains("://") || specifier.starts_with("data:") {
-            return Err(unsupported(specifier, path, "addresses are not imported; import a package, or a file of the component"));
+            return Err(unsupported(
+                specifier,
+                path,
+                "addresses are not imported; import a package, or a file of the component",
+            ));
         }
-        let bare = Bare::parse(specifier).ok_or_else(|| unsupported(specifier, path, "it is no package name"))?;
+        let bare = Bare::parse(specifier)
+            .ok_or_else(|| unsupported(specifier, path, "it is no package name"))?;
         if let Some(id) = self.our_module(&bare) {
             self.imports.lock().insert(specifier.to_owned());
             return Ok(id);
@@ -274,9 +345,12 @@ impl MillracePlugin {
         format!("{}{path}", self.author_prefix)
     }
 
-    /// A module of ours that answers to a package's name. A pinned version is the author's wish for the real one.
+    /// A module of ours that answers to a package's name. A pinned version is the author's wish for
+    /// the real one.
     pub(crate) fn our_module(&self, bare: &Bare) -> Option<HookResolveIdOutput> {
-        let is_ours = bare.range.is_none() && bare.subpath.is_empty() && self.modules.iter().any(|(name, _)| *name == bare.name);
+        let is_ours = bare.range.is_none()
+            && bare.subpath.is_empty()
+            && self.modules.iter().any(|(name, _)| *name == bare.name);
         is_ours.then(|| HookResolveIdOutput::from_id(format!("{OURS}{}", bare.name)))
     }
 }
@@ -285,7 +359,13 @@ impl MillracePlugin {
 fn code_bytes(folder: &Path) -> u64 {
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(found) if found.is_dir() => code_bytes(&entry.path()),
-        Ok(found) if entry.path().extension().is_some_and(|ending| ["js", "mjs", "cjs", "json"].iter().any(|of_code| ending == *of_code)) => found.len(),
+        Ok(found)
+            if entry.path().extension().is_some_and(|ending| {
+                ["js", "mjs", "cjs", "json"].iter().any(|of_code| ending == *of_code)
+            }) =>
+        {
+            found.len()
+        }
         _ => 0,
     };
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(size).sum()
@@ -320,46 +400,81 @@ impl Plugin for MillracePlugin {
         HookUsage::ResolveId | HookUsage::Load | HookUsage::Transform
     }
 
-    async fn resolve_id(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>) -> HookResolveIdReturn {
+    async fn resolve_id(
+        &self,
+        ctx: &PluginContext,
+        args: &HookResolveIdArgs<'_>,
+    ) -> HookResolveIdReturn {
         self.resolve(ctx, args).await.map_err(|e| self.fail(e))
     }
 
     async fn load(&self, _ctx: SharedLoadPluginContext, args: &HookLoadArgs<'_>) -> HookLoadReturn {
         if let Some(name) = args.id.strip_prefix(OURS) {
             let code = self.modules.iter().find(|(n, _)| *n == name).map_or("", |(_, code)| *code);
-            return Ok(Some(HookLoadOutput { code: code.into(), module_type: Some(ModuleType::Js), ..HookLoadOutput::default() }));
+            return Ok(Some(HookLoadOutput {
+                code: code.into(),
+                module_type: Some(ModuleType::Js),
+                ..HookLoadOutput::default()
+            }));
         }
         let Some(path) = args.id.strip_prefix(&self.author_prefix) else { return Ok(None) };
         let Some(code) = self.author.text(path) else { return Ok(None) };
         let address = path.split(['?', '#']).next().unwrap_or(path);
-        let kind = if address.ends_with(".json") { ModuleType::Json } else { module_type(self.author.kind_of(path, address, &code)) };
+        let kind = if address.ends_with(".json") {
+            ModuleType::Json
+        } else {
+            module_type(self.author.kind_of(path, address, &code))
+        };
         // As a comment, for the bundle has lines before it.
-        let code = if code.starts_with("#!") && kind != ModuleType::Json { code.replacen("#!", "//", 1) } else { code };
-        let code = match own::placed(path, &code).filter(|_| kind != ModuleType::Json && self.author.is_given()) {
+        let code = if code.starts_with("#!") && kind != ModuleType::Json {
+            code.replacen("#!", "//", 1)
+        } else {
+            code
+        };
+        let code = match own::placed(path, &code)
+            .filter(|_| kind != ModuleType::Json && self.author.is_given())
+        {
             Some(placed) => {
                 self.own_readers.lock().insert(path.to_owned());
                 placed
             }
             None => code,
         };
-        Ok(Some(HookLoadOutput { code: code.into(), module_type: Some(kind), ..HookLoadOutput::default() }))
+        Ok(Some(HookLoadOutput {
+            code: code.into(),
+            module_type: Some(kind),
+            ..HookLoadOutput::default()
+        }))
     }
 
     /// What stands in the way of one file for all, said otherwise.
-    async fn transform(&self, _ctx: SharedTransformPluginContext, args: &HookTransformArgs<'_>) -> HookTransformReturn {
+    async fn transform(
+        &self,
+        _ctx: SharedTransformPluginContext,
+        args: &HookTransformArgs<'_>,
+    ) -> HookTransformReturn {
         if args.id.ends_with(DECORATE) && !self.experimental_decorators {
-            return Ok(Some(HookTransformOutput { code: Some(include_str!("decorate.js").into()), ..HookTransformOutput::default() }));
+            return Ok(Some(HookTransformOutput {
+                code: Some(include_str!("decorate.js").into()),
+                ..HookTransformOutput::default()
+            }));
         }
         if let Some(code) = args.code.strip_prefix('\u{feff}') {
-            return Ok(Some(HookTransformOutput { code: Some(code.into()), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }));
+            return Ok(Some(HookTransformOutput {
+                code: Some(code.into()),
+                map: HookTransformOutputMap::Null,
+                ..HookTransformOutput::default()
+            }));
         }
         if let Some(kind) = source_type(args.module_type) {
-            depth::check(&self.shown(args.id), args.code, kind).map_err(|error| self.fail(error))?;
+            depth::check(&self.shown(args.id), args.code, kind)
+                .map_err(|error| self.fail(error))?;
         }
         let rewritten = rewritten(args.code);
         let code = rewritten.as_deref().unwrap_or(args.code);
         if !args.id.ends_with(".json")
-            && let Some((folder, _)) = self.packages.owner(Path::new(args.id.split('?').next().unwrap_or(args.id)))
+            && let Some((folder, _)) =
+                self.packages.owner(Path::new(args.id.split('?').next().unwrap_or(args.id)))
         {
             if !self.readers.lock().contains(&folder) && depends_on_its_place(code) {
                 self.readers.lock().insert(folder.clone());
@@ -368,15 +483,20 @@ impl Plugin for MillracePlugin {
                 self.begun.lock().extend(begun_by(code));
             }
         }
-        let evaluated = if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };
+        let evaluated =
+            if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };
         let Some(code) = evaluated.or(rewritten) else { return Ok(None) };
-        Ok(Some(HookTransformOutput { code: Some(code), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }))
+        Ok(Some(HookTransformOutput {
+            code: Some(code),
+            map: HookTransformOutputMap::Null,
+            ..HookTransformOutput::default()
+        }))
     }
 }
 
-/// `require(__dirname + "/x")` is `require("./x")`: only so can one file hold both. And `const require_x = require("./x")`,
-/// which bundlers of the rolldown family write, is named apart from what this bundler calls the module: it would declare
-/// one of the names twice.
+/// `require(__dirname + "/x")` is `require("./x")`: only so can one file hold both. And
+/// `const require_x = require("./x")`, which bundlers of the rolldown family write, is named apart
+/// from what this bundler calls the module: it would declare one of the names twice.
 fn rewritten(code: &str) -> Option<String> {
     const COMPUTED: [&str; 2] = ["require(__dirname + '/", "require(__dirname + \"/"];
     const BUNDLED: &str = "require_";
@@ -392,7 +512,8 @@ fn rewritten(code: &str) -> Option<String> {
     let mut renamed = String::with_capacity(code.len() + 256);
     let mut rest = code.as_str();
     while let Some(at) = rest.find(BUNDLED) {
-        let is_name = !renamed_end(&renamed, &rest[..at]).is_some_and(|c| c.is_alphanumeric() || "_$.".contains(c));
+        let is_name = !renamed_end(&renamed, &rest[..at])
+            .is_some_and(|c| c.is_alphanumeric() || "_$.".contains(c));
         renamed.push_str(&rest[..at]);
         renamed.push_str(if is_name { "required_" } else { BUNDLED });
         rest = &rest[at + BUNDLED.len()..];
@@ -407,16 +528,28 @@ fn renamed_end(done: &str, more: &str) -> Option<char> {
 }
 
 fn builtin(specifier: &str) -> HookResolveIdOutput {
-    let id = if specifier.starts_with("node:") { specifier.to_owned() } else { format!("node:{specifier}") };
+    let id = if specifier.starts_with("node:") {
+        specifier.to_owned()
+    } else {
+        format!("node:{specifier}")
+    };
     external(&id)
 }
 
 pub(crate) fn external(specifier: &str) -> HookResolveIdOutput {
-    HookResolveIdOutput { external: Some(ResolvedExternal::Bool(true)), normalize_external_id: Some(false), ..HookResolveIdOutput::from_id(specifier) }
+    HookResolveIdOutput {
+        external: Some(ResolvedExternal::Bool(true)),
+        normalize_external_id: Some(false),
+        ..HookResolveIdOutput::from_id(specifier)
+    }
 }
 
 pub(crate) fn unsupported(specifier: &str, importer: &str, reason: &str) -> BundleError {
-    BundleError::Unsupported { specifier: specifier.into(), importer: importer.into(), reason: reason.into() }
+    BundleError::Unsupported {
+        specifier: specifier.into(),
+        importer: importer.into(),
+        reason: reason.into(),
+    }
 }
 
 #[cfg(test)]

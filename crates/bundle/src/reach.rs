@@ -1,4 +1,5 @@
-//! Addresses that a request names are fetched under the same rules as hosts connect: what is decided on is what is connected to.
+//! Addresses that a request names are fetched under the same rules as hosts connect: what is
+//! decided on is what is connected to.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -27,7 +28,10 @@ fn client() -> ClientBuilder {
 
 /// A client for the registry.
 pub(crate) fn http() -> Result<Client, BundleError> {
-    client().build().map_err(|e| BundleError::Internal { what: "could not make an HTTP client", source: Box::new(e) })
+    client().build().map_err(|e| BundleError::Internal {
+        what: "could not make an HTTP client",
+        source: Box::new(e),
+    })
 }
 
 /// Fetches what the policy opens.
@@ -49,8 +53,15 @@ impl Reach {
     pub(crate) async fn get(&self, url: &str) -> Result<Response, String> {
         let mut url = Url::parse(url).map_err(|_| "it is not an address".to_owned())?;
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.client(&url).await?.get(url.clone()).send().await.map_err(|e| words(&e.without_url()))?;
-            let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
+            let response = self
+                .client(&url)
+                .await?
+                .get(url.clone())
+                .send()
+                .await
+                .map_err(|e| words(&e.without_url()))?;
+            let location =
+                response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
             let Some(location) = location else { return Ok(response) };
             let next = location.to_str().ok().and_then(|l| url.join(l).ok());
             url = next.ok_or_else(|| "the server leads to what is no address".to_owned())?;
@@ -59,7 +70,9 @@ impl Reach {
     }
 
     async fn client(&self, url: &Url) -> Result<Client, String> {
-        let (Some(host), Some(port), "http" | "https") = (url.host(), url.port_or_known_default(), url.scheme()) else {
+        let (Some(host), Some(port), "http" | "https") =
+            (url.host(), url.port_or_known_default(), url.scheme())
+        else {
             return Err("allowed are http: and https: with a host".into());
         };
         let key = (url.scheme().to_owned(), host.to_string(), port);
@@ -71,7 +84,9 @@ impl Reach {
             Host::Ipv4(ip) => self.open([SocketAddr::from((ip, port))]).map(|_| builder)?,
             Host::Ipv6(ip) => self.open([SocketAddr::from((ip, port))]).map(|_| builder)?,
             Host::Domain(name) => {
-                let found = tokio::net::lookup_host((name, port)).await.map_err(|_| format!("the name `{name}` leads nowhere"))?;
+                let found = tokio::net::lookup_host((name, port))
+                    .await
+                    .map_err(|_| format!("the name `{name}` leads nowhere"))?;
                 builder.resolve_to_addrs(name, &self.open(found)?)
             }
         };
@@ -81,9 +96,14 @@ impl Reach {
     }
 
     /// Those that are open; the first refusal where none is.
-    fn open(&self, addresses: impl IntoIterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, String> {
+    fn open(
+        &self,
+        addresses: impl IntoIterator<Item = SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, String> {
         let found: Vec<SocketAddr> = addresses.into_iter().collect();
-        self.policy.open(&found).map_err(|refusal| refusal.map_or_else(|| "its name leads nowhere".into(), |r| r.to_string()))
+        self.policy.open(&found).map_err(|refusal| {
+            refusal.map_or_else(|| "its name leads nowhere".into(), |r| r.to_string())
+        })
     }
 }
 
@@ -121,7 +141,10 @@ mod tests {
             ("http://8.8.8.8:53/", "resolv.conf"),
         ] {
             let refused = reach.get(url).await.expect_err(url);
-            assert!(refused.contains(rule) && refused.contains("--egress-allow"), "{url}: {refused}");
+            assert!(
+                refused.contains(rule) && refused.contains("--egress-allow"),
+                "{url}: {refused}"
+            );
         }
         assert!(reach.get("ftp://example.test/").await.expect_err("no ftp").contains("http:"));
     }

@@ -1,9 +1,13 @@
-//! Finder of code that depends on where its file lies: it reads files beside it, or loads code by a name that is made when it runs. A package that has
-//! such code is not bundled but laid beside the bundle as installed. In doubt it counts.
+//! Finder of code that depends on where its file lies: it reads files beside it, or loads code by a
+//! name that is made when it runs. A package that has such code is not bundled but laid beside the
+//! bundle as installed. In doubt it counts.
 
 use oxc_allocator::Allocator;
 use oxc_ast::AstKind;
-use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierName, ImportExpression, ImportMeta, ImportSpecifier, NewExpression};
+use oxc_ast::ast::{
+    Argument, CallExpression, Expression, IdentifierName, ImportExpression, ImportMeta,
+    ImportSpecifier, NewExpression,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_semantic::{NodeId, Semantic, SemanticBuilder};
@@ -14,7 +18,16 @@ const PLACES: [&str; 2] = ["__dirname", "__filename"];
 /// Members of `module` that do the same.
 const OF_MODULE: [&str; 5] = ["require", "filename", "path", "paths", "children"];
 /// Texts without one of which no code is of interest; `require` is looked at more closely.
-const TOKENS: [&str; 8] = ["__dirname", "__filename", "import.meta", "createRequire", "import(", "Worker", "eval", "module."];
+const TOKENS: [&str; 8] = [
+    "__dirname",
+    "__filename",
+    "import.meta",
+    "createRequire",
+    "import(",
+    "Worker",
+    "eval",
+    "module.",
+];
 
 /// Whether a package's file depends on where it lies.
 pub(crate) fn depends_on_its_place(code: &str) -> bool {
@@ -30,20 +43,29 @@ pub(crate) fn depends_on_its_place(code: &str) -> bool {
         }
         let mut finder = Finder::default();
         finder.visit_program(&parsed.program);
-        finder.found || uses_free_names(&SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic)
+        finder.found
+            || uses_free_names(
+                &SemanticBuilder::new().with_build_nodes(true).build(&parsed.program).semantic,
+            )
     })
 }
 
-/// Whether `require` stands somewhere as other than `require("x")` or `typeof require`, comments included: only then is the code parsed.
+/// Whether `require` stands somewhere as other than `require("x")` or `typeof require`, comments
+/// included: only then is the code parsed.
 fn requires_by_expression(code: &str) -> bool {
     code.match_indices("require").any(|(at, name)| {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         let (before, after) = (&code[..at], code[at + name.len()..].trim_start());
-        if before.ends_with(is_part) || after.starts_with(is_part) || before.trim_end().ends_with("typeof") {
+        if before.ends_with(is_part)
+            || after.starts_with(is_part)
+            || before.trim_end().ends_with("typeof")
+        {
             return false;
         }
         let Some(argument) = after.strip_prefix('(').map(str::trim_start) else { return true };
-        let Some(quote) = argument.chars().next().filter(|c| "'\"".contains(*c)) else { return true };
+        let Some(quote) = argument.chars().next().filter(|c| "'\"".contains(*c)) else {
+            return true;
+        };
         let Some(end) = argument[1..].find(quote) else { return true };
         !argument[end + 2..].trim_start().starts_with(')')
     })
@@ -65,7 +87,10 @@ impl<'a> Visit<'a> for Finder {
         self.found = true;
     }
 
-    fn visit_static_member_expression(&mut self, member: &oxc_ast::ast::StaticMemberExpression<'a>) {
+    fn visit_static_member_expression(
+        &mut self,
+        member: &oxc_ast::ast::StaticMemberExpression<'a>,
+    ) {
         let tells_nothing = matches!(member.property.name.as_str(), "env" | "main" | "hot");
         if tells_nothing && matches!(&member.object, Expression::ImportMeta(_)) {
             return;
@@ -109,7 +134,8 @@ pub(crate) fn is_text(expression: &Expression<'_>) -> bool {
     }
 }
 
-/// Whether names that Node gives to a CommonJS file are used to read beside it, or to load what no bundler can know.
+/// Whether names that Node gives to a CommonJS file are used to read beside it, or to load what no
+/// bundler can know.
 fn uses_free_names(semantic: &Semantic<'_>) -> bool {
     let free = semantic.scoping().root_unresolved_references();
     free.iter().any(|(name, references)| {
@@ -130,7 +156,10 @@ pub(crate) fn is_typeof(semantic: &Semantic<'_>, node: NodeId) -> bool {
 /// `require("x")`, `require.main`, `typeof require`.
 pub(crate) fn is_plain_require(semantic: &Semantic<'_>, node: NodeId) -> bool {
     match semantic.nodes().parent_kind(node) {
-        AstKind::CallExpression(call) => call.callee.is_specific_id("require") && call.arguments.first().and_then(Argument::as_expression).is_some_and(is_text),
+        AstKind::CallExpression(call) => {
+            call.callee.is_specific_id("require")
+                && call.arguments.first().and_then(Argument::as_expression).is_some_and(is_text)
+        }
         AstKind::StaticMemberExpression(member) => member.property.name == "main",
         _ => is_typeof(semantic, node),
     }

@@ -34,7 +34,8 @@ pub(crate) struct Registry {
     url: String,
     cache_dir: PathBuf,
     max_age: Duration,
-    /// The Node that `engines` are compared with; None where its version is unknown, which every package runs on.
+    /// The Node that `engines` are compared with; None where its version is unknown, which every
+    /// package runs on.
     node: Option<Version>,
     documents: Mutex<HashMap<String, (Instant, Arc<Document>)>>,
     /// Documents being asked for: many files import the same package at once.
@@ -91,7 +92,10 @@ impl Registry {
         Self {
             outside,
             url: config.registry_url.trim_end_matches('/').to_owned(),
-            cache_dir: config.cache_dir.join(DOCUMENTS).join(config.registry_url.replace(|c: char| !c.is_ascii_alphanumeric(), "+")),
+            cache_dir: config
+                .cache_dir
+                .join(DOCUMENTS)
+                .join(config.registry_url.replace(|c: char| !c.is_ascii_alphanumeric(), "+")),
             max_age: config.metadata_max_age,
             node: Version::parse(&config.node_version).ok(),
             documents: Mutex::default(),
@@ -108,8 +112,14 @@ impl Registry {
         }
     }
 
-    /// Selects the version that a range means, as npm does: the latest release where it fits and runs on the Node in use, else the greatest that does.
-    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<Chosen, BundleError> {
+    /// Selects the version that a range means, as npm does: the latest release where it fits and
+    /// runs on the Node in use, else the greatest that does.
+    pub(crate) async fn choose(
+        &self,
+        name: &str,
+        range: &str,
+        importer: &str,
+    ) -> Result<Chosen, BundleError> {
         let (name, range) = match range.strip_prefix("npm:") {
             Some(alias) => match crate::specifier::Bare::parse(alias) {
                 Some(bare) => (bare.name, bare.range.unwrap_or_default()),
@@ -121,12 +131,13 @@ impl Registry {
             return Err(unsupported(&name, &range, importer));
         }
         let document = self.document(&name, importer).await?;
-        let version = document.pick(&range, self.node.as_ref()).ok_or_else(|| BundleError::NoVersion {
-            name: name.clone(),
-            range: range.clone(),
-            importer: importer.to_owned(),
-            known: document.known() + Alternatives::parse(&range).hint(),
-        })?;
+        let version =
+            document.pick(&range, self.node.as_ref()).ok_or_else(|| BundleError::NoVersion {
+                name: name.clone(),
+                range: range.clone(),
+                importer: importer.to_owned(),
+                known: document.known() + Alternatives::parse(&range).hint(),
+            })?;
         let release = document.versions.get(&version);
         let integrity = release.and_then(|r| r.dist.integrity.clone()).unwrap_or_default();
         let is_for_some_machines = release.is_some_and(|r| !r.os.is_null() || !r.cpu.is_null());
@@ -140,9 +151,13 @@ impl Registry {
 
     /// The archive of a version, checked.
     pub(crate) async fn archive(&self, package: &LockedPackage) -> Result<Vec<u8>, BundleError> {
-        let mut known = self.documents.lock().get(&package.name).map(|(_, document)| document.clone());
+        let mut known =
+            self.documents.lock().get(&package.name).map(|(_, document)| document.clone());
         if known.is_none() {
-            known = self.on_disk(&self.file(&package.name)).await.map(|(document, _)| Arc::new(document));
+            known = self
+                .on_disk(&self.file(&package.name))
+                .await
+                .map(|(document, _)| Arc::new(document));
         }
         if known.is_none() {
             // Not every registry has its archives where npm's has them.
@@ -151,11 +166,20 @@ impl Registry {
         let base = package.name.rsplit('/').next().unwrap_or(&package.name);
         let address = known
             .and_then(|d| d.versions.get(&package.version).map(|r| r.dist.tarball.clone()))
-            .unwrap_or_else(|| format!("{}/{}/-/{base}-{}.tgz", self.url, package.name, package.version));
-        let Outside::Http(http) = &self.outside else { return Err(failed(&package.name, "this process fetches nothing")) };
-        let bytes = self.get(http, &package.name, &address, None, ARCHIVE_BYTES_MAX).await?.ok_or_else(|| failed(&package.name, "the archive is not there"))?;
+            .unwrap_or_else(|| {
+                format!("{}/{}/-/{base}-{}.tgz", self.url, package.name, package.version)
+            });
+        let Outside::Http(http) = &self.outside else {
+            return Err(failed(&package.name, "this process fetches nothing"));
+        };
+        let bytes = self
+            .get(http, &package.name, &address, None, ARCHIVE_BYTES_MAX)
+            .await?
+            .ok_or_else(|| failed(&package.name, "the archive is not there"))?;
         let named = format!("{}@{}", package.name, package.version);
-        if let Some(expected) = package.integrity.split_whitespace().find_map(|i| i.strip_prefix("sha512-")) {
+        if let Some(expected) =
+            package.integrity.split_whitespace().find_map(|i| i.strip_prefix("sha512-"))
+        {
             if STANDARD.encode(Sha512::digest(&bytes)) != expected {
                 return Err(BundleError::Integrity { package: named });
             }
@@ -190,7 +214,11 @@ impl Registry {
     }
 
     fn fresh(&self, name: &str) -> Option<Arc<Document>> {
-        self.documents.lock().get(name).filter(|(at, _)| at.elapsed() < self.max_age).map(|(_, document)| document.clone())
+        self.documents
+            .lock()
+            .get(name)
+            .filter(|(at, _)| at.elapsed() < self.max_age)
+            .map(|(_, document)| document.clone())
     }
 
     async fn ask(&self, name: &str, importer: &str) -> Result<Arc<Document>, BundleError> {
@@ -200,7 +228,10 @@ impl Registry {
             (_, Outside::Asked(asker)) => {
                 asker.document(name, importer).await?;
                 let kept = self.on_disk(&file).await;
-                kept.ok_or_else(|| failed(name, "its answer could not be kept; is there room on the disk?"))?.0
+                kept.ok_or_else(|| {
+                    failed(name, "its answer could not be kept; is there room on the disk?")
+                })?
+                .0
             }
             (kept, Outside::Http(http)) => match self.download(http, name, importer).await {
                 Ok(document) => {
@@ -227,14 +258,30 @@ impl Registry {
         Ok(document)
     }
 
-    async fn download(&self, http: &reqwest::Client, name: &str, importer: &str) -> Result<Document, BundleError> {
-        let _place = self.questions.acquire().await.map_err(|_| failed(name, "the bundler is closed"))?;
+    async fn download(
+        &self,
+        http: &reqwest::Client,
+        name: &str,
+        importer: &str,
+    ) -> Result<Document, BundleError> {
+        let _place =
+            self.questions.acquire().await.map_err(|_| failed(name, "the bundler is closed"))?;
         let address = format!("{}/{}", self.url, name.replace('/', "%2f"));
         let bytes = self
-            .get(http, name, &address, Some("application/vnd.npm.install-v1+json"), DOCUMENT_BYTES_MAX)
+            .get(
+                http,
+                name,
+                &address,
+                Some("application/vnd.npm.install-v1+json"),
+                DOCUMENT_BYTES_MAX,
+            )
             .await?
-            .ok_or_else(|| BundleError::PackageNotFound { name: name.to_owned(), importer: importer.to_owned() })?;
-        serde_json::from_slice(&bytes).map_err(|e| failed(name, &format!("its answer cannot be read: {e}")))
+            .ok_or_else(|| BundleError::PackageNotFound {
+                name: name.to_owned(),
+                importer: importer.to_owned(),
+            })?;
+        serde_json::from_slice(&bytes)
+            .map_err(|e| failed(name, &format!("its answer cannot be read: {e}")))
     }
 
     /// A document on disk, and whether it is young enough.
@@ -259,22 +306,35 @@ impl Registry {
     }
 
     /// None where the registry says there is nothing.
-    async fn get(&self, http: &reqwest::Client, name: &str, address: &str, accept: Option<&str>, bytes_max: usize) -> Result<Option<Vec<u8>>, BundleError> {
+    async fn get(
+        &self,
+        http: &reqwest::Client,
+        name: &str,
+        address: &str,
+        accept: Option<&str>,
+        bytes_max: usize,
+    ) -> Result<Option<Vec<u8>>, BundleError> {
         let mut request = http.get(address);
         if let Some(accept) = accept {
             request = request.header("accept", accept);
         }
-        let mut response = request.send().await.map_err(|e| failed(name, &e.without_url().to_string()))?;
+        let mut response =
+            request.send().await.map_err(|e| failed(name, &e.without_url().to_string()))?;
         match response.status().as_u16() {
             404 | 405 => return Ok(None),
             200..=299 => {}
             other => return Err(failed(name, &format!("it answered {other}"))),
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|e| failed(name, &e.without_url().to_string()))? {
+        while let Some(chunk) =
+            response.chunk().await.map_err(|e| failed(name, &e.without_url().to_string()))?
+        {
             body.extend_from_slice(&chunk);
             if body.len() > bytes_max {
-                return Err(BundleError::TooLarge { what: format!("the package `{name}`"), bytes_max });
+                return Err(BundleError::TooLarge {
+                    what: format!("the package `{name}`"),
+                    bytes_max,
+                });
             }
         }
         Ok(Some(body))
@@ -282,8 +342,9 @@ impl Registry {
 }
 
 impl Document {
-    /// As npm picks: a tag, an exact version, `latest` where it fits, else the greatest that fits; one that wants another Node or is deprecated
-    /// only where there is no better. A bare import means any release up to `latest`.
+    /// As npm picks: a tag, an exact version, `latest` where it fits, else the greatest that fits;
+    /// one that wants another Node or is deprecated only where there is no better. A bare import
+    /// means any release up to `latest`.
     fn pick(&self, range: &str, node: Option<&Version>) -> Option<String> {
         let range = range.trim();
         let latest = self.tags.get("latest");
@@ -298,18 +359,31 @@ impl Document {
         }
         let wanted = if is_bare { Alternatives::any() } else { Alternatives::parse(range) };
         let runs = |release: &Release| node.is_none_or(|node| release.runs_on(node));
-        let is_kept = |release: &Release| release.deprecated.is_null() || release.deprecated == false;
+        let is_kept =
+            |release: &Release| release.deprecated.is_null() || release.deprecated == false;
         if let Some(latest) = latest
             && (is_bare || wanted.take(latest))
-            && self.versions.get(latest).is_some_and(|release| runs(release) && (is_bare || is_kept(release)))
+            && self
+                .versions
+                .get(latest)
+                .is_some_and(|release| runs(release) && (is_bare || is_kept(release)))
         {
             return Some(latest.clone());
         }
         let newest = latest.filter(|_| is_bare).and_then(|latest| Version::parse(latest).ok());
         let fitting = self.versions.iter().filter(|(text, _)| wanted.take(text));
         let best = fitting
-            .filter_map(|(text, release)| Version::parse(text).ok().map(|version| (release, version, text)))
-            .max_by_key(|(release, version, _)| (runs(release), newest.as_ref().is_none_or(|newest| version <= newest), is_kept(release), version.clone()));
+            .filter_map(|(text, release)| {
+                Version::parse(text).ok().map(|version| (release, version, text))
+            })
+            .max_by_key(|(release, version, _)| {
+                (
+                    runs(release),
+                    newest.as_ref().is_none_or(|newest| version <= newest),
+                    is_kept(release),
+                    version.clone(),
+                )
+            });
         // Where nothing runs, the error is about the release that was meant.
         match best {
             Some((release, _, text)) if runs(release) || !is_bare => Some(text.clone()),
@@ -319,10 +393,12 @@ impl Document {
 
     /// Some versions in words, the newest first.
     fn known(&self) -> String {
-        let mut versions: Vec<Version> = self.versions.keys().filter_map(|text| Version::parse(text).ok()).collect();
+        let mut versions: Vec<Version> =
+            self.versions.keys().filter_map(|text| Version::parse(text).ok()).collect();
         versions.sort_unstable_by(|a, b| b.cmp(a));
         let more = if versions.len() > KNOWN_MAX { ", …" } else { "" };
-        let named: Vec<String> = versions.iter().take(KNOWN_MAX).map(|v| format!("`{v}`")).collect();
+        let named: Vec<String> =
+            versions.iter().take(KNOWN_MAX).map(|v| format!("`{v}`")).collect();
         if named.is_empty() { "none".into() } else { format!("{}{more}", named.join(", ")) }
     }
 }
@@ -338,8 +414,8 @@ fn runs_on(engines: &Value, node: &Version) -> bool {
     wanted_node(engines).is_none_or(|(range, _)| node.satisfies(&range))
 }
 
-/// The Node range of a manifest's `engines`, where the Node in use is older than the newest that it names. A package that only names old ones is
-/// not stopped by it: npm warns, and it mostly runs.
+/// The Node range of a manifest's `engines`, where the Node in use is older than the newest that it
+/// names. A package that only names old ones is not stopped by it: npm warns, and it mostly runs.
 pub(crate) fn wants_newer(engines: &Value, node: &Version) -> Option<String> {
     let (range, text) = wanted_node(engines)?;
     let newer = Range::parse(format!(">{node}")).ok()?;
@@ -351,8 +427,8 @@ fn wanted_node(engines: &Value) -> Option<(Range, String)> {
     Some((Range::parse(text).ok()?, text.to_owned()))
 }
 
-/// A range as npm reads it: alternatives between `||`, of each of which all parts must hold. The parser alone takes one of the parts where they exclude
-/// each other (`^6 ^7`).
+/// A range as npm reads it: alternatives between `||`, of each of which all parts must hold. The
+/// parser alone takes one of the parts where they exclude each other (`^6 ^7`).
 struct Alternatives {
     ranges: Vec<Range>,
     /// Whether an alternative has parts that exclude each other.
@@ -385,16 +461,22 @@ impl Alternatives {
     }
 
     fn take(&self, version: &str) -> bool {
-        Version::parse(version).is_ok_and(|version| self.ranges.iter().any(|range| version.satisfies(range)))
+        Version::parse(version)
+            .is_ok_and(|version| self.ranges.iter().any(|range| version.satisfies(range)))
     }
 
     /// What a refusal adds about the range itself.
     const fn hint(&self) -> &'static str {
-        if self.excluding { " (what stands side by side in a range must all hold; `||` stands between alternatives)" } else { "" }
+        if self.excluding {
+            " (what stands side by side in a range must all hold; `||` stands between alternatives)"
+        } else {
+            ""
+        }
     }
 }
 
-/// The comparators of an alternative, operators with what follows them; one where it is a range with a hyphen.
+/// The comparators of an alternative, operators with what follows them; one where it is a range
+/// with a hyphen.
 fn parts_of(alternative: &str) -> Vec<String> {
     if alternative.contains(" - ") {
         return vec![alternative.to_owned()];
@@ -501,7 +583,11 @@ mod tests {
             ("12.0.0", "", "10.2.1"),
         ] {
             let node = Version::parse(node).expect("a version");
-            assert_eq!(document.pick(range, Some(&node)).as_deref(), Some(expected), "{range} on {node}");
+            assert_eq!(
+                document.pick(range, Some(&node)).as_deref(),
+                Some(expected),
+                "{range} on {node}"
+            );
         }
     }
 

@@ -1,12 +1,15 @@
-//! Finder of code that answers HTTP requests itself, on the syntax tree. What it cannot tell, the run decides: see [`Responds`].
+//! Finder of code that answers HTTP requests itself, on the syntax tree. What it cannot tell, the
+//! run decides: see [`Responds`].
 
 use std::collections::HashSet;
 
 use millrace_model::component::Responds;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, AssignmentTargetPropertyIdentifier, BindingPattern, BindingProperty, CallExpression, ComputedMemberExpression, Expression, ForInStatement,
-    ImportDeclaration, NewExpression, ObjectPattern, PropertyKey, SpreadElement, StaticMemberExpression, StringLiteral, TemplateElement, VariableDeclarator,
+    Argument, AssignmentTargetPropertyIdentifier, BindingPattern, BindingProperty, CallExpression,
+    ComputedMemberExpression, Expression, ForInStatement, ImportDeclaration, NewExpression,
+    ObjectPattern, PropertyKey, SpreadElement, StaticMemberExpression, StringLiteral,
+    TemplateElement, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -18,12 +21,20 @@ const RESPOND: &str = "respond";
 /// What a step's `run` gets it in.
 const DOLLAR: &str = "$";
 
-/// Whether a component answers: `texts` are its author's files, by path, `bundle` is that code with all the packages that it reaches.
-pub(crate) fn responds<'a>(texts: impl Iterator<Item = (&'a String, &'a String)>, bundle: &str) -> Responds {
+/// Whether a component answers: `texts` are its author's files, by path, `bundle` is that code with
+/// all the packages that it reaches.
+pub(crate) fn responds<'a>(
+    texts: impl Iterator<Item = (&'a String, &'a String)>,
+    bundle: &str,
+) -> Responds {
     let mut may = false;
     for (path, text) in texts.filter(|(path, _)| !path.ends_with(".json")) {
         // Code that is made of texts, or takes all members of `$`, need not name it.
-        if [RESPOND, "eval", "Function", "vm", "Object", "Reflect", "..."].iter().any(|word| text.contains(word)) || text.contains(" in ") {
+        if [RESPOND, "eval", "Function", "vm", "Object", "Reflect", "..."]
+            .iter()
+            .any(|word| text.contains(word))
+            || text.contains(" in ")
+        {
             let seen = visited(path, text, Author::default());
             if seen.found {
                 return Responds::Surely;
@@ -31,7 +42,11 @@ pub(crate) fn responds<'a>(texts: impl Iterator<Item = (&'a String, &'a String)>
             may |= seen.may;
         }
     }
-    if may || visited("bundle.mjs", bundle, Anybody::default()).found { Responds::Perhaps } else { Responds::Never }
+    if may || visited("bundle.mjs", bundle, Anybody::default()).found {
+        Responds::Perhaps
+    } else {
+        Responds::Never
+    }
 }
 
 fn visited<V: for<'a> Visit<'a>>(path: &str, text: &str, mut visitor: V) -> V {
@@ -48,14 +63,17 @@ struct Author {
     /// Other names of `$`.
     names: HashSet<String>,
     found: bool,
-    /// Whether code does what may reach it without a word: it is made at run time, or goes through all members of `$`.
+    /// Whether code does what may reach it without a word: it is made at run time, or goes through
+    /// all members of `$`.
     may: bool,
 }
 
 impl Author {
     fn is_dollar(&self, value: &Expression<'_>) -> bool {
         match value.get_inner_expression() {
-            Expression::Identifier(name) => name.name == DOLLAR || self.names.contains(name.name.as_str()),
+            Expression::Identifier(name) => {
+                name.name == DOLLAR || self.names.contains(name.name.as_str())
+            }
             Expression::StaticMemberExpression(member) => member.property.name == DOLLAR,
             _ => false,
         }
@@ -64,7 +82,9 @@ impl Author {
     /// A name or pattern that `$` is bound to.
     fn bind(&mut self, pattern: &BindingPattern<'_>) {
         match pattern {
-            BindingPattern::BindingIdentifier(name) => drop(self.names.insert(name.name.to_string())),
+            BindingPattern::BindingIdentifier(name) => {
+                _ = self.names.insert(name.name.to_string());
+            }
             BindingPattern::ObjectPattern(object) => self.found |= takes_respond(object),
             BindingPattern::AssignmentPattern(assigned) => self.bind(&assigned.left),
             BindingPattern::ArrayPattern(_) => {}
@@ -82,9 +102,13 @@ impl<'a> Visit<'a> for Author {
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         self.may |= makes_code(&call.callee);
-        let of_all =
-            matches!(call.callee.get_inner_expression(), Expression::StaticMemberExpression(member) if is_one_of(&member.object, &["Object", "Reflect"]));
-        self.may |= of_all && call.arguments.iter().filter_map(Argument::as_expression).any(|given| self.is_dollar(given));
+        let of_all = matches!(call.callee.get_inner_expression(), Expression::StaticMemberExpression(member) if is_one_of(&member.object, &["Object", "Reflect"]));
+        self.may |= of_all
+            && call
+                .arguments
+                .iter()
+                .filter_map(Argument::as_expression)
+                .any(|given| self.is_dollar(given));
         walk::walk_call_expression(self, call);
     }
 
@@ -120,12 +144,14 @@ impl<'a> Visit<'a> for Author {
     }
 
     fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
-        self.found |= member.static_property_name().is_some_and(|name| name == RESPOND) && self.is_dollar(&member.object);
+        self.found |= member.static_property_name().is_some_and(|name| name == RESPOND)
+            && self.is_dollar(&member.object);
         walk::walk_computed_member_expression(self, member);
     }
 }
 
-/// Finds whatever may lead to `respond` of a `$` that was handed on: the name as a member or a text, and members of `$` that are computed.
+/// Finds whatever may lead to `respond` of a `$` that was handed on: the name as a member or a
+/// text, and members of `$` that are computed.
 #[derive(Default)]
 struct Anybody {
     found: bool,
@@ -137,7 +163,10 @@ impl<'a> Visit<'a> for Anybody {
         walk::walk_object_pattern(self, object);
     }
 
-    fn visit_assignment_target_property_identifier(&mut self, property: &AssignmentTargetPropertyIdentifier<'a>) {
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        property: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
         self.found |= property.binding.name == RESPOND;
         walk::walk_assignment_target_property_identifier(self, property);
     }
@@ -167,7 +196,9 @@ fn makes_code(callee: &Expression<'_>) -> bool {
     let made = ["eval", "Function", "AsyncFunction", "GeneratorFunction"];
     match callee.get_inner_expression() {
         // Indirect: `(0, eval)(…)`, `globalThis.eval(…)`.
-        Expression::SequenceExpression(parts) => parts.expressions.last().is_some_and(|last| is_one_of(last, &made)),
+        Expression::SequenceExpression(parts) => {
+            parts.expressions.last().is_some_and(|last| is_one_of(last, &made))
+        }
         Expression::StaticMemberExpression(member) => made.contains(&member.property.name.as_str()),
         callee => is_one_of(callee, &made),
     }
@@ -211,7 +242,11 @@ mod tests {
             "const dollar = $; dollar.respond({})",
             "const dollar = $; const { respond } = dollar",
         ] {
-            assert_eq!(of(&format!("export default {{ async run({{ $ }}) {{ {body} }} }}")), Responds::Surely, "{body}");
+            assert_eq!(
+                of(&format!("export default {{ async run({{ $ }}) {{ {body} }} }}")),
+                Responds::Surely,
+                "{body}"
+            );
         }
         for code in [
             "export default { run({ $: { respond } }) { respond({}) } }",
@@ -249,8 +284,16 @@ mod tests {
             assert_eq!(of(code), Responds::Perhaps, "{code}");
         }
         // In a package, whatever its author's files say.
-        let own = "import { reply } from 'reply'; export default { run({ $ }) { return reply($); } }".to_owned();
-        assert_eq!(responds([(&"a.mjs".to_owned(), &own)].into_iter(), "function r(e){return e.respond({status:200})}"), Responds::Perhaps);
+        let own =
+            "import { reply } from 'reply'; export default { run({ $ }) { return reply($); } }"
+                .to_owned();
+        assert_eq!(
+            responds(
+                [(&"a.mjs".to_owned(), &own)].into_iter(),
+                "function r(e){return e.respond({status:200})}"
+            ),
+            Responds::Perhaps
+        );
     }
 
     #[test]
@@ -264,6 +307,9 @@ mod tests {
             assert_eq!(of(code), Responds::Never, "{code}");
         }
         let json = r#"{ "a": "respond" }"#.to_owned();
-        assert_eq!(responds([(&"a.json".to_owned(), &json)].into_iter(), "export default 1"), Responds::Never);
+        assert_eq!(
+            responds([(&"a.json".to_owned(), &json)].into_iter(), "export default 1"),
+            Responds::Never
+        );
     }
 }

@@ -1,11 +1,15 @@
-//! CommonJS code that only sloppy mode takes. A bundle is one ES module, which is strict throughout, where Node runs such a file
-//! as a sloppy function: what assigns a name that nobody declared, or asks a plain call for `this`, would throw in it.
-//! Such a file is kept as text and evaluated as the function that Node makes of it.
+//! CommonJS code that only sloppy mode takes. A bundle is one ES module, which is strict
+//! throughout, where Node runs such a file as a sloppy function: what assigns a name that nobody
+//! declared, or asks a plain call for `this`, would throw in it. Such a file is kept as text and
+//! evaluated as the function that Node makes of it.
 
 use std::collections::BTreeSet;
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{CallExpression, Expression, Function, ImportExpression, NumericLiteral, Program, StaticMemberExpression, UnaryExpression, WithStatement};
+use oxc_ast::ast::{
+    CallExpression, Expression, Function, ImportExpression, NumericLiteral, Program,
+    StaticMemberExpression, UnaryExpression, WithStatement,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_semantic::{ScopeFlags, SemanticBuilder};
@@ -18,7 +22,8 @@ const PARAMETERS: [&str; 5] = ["exports", "require", "module", "__filename", "__
 struct Finder {
     /// Something that strict mode refuses, or does otherwise.
     needs_sloppy: bool,
-    /// Functions around the place that is looked at, each with whether it is called on the spot, without an object.
+    /// Functions around the place that is looked at, each with whether it is called on the spot,
+    /// without an object.
     called_plainly: Vec<bool>,
     requires: BTreeSet<String>,
     imports: bool,
@@ -31,12 +36,14 @@ impl<'a> Visit<'a> for Finder {
     }
 
     fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
-        self.needs_sloppy |= matches!(member.property.name.as_str(), "callee" | "caller") && member.object.is_specific_id("arguments");
+        self.needs_sloppy |= matches!(member.property.name.as_str(), "callee" | "caller")
+            && member.object.is_specific_id("arguments");
         walk::walk_static_member_expression(self, member);
     }
 
     fn visit_unary_expression(&mut self, unary: &UnaryExpression<'a>) {
-        self.needs_sloppy |= unary.operator.as_str() == "delete" && matches!(unary.argument.without_parentheses(), Expression::Identifier(_));
+        self.needs_sloppy |= unary.operator.as_str() == "delete"
+            && matches!(unary.argument.without_parentheses(), Expression::Identifier(_));
         walk::walk_unary_expression(self, unary);
     }
 
@@ -80,7 +87,8 @@ impl<'a> Visit<'a> for Finder {
     }
 }
 
-/// The file as a module that evaluates it in sloppy mode, where it needs that; `name` stands in stacks.
+/// The file as a module that evaluates it in sloppy mode, where it needs that; `name` stands in
+/// stacks.
 pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
     if is_strict_at_sight(code) {
         return None;
@@ -88,7 +96,11 @@ pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, code, SourceType::cjs()).parse();
     // What is no script is a module, or nothing at all: the bundler says so.
-    if parsed.panicked || !parsed.diagnostics.is_empty() || parsed.module_record.has_module_syntax || parsed.program.has_use_strict_directive() {
+    if parsed.panicked
+        || !parsed.diagnostics.is_empty()
+        || parsed.module_record.has_module_syntax
+        || parsed.program.has_use_strict_directive()
+    {
         return None;
     }
     let mut finder = Finder::default();
@@ -97,11 +109,18 @@ pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
         return None;
     }
     let text = |value: &str| serde_json::to_string(value).unwrap_or_default();
-    let body = code.strip_prefix("#!").map_or(code, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
+    let body = code
+        .strip_prefix("#!")
+        .map_or(code, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
     let parameters = PARAMETERS.join(", ");
     let source = text(&format!("(function ({parameters}) {{ {body}\n}})\n//# sourceURL={name}"));
-    // Only so does the bundler see what the file requires; each is evaluated when the file asks for it.
-    let requires: String = finder.requires.iter().map(|specifier| format!("{0}: () => require({0}), ", text(specifier))).collect();
+    // Only so does the bundler see what the file requires; each is evaluated when the file asks for
+    // it.
+    let requires: String = finder
+        .requires
+        .iter()
+        .map(|specifier| format!("{0}: () => require({0}), ", text(specifier)))
+        .collect();
     Some(format!(
         "const own = {{ __proto__: null, {requires}}};\nconst asked = (specifier) => (own[specifier] ? own[specifier]() : require(specifier));\n\
          (0, eval)({source}).call(module.exports, exports, asked, module, __filename, __dirname);\n"
@@ -171,7 +190,10 @@ mod tests {
     #[test]
     fn the_bundler_sees_what_is_required() {
         let code = evaluated("#!/usr/bin/env node\nvar a = require('./a'); if (x) require(\"b\"); found = require(a);", "p/x.js").expect("is sloppy");
-        assert!(code.contains("\"./a\": () => require(\"./a\"), \"b\": () => require(\"b\"), "), "{code}");
+        assert!(
+            code.contains("\"./a\": () => require(\"./a\"), \"b\": () => require(\"b\"), "),
+            "{code}"
+        );
         assert!(code.contains("//# sourceURL=p/x.js") && !code.contains("#!/usr"), "{code}");
     }
 }

@@ -31,7 +31,10 @@ impl Bare {
             None => (None, rest),
         };
         let fits = |part: &str| {
-            !part.is_empty() && part.len() <= 214 && !part.starts_with('.') && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b))
+            !part.is_empty()
+                && part.len() <= 214
+                && !part.starts_with('.')
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b))
         };
         if !fits(name) || scope.is_some_and(|s| !fits(s)) {
             return None;
@@ -41,7 +44,8 @@ impl Bare {
     }
 }
 
-/// Node's own modules. Without `node:` only these very names: `punycode/` and `buffer/` are packages.
+/// Node's own modules. Without `node:` only these very names: `punycode/` and `buffer/` are
+/// packages.
 pub(crate) fn is_builtin(specifier: &str) -> bool {
     const BUILTINS: &[&str] = &[
         "_http_agent",
@@ -123,7 +127,15 @@ mod tests {
     #[test]
     fn pins_and_subpaths_come_apart() {
         let check = |text: &str, name: &str, range: Option<&str>, subpath: &str| {
-            assert_eq!(Bare::parse(text), Some(Bare { name: name.into(), range: range.map(Into::into), subpath: subpath.into() }), "{text}");
+            assert_eq!(
+                Bare::parse(text),
+                Some(Bare {
+                    name: name.into(),
+                    range: range.map(Into::into),
+                    subpath: subpath.into()
+                }),
+                "{text}"
+            );
         };
         check("axios", "axios", None, "");
         check("axios@0.19.2", "axios", Some("0.19.2"), "");

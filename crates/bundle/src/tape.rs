@@ -1,4 +1,5 @@
-//! Archives of strangers, entry by entry: what stands before a file and describes it (its long name) is bounded, which `tar` by itself reads whole.
+//! Archives of strangers, entry by entry: what stands before a file and describes it (its long
+//! name) is bounded, which `tar` by itself reads whole.
 
 use std::io::{Error, ErrorKind, Read};
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ const DESCRIPTION_BYTES_MAX: u64 = 64 << 10;
 /// Shows each plain file with its path to `each`; links, folders and devices are passed over.
 ///
 /// # Errors
-/// Those of `each`; and of the kind [`ErrorKind::InvalidData`], in words, where it is no archive, a description is longer than 64 KiB, or it has more than `entries_max` entries.
+/// Those of `each`; and of the kind [`ErrorKind::InvalidData`], in words, where it is no archive, a
+/// description is longer than 64 KiB, or it has more than `entries_max` entries.
 pub(crate) fn files<R: Read, E: From<Error>>(
     reader: R,
     entries_max: usize,
@@ -27,9 +29,18 @@ pub(crate) fn files<R: Read, E: From<Error>>(
             return Err(refused(format!("it has more than {entries_max} entries")));
         }
         let kind = entry.header().entry_type();
-        if matches!(kind, EntryType::GNULongName | EntryType::GNULongLink | EntryType::XHeader | EntryType::XGlobalHeader) {
+        if matches!(
+            kind,
+            EntryType::GNULongName
+                | EntryType::GNULongLink
+                | EntryType::XHeader
+                | EntryType::XGlobalHeader
+        ) {
             if entry.size() > DESCRIPTION_BYTES_MAX {
-                return Err(refused(format!("the description of one of its files has {} bytes; allowed are {DESCRIPTION_BYTES_MAX}", entry.size())));
+                return Err(refused(format!(
+                    "the description of one of its files has {} bytes; allowed are {DESCRIPTION_BYTES_MAX}",
+                    entry.size()
+                )));
             }
             let mut text = Vec::new();
             entry.read_to_end(&mut text).map_err(bad)?;
@@ -42,7 +53,10 @@ pub(crate) fn files<R: Read, E: From<Error>>(
         let Described { path, size } = std::mem::take(&mut described);
         if let Some(size) = size.filter(|size| *size != entry.size()) {
             // Where another reader would look for the next file is not where this one does.
-            return Err(refused(format!("it says of a file that it has {} bytes, and that it has {size}", entry.size())));
+            return Err(refused(format!(
+                "it says of a file that it has {} bytes, and that it has {size}",
+                entry.size()
+            )));
         }
         if !kind.is_file() {
             continue;
@@ -74,7 +88,9 @@ impl Described {
                 for said in PaxExtensions::new(&text).flatten() {
                     match said.key_bytes() {
                         // What GNU's says goes before.
-                        b"path" if self.path.is_none() => self.path = Some(said.value_bytes().to_vec()),
+                        b"path" if self.path.is_none() => {
+                            self.path = Some(said.value_bytes().to_vec())
+                        }
                         b"size" => self.size = said.value().ok().and_then(|size| size.parse().ok()),
                         _ => {}
                     }
@@ -121,34 +137,68 @@ mod tests {
 
     fn pax(key: &str, value: &str) -> Vec<u8> {
         let rest = format!(" {key}={value}\n");
-        let length = (rest.len()..).find(|length| rest.len() + length.to_string().len() == *length).expect("a length");
+        let length = (rest.len()..)
+            .find(|length| rest.len() + length.to_string().len() == *length)
+            .expect("a length");
         format!("{length}{rest}").into_bytes()
     }
 
     #[test]
     fn files_have_the_names_that_stand_before_them() {
-        let (file, long, link, local, global) =
-            (EntryType::Regular, EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader, EntryType::XGlobalHeader);
+        let (file, long, link, local, global) = (
+            EntryType::Regular,
+            EntryType::GNULongName,
+            EntryType::GNULongLink,
+            EntryType::XHeader,
+            EntryType::XGlobalHeader,
+        );
         let name = "folder/".repeat(100) + "x.js";
         let said = pax("path", &name);
-        for before in [vec![(long, name.as_bytes())], vec![(local, &said[..])], vec![(global, &b"11 x=yyyyy\n"[..]), (link, b"y"), (local, &said[..])]] {
-            let packed = archive(&[&before[..], &[(file, b"1"), (EntryType::Symlink, b""), (file, b"2")]].concat());
-            assert_eq!(read(&packed).expect("reads"), [(name.clone(), "1".to_owned()), ("short.js".to_owned(), "2".to_owned())]);
+        for before in [
+            vec![(long, name.as_bytes())],
+            vec![(local, &said[..])],
+            vec![(global, &b"11 x=yyyyy\n"[..]), (link, b"y"), (local, &said[..])],
+        ] {
+            let packed = archive(
+                &[&before[..], &[(file, b"1"), (EntryType::Symlink, b""), (file, b"2")]].concat(),
+            );
+            assert_eq!(
+                read(&packed).expect("reads"),
+                [(name.clone(), "1".to_owned()), ("short.js".to_owned(), "2".to_owned())]
+            );
         }
     }
 
     #[test]
     fn descriptions_without_end_or_that_disagree_are_refused() {
         let much = vec![b'a'; 64 << 10];
-        for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader, EntryType::XGlobalHeader] {
-            assert!(read(&archive(&[(kind, &much), (EntryType::Regular, b"1")])).is_ok(), "{kind:?}");
-            let refused = read(&archive(&[(kind, &[&much[..], b"a"].concat()), (EntryType::Regular, b"1")])).expect_err("too long");
+        for kind in [
+            EntryType::GNULongName,
+            EntryType::GNULongLink,
+            EntryType::XHeader,
+            EntryType::XGlobalHeader,
+        ] {
+            assert!(
+                read(&archive(&[(kind, &much), (EntryType::Regular, b"1")])).is_ok(),
+                "{kind:?}"
+            );
+            let refused =
+                read(&archive(&[(kind, &[&much[..], b"a"].concat()), (EntryType::Regular, b"1")]))
+                    .expect_err("too long");
             assert!(refused.to_string().contains("65537 bytes; allowed are 65536"), "{refused}");
         }
-        assert!(read(&archive(&[(EntryType::XHeader, &pax("size", "1")), (EntryType::Regular, b"1")])).is_ok());
-        let refused = read(&archive(&[(EntryType::XHeader, &pax("size", "0")), (EntryType::Regular, b"1")])).expect_err("disagrees");
+        assert!(
+            read(&archive(&[(EntryType::XHeader, &pax("size", "1")), (EntryType::Regular, b"1")]))
+                .is_ok()
+        );
+        let refused =
+            read(&archive(&[(EntryType::XHeader, &pax("size", "0")), (EntryType::Regular, b"1")]))
+                .expect_err("disagrees");
         assert!(refused.to_string().contains("1 bytes"), "{refused}");
-        assert_eq!(read(&archive(&[(EntryType::Regular, &b""[..]); 11])).expect_err("many").kind(), ErrorKind::InvalidData);
+        assert_eq!(
+            read(&archive(&[(EntryType::Regular, &b""[..]); 11])).expect_err("many").kind(),
+            ErrorKind::InvalidData
+        );
         assert_eq!(read(&[7; 512]).expect_err("no archive").kind(), ErrorKind::InvalidData);
     }
 }

@@ -1,11 +1,25 @@
-//! Trees of component files: paths relative to one root, with `/`, and what an import may mean among them.
+//! Trees of component files: paths relative to one root, with `/`, and what an import may mean
+//! among them.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::path::{Path, PathBuf};
 
 /// What an import without an ending may mean.
-const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", "/index.mjs", "/index.js", "/index.ts"];
+const ENDINGS: &[&str] = &[
+    "",
+    ".mjs",
+    ".js",
+    ".ts",
+    ".cjs",
+    ".json",
+    ".mts",
+    ".tsx",
+    ".jsx",
+    "/index.mjs",
+    "/index.js",
+    "/index.ts",
+];
 /// A larger file is no component.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -19,7 +33,8 @@ pub trait Files: Sync {
     fn component_files(&self) -> Vec<String>;
 }
 
-/// Whether a path is laid out as a component's file is: `components/<app>/{sources,actions}/<slug>/<file>`.
+/// Whether a path is laid out as a component's file is:
+/// `components/<app>/{sources,actions}/<slug>/<file>`.
 pub(crate) fn is_component_path(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(parts.as_slice(), ["components", _, "sources" | "actions", _, file] if is_code(file))
@@ -30,7 +45,8 @@ fn is_code(file: &str) -> bool {
 }
 
 fn hashed(value: impl Hash) -> u64 {
-    // Stamps are compared on one machine; that this hash may change with a newer compiler costs one more scan.
+    // Stamps are compared on one machine; that this hash may change with a newer compiler costs one
+    // more scan.
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
@@ -69,7 +85,8 @@ impl Folder {
 
     fn names(&self, path: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.join(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }
@@ -82,11 +99,16 @@ impl Files for Folder {
         }
         let full = self.root.join(path);
         let found = std::fs::metadata(&full).ok()?;
-        if !found.is_file() || found.len() > FILE_BYTES_MAX { None } else { std::fs::read_to_string(full).ok() }
+        if !found.is_file() || found.len() > FILE_BYTES_MAX {
+            None
+        } else {
+            std::fs::read_to_string(full).ok()
+        }
     }
 
     fn stamp(&self, path: &str) -> Option<u64> {
-        let found = std::fs::metadata(self.root.join(path)).ok().filter(std::fs::Metadata::is_file)?;
+        let found =
+            std::fs::metadata(self.root.join(path)).ok().filter(std::fs::Metadata::is_file)?;
         Some(hashed((found.len(), found.modified().ok())))
     }
 
@@ -97,7 +119,12 @@ impl Files for Folder {
                 let folder = format!("components/{app}/{kind}");
                 for slug in self.names(&folder) {
                     let folder = format!("{folder}/{slug}");
-                    files.extend(self.names(&folder).into_iter().filter(|file| is_code(file)).map(|file| format!("{folder}/{file}")));
+                    files.extend(
+                        self.names(&folder)
+                            .into_iter()
+                            .filter(|file| is_code(file))
+                            .map(|file| format!("{folder}/{file}")),
+                    );
                 }
             }
         }
@@ -134,7 +161,8 @@ pub(crate) fn app_of(path: &str) -> Option<&str> {
     path.get(.."components/".len() + app.len())
 }
 
-/// The folder of an app of the same tree that is imported by its package's name: `@pipedream/<app>` is `components/<app>`.
+/// The folder of an app of the same tree that is imported by its package's name: `@pipedream/<app>`
+/// is `components/<app>`.
 pub(crate) fn app_folder(package: &str, importer: &str) -> Option<String> {
     let app = package.strip_prefix("@pipedream/")?;
     let at = format!("/{importer}").rfind("/components/")?;
@@ -144,7 +172,10 @@ pub(crate) fn app_folder(package: &str, importer: &str) -> Option<String> {
 /// An app's main file, where its `package.json` names none that is there.
 pub(crate) fn app_files(folder: &str) -> impl Iterator<Item = String> + '_ {
     let app = folder.rsplit('/').next().unwrap_or(folder);
-    ["mjs", "ts", "js"].into_iter().map(move |ending| format!("{folder}/{app}.app.{ending}")).chain([format!("{folder}/app/{app}.app.ts")])
+    ["mjs", "ts", "js"]
+        .into_iter()
+        .map(move |ending| format!("{folder}/{app}.app.{ending}"))
+        .chain([format!("{folder}/app/{app}.app.ts")])
 }
 
 #[cfg(test)]
@@ -153,10 +184,16 @@ mod tests {
 
     #[test]
     fn imports_stay_in_the_tree() {
-        assert_eq!(join("../../a.app.mjs", "components/a/actions/x/x.mjs").as_deref(), Some("components/a/a.app.mjs"));
+        assert_eq!(
+            join("../../a.app.mjs", "components/a/actions/x/x.mjs").as_deref(),
+            Some("components/a/a.app.mjs")
+        );
         assert_eq!(join("./y", "x.mjs").as_deref(), Some("y"));
         assert_eq!(join("../../y", "a/x.mjs"), None);
-        assert_eq!(app_folder("@pipedream/slack", "tree/components/a/x.mjs").as_deref(), Some("tree/components/slack"));
+        assert_eq!(
+            app_folder("@pipedream/slack", "tree/components/a/x.mjs").as_deref(),
+            Some("tree/components/slack")
+        );
         assert_eq!(app_folder("lodash", "components/a/x.mjs"), None);
     }
 
@@ -164,6 +201,10 @@ mod tests {
     fn a_folder_gives_nothing_outside_of_it() {
         let folder = Folder::new(env!("CARGO_MANIFEST_DIR"));
         assert!(folder.read("Cargo.toml").is_some());
-        assert!(folder.read("../model/Cargo.toml").is_none() && folder.read("src").is_none() && folder.read("/etc/hostname").is_none());
+        assert!(
+            folder.read("../model/Cargo.toml").is_none()
+                && folder.read("src").is_none()
+                && folder.read("/etc/hostname").is_none()
+        );
     }
 }

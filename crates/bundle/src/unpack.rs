@@ -1,4 +1,5 @@
-//! Archives of packages, which strangers made, unpacked; and what is left where that was broken off.
+//! Archives of packages, which strangers made, unpacked; and what is left where that was broken
+//! off.
 
 use std::io::{Error, ErrorKind, Read as _};
 use std::path::{Component as PathPart, Path, PathBuf};
@@ -10,12 +11,13 @@ use crate::tape;
 
 /// The largest package: the largest known ones have some ten thousand files.
 pub(crate) const LARGEST: Size = Size { bytes: 512 << 20, entries: 200_000 };
-/// Parts of a file's path in a package, its own name included: whoever unpacks removes what is refused with a descriptor for each folder on the way, and has 1,024
-/// for eight packages at once.
+/// Parts of a file's path in a package, its own name included: whoever unpacks removes what is
+/// refused with a descriptor for each folder on the way, and has 1,024 for eight packages at once.
 const PATH_PARTS_MAX: usize = 64;
 /// The most characters of a package's path that an error shows.
 const PATH_SHOWN: usize = 100;
-/// What a package's folder is called while it is unpacked, before the number of the process that does it.
+/// What a package's folder is called while it is unpacked, before the number of the process that
+/// does it.
 const PART: &str = ".part-";
 
 /// What a package unpacks to.
@@ -30,8 +32,15 @@ pub(crate) struct Size {
 /// Unpacks beside the target and moves it there whole: a crash leaves no half package.
 ///
 /// # Errors
-/// Of the kind [`ErrorKind::InvalidData`], in words, where the archive is at fault; else those of the disk.
-pub(crate) fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max: Size) -> std::io::Result<()> {
+/// Of the kind [`ErrorKind::InvalidData`], in words, where the archive is at fault; else those of
+/// the disk.
+pub(crate) fn unpack(
+    archive: &[u8],
+    root: &Path,
+    target: &Path,
+    name: &str,
+    max: Size,
+) -> std::io::Result<()> {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let part = root.join(format!("{PART}{}-{number}", std::process::id()));
@@ -40,8 +49,10 @@ pub(crate) fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    let unpacked = cleared.and_then(|()| unpack_into(archive, &part.join("node_modules").join(name), max));
-    // A loss of power may leave a name without what it stands for, and a package that is there is never unpacked again.
+    let unpacked =
+        cleared.and_then(|()| unpack_into(archive, &part.join("node_modules").join(name), max));
+    // A loss of power may leave a name without what it stands for, and a package that is there is
+    // never unpacked again.
     let kept = unpacked.and_then(|()| Ok(rustix::fs::syncfs(std::fs::File::open(&part)?)?));
     let moved = kept.and_then(|()| match std::fs::rename(&part, target) {
         Ok(()) => Ok(()),
@@ -56,13 +67,18 @@ pub(crate) fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max
     moved
 }
 
-/// Removes what processes left that were ended while they unpacked: their time was over, or the machine's. It is strangers', however deep. Not for a process that
-/// fetches: nobody hears what it logs, and before Linux 5.19 Landlock lets nobody move a folder.
+/// Removes what processes left that were ended while they unpacked: their time was over, or the
+/// machine's. It is strangers', however deep. Not for a process that fetches: nobody hears what it
+/// logs, and before Linux 5.19 Landlock lets nobody move a folder.
 pub(crate) fn remove_left(cache_dir: &Path) {
     let root = cache_dir.join(PACKAGES);
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(made_by) = name.to_str().and_then(|name| name.strip_prefix(PART)?.split('-').next()) else { continue };
+        let Some(made_by) =
+            name.to_str().and_then(|name| name.strip_prefix(PART)?.split('-').next())
+        else {
+            continue;
+        };
         if !Path::new("/proc").join(made_by).exists() {
             match folders::remove(&entry.path()) {
                 // Another one was first.
@@ -80,33 +96,56 @@ fn unpack_into(archive: &[u8], home: &Path, max: Size) -> std::io::Result<()> {
     std::fs::create_dir_all(home)?;
     let mut left = max.bytes;
     // What is left out is decompressed as well: the limit is on that too.
-    tape::files(flate2::read::GzDecoder::new(archive).take(2 * max.bytes), max.entries, |path, entry| {
-        // The first part is the archive's own folder, mostly `package`. Links and what climbs out are left out.
-        let path: PathBuf = path.components().skip(1).collect();
-        if path.as_os_str().is_empty() || path.components().any(|p| !matches!(p, PathPart::Normal(_))) {
-            return Ok(());
-        }
-        let parts = path.components().count();
-        if parts > PATH_PARTS_MAX {
-            let shown = shown(&path);
-            return Err(Error::new(ErrorKind::InvalidData, format!("the path `{shown}` in it has {parts} parts, allowed are {PATH_PARTS_MAX}")));
-        }
-        let too_large = || Error::new(ErrorKind::InvalidData, format!("its files have more than {} bytes, the limit", max.bytes));
-        // The process may write no larger file, which the disk would say in other words.
-        if entry.size() > left {
-            return Err(too_large());
-        }
-        let target = home.join(&path);
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent).map_err(|e| of_the_name(&path, e))?;
-        }
-        let mut file = std::fs::File::create(&target).map_err(|e| of_the_name(&path, e))?;
-        // What the disk says of a file has a number; what else ends the copy is in the archive.
-        let read = |e: Error| if e.raw_os_error().is_some() { e } else { Error::new(ErrorKind::InvalidData, e.to_string()) };
-        let written = std::io::copy(&mut entry.take(left + 1), &mut file).map_err(read)?;
-        left = left.checked_sub(written).ok_or_else(too_large)?;
-        Ok(())
-    })
+    tape::files(
+        flate2::read::GzDecoder::new(archive).take(2 * max.bytes),
+        max.entries,
+        |path, entry| {
+            // The first part is the archive's own folder, mostly `package`. Links and what climbs
+            // out are left out.
+            let path: PathBuf = path.components().skip(1).collect();
+            if path.as_os_str().is_empty()
+                || path.components().any(|p| !matches!(p, PathPart::Normal(_)))
+            {
+                return Ok(());
+            }
+            let parts = path.components().count();
+            if parts > PATH_PARTS_MAX {
+                let shown = shown(&path);
+                return Err(Error::new(
+                    ErrorKind::InvalidData,
+                    format!(
+                        "the path `{shown}` in it has {parts} parts, allowed are {PATH_PARTS_MAX}"
+                    ),
+                ));
+            }
+            let too_large = || {
+                Error::new(
+                    ErrorKind::InvalidData,
+                    format!("its files have more than {} bytes, the limit", max.bytes),
+                )
+            };
+            // The process may write no larger file, which the disk would say in other words.
+            if entry.size() > left {
+                return Err(too_large());
+            }
+            let target = home.join(&path);
+            if let Some(parent) = target.parent() {
+                std::fs::create_dir_all(parent).map_err(|e| of_the_name(&path, e))?;
+            }
+            let mut file = std::fs::File::create(&target).map_err(|e| of_the_name(&path, e))?;
+            // What the disk says of a file has a number; what else ends the copy is in the archive.
+            let read = |e: Error| {
+                if e.raw_os_error().is_some() {
+                    e
+                } else {
+                    Error::new(ErrorKind::InvalidData, e.to_string())
+                }
+            };
+            let written = std::io::copy(&mut entry.take(left + 1), &mut file).map_err(read)?;
+            left = left.checked_sub(written).ok_or_else(too_large)?;
+            Ok(())
+        },
+    )
 }
 
 fn shown(path: &Path) -> String {
@@ -117,8 +156,12 @@ fn shown(path: &Path) -> String {
 fn of_the_name(path: &Path, error: Error) -> Error {
     let shown = shown(path);
     let reason = match error.kind() {
-        ErrorKind::AlreadyExists | ErrorKind::IsADirectory | ErrorKind::NotADirectory => format!("`{shown}` is a file and a folder in it"),
-        ErrorKind::InvalidFilename | ErrorKind::InvalidInput => format!("`{shown}` in it is no path that the disk takes"),
+        ErrorKind::AlreadyExists | ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
+            format!("`{shown}` is a file and a folder in it")
+        }
+        ErrorKind::InvalidFilename | ErrorKind::InvalidInput => {
+            format!("`{shown}` in it is no path that the disk takes")
+        }
         _ => return error,
     };
     Error::new(ErrorKind::InvalidData, reason)
@@ -130,8 +173,11 @@ mod tests {
 
     use super::*;
 
-    /// An archive of entries as an attacker would write them: a kind, a name that is not looked at, and what it holds.
-    fn archive<'a>(entries: impl IntoIterator<Item = (tar::EntryType, &'a str, &'a [u8])>) -> Vec<u8> {
+    /// An archive of entries as an attacker would write them: a kind, a name that is not looked at,
+    /// and what it holds.
+    fn archive<'a>(
+        entries: impl IntoIterator<Item = (tar::EntryType, &'a str, &'a [u8])>,
+    ) -> Vec<u8> {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         for (kind, name, bytes) in entries {
             let mut header = tar::Header::new_ustar();
@@ -145,15 +191,19 @@ mod tests {
             header.set_cksum();
             packed.write_all(header.as_bytes()).expect("writes");
             packed.write_all(bytes).expect("writes");
-            packed.write_all(&vec![0; bytes.len().next_multiple_of(512) - bytes.len()]).expect("writes");
+            packed
+                .write_all(&vec![0; bytes.len().next_multiple_of(512) - bytes.len()])
+                .expect("writes");
         }
         packed.write_all(&[0; 1024]).expect("writes");
         packed.finish().expect("packs")
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            std::fs::read_dir(folder).expect("reads").map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .expect("reads")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort_unstable();
         names
     }
@@ -183,7 +233,11 @@ mod tests {
         let home = root.join("x@1/node_modules/x");
         assert_eq!(names(&home), ["climbed", "index.js", "link"]);
         assert!(home.join("link").symlink_metadata().expect("there").is_dir());
-        assert_eq!(home.join("index.js").metadata().expect("there").permissions().mode() & 0o6111, 0, "no program, and nobody else's");
+        assert_eq!(
+            home.join("index.js").metadata().expect("there").permissions().mode() & 0o6111,
+            0,
+            "no program, and nobody else's"
+        );
     }
 
     #[test]
@@ -207,7 +261,10 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let unpacked = |parts: usize| {
             let name = format!("package/{}x\0", "a/".repeat(parts - 1));
-            let named = [(tar::EntryType::GNULongName, "long", name.as_bytes()), (tar::EntryType::Regular, "short", b"1")];
+            let named = [
+                (tar::EntryType::GNULongName, "long", name.as_bytes()),
+                (tar::EntryType::Regular, "short", b"1"),
+            ];
             unpack(&archive(named), dir.path(), &dir.path().join("x@1"), "x", LARGEST)
         };
         let refused = unpacked(1_900).expect_err("too deep");
@@ -234,7 +291,8 @@ mod tests {
     fn what_a_process_with_the_same_number_left_is_no_part_of_a_package() {
         let dir = tempfile::tempdir().expect("a folder");
         for number in 0..100 {
-            let left = dir.path().join(format!("{PART}{}-{number}/node_modules/x", std::process::id()));
+            let left =
+                dir.path().join(format!("{PART}{}-{number}/node_modules/x", std::process::id()));
             std::fs::create_dir_all(&left).expect("makes");
             std::fs::write(left.join("left.js"), "").expect("writes");
         }

@@ -9,8 +9,13 @@ use std::task::{Context, Poll};
 use millrace_model::component::Beside;
 use millrace_model::egress::Shared;
 use rolldown::plugin::__inner::SharedPluginable;
-use rolldown::{BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform, ResolveOptions, SourceMapType, TsConfig};
-use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, Output, OutputChunk, TreeshakeOptions};
+use rolldown::{
+    BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform,
+    ResolveOptions, SourceMapType, TsConfig,
+};
+use rolldown_common::{
+    BundlerTransformOptions, DecoratorOptions, Either, Output, OutputChunk, TreeshakeOptions,
+};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
@@ -30,20 +35,26 @@ use crate::registry::{Outside, Registry};
 use crate::specifier::{Bare, is_builtin};
 use crate::unpack::remove_left;
 use crate::worker::Asker;
-use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, Lock, LockedPackage, extract, responds};
+use crate::{
+    BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, Lock, LockedPackage, extract,
+    responds,
+};
 
-/// Parsers and printers of code call themselves once per level of nesting. Only addresses are reserved, not memory.
+/// Parsers and printers of code call themselves once per level of nesting. Only addresses are
+/// reserved, not memory.
 pub(crate) const STACK_BYTES: usize = 256 << 20;
 /// Threads that read files: their stacks are as deep.
 pub(crate) const BLOCKING_MAX: usize = 4;
 /// The largest bundle.
 const BUNDLE_BYTES_MAX: usize = 32 << 20;
 
-/// CommonJS dependencies need `require`, `__filename` and `__dirname`, which an ES module lacks. They are globals, so that
-/// code which declares its own is not disturbed. One line: the source map is shifted by it.
+/// CommonJS dependencies need `require`, `__filename` and `__dirname`, which an ES module lacks.
+/// They are globals, so that code which declares its own is not disturbed. One line: the source map
+/// is shifted by it.
 const BANNER: &str = r#"import { createRequire as __millraceRequire } from "node:module"; globalThis.require ??= __millraceRequire(import.meta.url); globalThis.__filename ??= import.meta.filename ?? new URL(import.meta.url).pathname; globalThis.__dirname ??= globalThis.__filename.slice(0, globalThis.__filename.lastIndexOf("/"));"#;
 
-/// Packages, and threads of our own: bundling is long computing on deep stacks, which other threads must not do.
+/// Packages, and threads of our own: bundling is long computing on deep stacks, which other threads
+/// must not do.
 pub(crate) struct Workshop {
     packages: Arc<Packages>,
     egress: Shared,
@@ -66,11 +77,19 @@ impl Workshop {
 
     fn with(config: &BundlerConfig, outside: Outside) -> Result<Self, BundleError> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(BUNDLES_MAX).max_blocking_threads(BLOCKING_MAX).thread_stack_size(STACK_BYTES).thread_name("millrace-bundle").enable_time();
+        builder
+            .worker_threads(BUNDLES_MAX)
+            .max_blocking_threads(BLOCKING_MAX)
+            .thread_stack_size(STACK_BYTES)
+            .thread_name("millrace-bundle")
+            .enable_time();
         if matches!(outside, Outside::Http(_)) {
             builder.enable_io();
         }
-        let threads = builder.build().map_err(|e| BundleError::Internal { what: "could not start threads", source: Box::new(e) })?;
+        let threads = builder.build().map_err(|e| BundleError::Internal {
+            what: "could not start threads",
+            source: Box::new(e),
+        })?;
         let packages = Packages::new(Registry::new(outside, config), &config.cache_dir);
         Ok(Self {
             packages: Arc::new(packages),
@@ -83,7 +102,10 @@ impl Workshop {
 
     /// Bundles, and waits for it: for a thread that has nothing else to do.
     pub(crate) fn bundle_blocking(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
+        let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal {
+            what: "the bundler is closed",
+            source: "no threads".into(),
+        })?;
         threads.block_on(self.bundle(request))
     }
 
@@ -94,7 +116,10 @@ impl Workshop {
         }
     }
 
-    pub(crate) async fn install(&self, packages: &[(String, LockedPackage)]) -> Result<(), BundleError> {
+    pub(crate) async fn install(
+        &self,
+        packages: &[(String, LockedPackage)],
+    ) -> Result<(), BundleError> {
         for (import_name, package) in packages {
             self.packages.install(import_name, package).await?;
         }
@@ -102,12 +127,22 @@ impl Workshop {
     }
 
     pub(crate) async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let job =
-            Job { packages: self.packages.clone(), pages: self.pages(), platform_modules: self.platform_modules, node_version: self.node_version.clone() };
-        let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
+        let job = Job {
+            packages: self.packages.clone(),
+            pages: self.pages(),
+            platform_modules: self.platform_modules,
+            node_version: self.node_version.clone(),
+        };
+        let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal {
+            what: "the bundler is closed",
+            source: "no threads".into(),
+        })?;
         let work = Owned(threads.spawn(async move { job.run(request).await }));
         // A panic of the bundler ends one bundle.
-        work.await.map_err(|e| BundleError::Internal { what: "the bundler broke down", source: Box::new(e) })?
+        work.await.map_err(|e| BundleError::Internal {
+            what: "the bundler broke down",
+            source: Box::new(e),
+        })?
     }
 }
 
@@ -150,75 +185,155 @@ struct Job {
 
 impl Job {
     fn plugin(&self, author: &Arc<Author>, before: Lock) -> Arc<MillracePlugin> {
-        Arc::new(MillracePlugin::new(author.clone(), self.packages.clone(), before, self.platform_modules))
+        Arc::new(MillracePlugin::new(
+            author.clone(),
+            self.packages.clone(),
+            before,
+            self.platform_modules,
+        ))
     }
 
-    /// Code that is made of a text may use whatever its file imports: nothing is left out of such a bundle. Nor is it where the bundler breaks down over
-    /// what it leaves out.
-    async fn generate(&self, plugin: &Arc<MillracePlugin>, lowered: Option<BundlerTransformOptions>, whole: bool) -> Result<Arc<OutputChunk>, BundleError> {
+    /// Code that is made of a text may use whatever its file imports: nothing is left out of such a
+    /// bundle. Nor is it where the bundler breaks down over what it leaves out.
+    async fn generate(
+        &self,
+        plugin: &Arc<MillracePlugin>,
+        lowered: Option<BundlerTransformOptions>,
+        whole: bool,
+    ) -> Result<Arc<OutputChunk>, BundleError> {
         let shared: SharedPluginable = plugin.clone();
         let options = options(self.packages.root().to_path_buf(), lowered.clone(), whole);
-        let mut bundler = BundlerBuilder::default().with_options(options).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
+        let mut bundler = BundlerBuilder::default()
+            .with_options(options)
+            .with_plugins(vec![shared])
+            .build()
+            .map_err(|e| plugin.error(e.into_vec()))?;
         let output = match Owned(tokio::spawn(async move { bundler.generate().await })).await {
             Ok(output) => output.map_err(|e| plugin.error(e.into_vec()))?,
-            Err(error) if error.is_panic() && !whole => return Box::pin(self.generate(plugin, lowered, true)).await,
-            Err(error) => return Err(BundleError::Internal { what: "the bundler broke down", source: Box::new(error) }),
+            Err(error) if error.is_panic() && !whole => {
+                return Box::pin(self.generate(plugin, lowered, true)).await;
+            }
+            Err(error) => {
+                return Err(BundleError::Internal {
+                    what: "the bundler broke down",
+                    source: Box::new(error),
+                });
+            }
         };
         let mut chunks = output.assets.iter().filter_map(|asset| match asset {
             Output::Chunk(chunk) => Some(chunk.clone()),
             Output::Asset(_) => None,
         });
-        let chunk = chunks.next().ok_or_else(|| BundleError::Internal { what: "the bundler gave no module", source: "no chunk".into() })?;
+        let chunk = chunks.next().ok_or_else(|| BundleError::Internal {
+            what: "the bundler gave no module",
+            source: "no chunk".into(),
+        })?;
         if chunk.code.len() > BUNDLE_BYTES_MAX {
-            return Err(BundleError::TooLarge { what: "the bundle".into(), bytes_max: BUNDLE_BYTES_MAX });
+            return Err(BundleError::TooLarge {
+                what: "the bundle".into(),
+                bytes_max: BUNDLE_BYTES_MAX,
+            });
         }
         Ok(chunk)
     }
 
-    /// What cannot be bundled: packages whose code depends on where it lies, and those that the author's code names as it runs.
-    async fn beside(&self, author: &Author, plugin: &MillracePlugin) -> Result<Option<Beside>, BundleError> {
+    /// What cannot be bundled: packages whose code depends on where it lies, and those that the
+    /// author's code names as it runs.
+    async fn beside(
+        &self,
+        author: &Author,
+        plugin: &MillracePlugin,
+    ) -> Result<Option<Beside>, BundleError> {
         let mut roots: BTreeMap<String, Root> = plugin.readers();
-        let texts: Vec<(String, Names)> =
-            author.texts().iter().filter(|(path, _)| !path.ends_with(".json")).map(|(path, text)| (path.clone(), names(path, text))).collect();
+        let texts: Vec<(String, Names)> = author
+            .texts()
+            .iter()
+            .filter(|(path, _)| !path.ends_with(".json"))
+            .map(|(path, text)| (path.clone(), names(path, text)))
+            .collect();
         let loose = own::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
         let mut wanted: Vec<(&str, Bare, IsSure)> = Vec::new();
         // Code that is loaded as it lies, not bundled, finds its packages there, too.
-        wanted.extend(loose.iter().filter_map(|(path, specifier)| Some((path.as_str(), package_of(specifier)?, true))));
+        wanted.extend(
+            loose.iter().filter_map(|(path, specifier)| {
+                Some((path.as_str(), package_of(specifier)?, true))
+            }),
+        );
         for (path, named) in &texts {
-            wanted.extend(named.loaded.iter().filter_map(|specifier| Some((path.as_str(), package_of(specifier)?, true))));
-            wanted.extend(named.begun.iter().filter_map(|name| Some((path.as_str(), package_of(name)?, false))));
+            wanted.extend(
+                named
+                    .loaded
+                    .iter()
+                    .filter_map(|specifier| Some((path.as_str(), package_of(specifier)?, true))),
+            );
+            wanted.extend(
+                named
+                    .begun
+                    .iter()
+                    .filter_map(|name| Some((path.as_str(), package_of(name)?, false))),
+            );
         }
-        // What an installed package finds in Node only because the author, or another package, brought it.
+        // What an installed package finds in Node only because the author, or another package,
+        // brought it.
         let begun = plugin.begun();
         roots.extend(plugin.homes_of(&begun));
-        if !roots.is_empty() || !wanted.is_empty() || texts.iter().any(|(_, named)| named.loads_made) {
-            // A name that is handed to a package, such as that of a transport, or to a function that loads what it is given.
+        if !roots.is_empty()
+            || !wanted.is_empty()
+            || texts.iter().any(|(_, named)| named.loads_made)
+        {
+            // A name that is handed to a package, such as that of a transport, or to a function
+            // that loads what it is given.
             for (path, named) in &texts {
-                let known = |bare: &Bare| plugin.direct.lock().contains_key(&bare.name) || author.declared(&bare.name, path).is_some();
-                wanted.extend(named.texts.iter().filter_map(|text| package_of(text)).filter(known).map(|bare| (path.as_str(), bare, true)));
+                let known = |bare: &Bare| {
+                    plugin.direct.lock().contains_key(&bare.name)
+                        || author.declared(&bare.name, path).is_some()
+                };
+                wanted.extend(
+                    named
+                        .texts
+                        .iter()
+                        .filter_map(|text| package_of(text))
+                        .filter(known)
+                        .map(|bare| (path.as_str(), bare, true)),
+                );
             }
         }
-        for (path, bare, is_sure) in wanted.into_iter().filter(|(_, bare, _)| plugin.our_module(bare).is_none()) {
-            let direct = plugin.direct.lock().get(&bare.name).cloned().filter(|_| bare.range.is_none());
+        for (path, bare, is_sure) in
+            wanted.into_iter().filter(|(_, bare, _)| plugin.our_module(bare).is_none())
+        {
+            let direct =
+                plugin.direct.lock().get(&bare.name).cloned().filter(|_| bare.range.is_none());
             let package = match direct {
                 Some(package) => package,
                 None => {
-                    let range = bare.range.or_else(|| author.declared(&bare.name, path)).unwrap_or_else(|| "latest".into());
+                    let range = bare
+                        .range
+                        .or_else(|| author.declared(&bare.name, path))
+                        .unwrap_or_else(|| "latest".into());
                     let key = format!("{}@{range}", bare.name);
-                    let package = match version(plugin, &key, &bare.name, &range, path, From::Author).await {
-                        // Node says so where the code comes to it.
-                        Err(error) if !is_sure && error.is_about_a_package() => continue,
-                        found => found?,
-                    };
+                    let package =
+                        match version(plugin, &key, &bare.name, &range, path, From::Author).await {
+                            // Node says so where the code comes to it.
+                            Err(error) if !is_sure && error.is_about_a_package() => continue,
+                            found => found?,
+                        };
                     plugin.chosen.lock().insert(key, package.clone());
-                    plugin.direct.lock().entry(bare.name.clone()).or_insert_with(|| package.clone());
+                    plugin
+                        .direct
+                        .lock()
+                        .entry(bare.name.clone())
+                        .or_insert_with(|| package.clone());
                     package
                 }
             };
             let folder = folder_of(&plugin.packages.install(&bare.name, &package).await?);
             roots.insert(folder, (bare.name, package));
         }
-        if roots.is_empty() { Ok(None) } else { placed(plugin, roots.into_values()).await.map(Some) }
+        if roots.is_empty() {
+            Ok(None)
+        } else {
+            placed(plugin, roots.into_values()).await.map(Some)
+        }
     }
 
     async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
@@ -249,11 +364,14 @@ impl Job {
         if own.len() > own::FILES_MAX {
             return Err(BundleError::TooManyFiles { count: own.len(), count_max: own::FILES_MAX });
         }
-        let folders = |path: &'_ String| path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
+        let folders = |path: &'_ String| {
+            path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>()
+        };
         if let Some(path) = own.keys().flat_map(folders).find(|folder| own.contains_key(folder)) {
             return Err(BundleError::FileIsFolder { path });
         }
-        let banner = if own.is_empty() { BANNER.to_owned() } else { format!("{BANNER} {}", own::BANNER) };
+        let banner =
+            if own.is_empty() { BANNER.to_owned() } else { format!("{BANNER} {}", own::BANNER) };
         if !own.is_empty() {
             beside.get_or_insert_default().files = own;
         }
@@ -282,7 +400,10 @@ fn package_of(specifier: &str) -> Option<Bare> {
 }
 
 /// How syntax is lowered that the Node in use does not have, where the author's files have such.
-fn lowered(author: &Author, node_version: &str) -> Result<Option<BundlerTransformOptions>, BundleError> {
+fn lowered(
+    author: &Author,
+    node_version: &str,
+) -> Result<Option<BundlerTransformOptions>, BundleError> {
     let experimental = author.has_experimental_decorators();
     let major = node_version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
     let mut needs = false;
@@ -290,11 +411,23 @@ fn lowered(author: &Author, node_version: &str) -> Result<Option<BundlerTransfor
         needs |= needs_lowering(&path, &text, major, experimental)?;
     }
     let target = if major == 0 { "es2025".to_owned() } else { format!("node{major}") };
-    let decorator = DecoratorOptions { legacy: Some(true), emit_decorator_metadata: Some(experimental), ..DecoratorOptions::default() };
-    Ok(needs.then(|| BundlerTransformOptions { target: Some(Either::Left(target)), decorator: Some(decorator), ..BundlerTransformOptions::default() }))
+    let decorator = DecoratorOptions {
+        legacy: Some(true),
+        emit_decorator_metadata: Some(experimental),
+        ..DecoratorOptions::default()
+    };
+    Ok(needs.then(|| BundlerTransformOptions {
+        target: Some(Either::Left(target)),
+        decorator: Some(decorator),
+        ..BundlerTransformOptions::default()
+    }))
 }
 
-fn options(root: PathBuf, transform: Option<BundlerTransformOptions>, whole: bool) -> BundlerOptions {
+fn options(
+    root: PathBuf,
+    transform: Option<BundlerTransformOptions>,
+    whole: bool,
+) -> BundlerOptions {
     let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
     BundlerOptions {
         input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
@@ -303,17 +436,25 @@ fn options(root: PathBuf, transform: Option<BundlerTransformOptions>, whole: boo
         format: Some(OutputFormat::Esm),
         sourcemap: Some(SourceMapType::Hidden),
         transform,
-        treeshake: if whole { TreeshakeOptions::Boolean(false) } else { TreeshakeOptions::default() },
+        treeshake: if whole {
+            TreeshakeOptions::Boolean(false)
+        } else {
+            TreeshakeOptions::default()
+        },
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         // A package's tsconfig.json is about how it was made.
         tsconfig: Some(TsConfig::Auto(false)),
         // Node's order: what a package ships as TypeScript beside its JavaScript is not meant.
-        resolve: Some(ResolveOptions { extensions: Some(endings.map(str::to_owned).to_vec()), ..ResolveOptions::default() }),
+        resolve: Some(ResolveOptions {
+            extensions: Some(endings.map(str::to_owned).to_vec()),
+            ..ResolveOptions::default()
+        }),
         ..BundlerOptions::default()
     }
 }
 
-/// A source map of code that has the banner's line before it, with the names of files as their authors know them.
+/// A source map of code that has the banner's line before it, with the names of files as their
+/// authors know them.
 fn finished(map: &str, plugin: &MillracePlugin) -> String {
     let Ok(mut map) = serde_json::from_str::<Value>(map) else { return map.to_owned() };
     if let Some(mappings) = map.get("mappings").and_then(Value::as_str) {

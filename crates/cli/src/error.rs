@@ -18,7 +18,9 @@ pub(crate) enum CliError {
     AnswerTooLarge { url: String, source: BodyTooLarge },
     #[error("the list `{path}` has more than {items_max} items, the most that are read")]
     ListTooLong { path: String, items_max: usize },
-    #[error("the export has a line of more than {bytes_max} bytes, the most that is read; what was written is not all")]
+    #[error(
+        "the export has a line of more than {bytes_max} bytes, the most that is read; what was written is not all"
+    )]
     LineTooLong { bytes_max: usize },
     #[error("the stream sent an event of more than {bytes_max} bytes")]
     StreamTooLarge { bytes_max: usize },
@@ -56,9 +58,13 @@ pub(crate) enum CliError {
     BadName { name: String, why: &'static str },
     #[error("`{}` {why}: what a server sends is not written there", path.display())]
     Unsafe { path: PathBuf, why: &'static str },
-    #[error("the server's workflow has the value `{{\"$env\": \"{name}\"}}`, which a later deploy would replace by a variable of this machine")]
+    #[error(
+        "the server's workflow has the value `{{\"$env\": \"{name}\"}}`, which a later deploy would replace by a variable of this machine"
+    )]
     ServedVariable { name: String },
-    #[error("where the registry `{name}` is read from is not known on this machine; the server says `{origin}`")]
+    #[error(
+        "where the registry `{name}` is read from is not known on this machine; the server says `{origin}`"
+    )]
     UnknownOrigin { name: String, origin: String },
     #[error("the server at `{url}` answered with what is no answer of a Millrace server")]
     NoAnswer { url: String },
@@ -107,7 +113,8 @@ impl CliError {
         matches!(self, Self::Refused { code, .. } if code == "unknown_cursor")
     }
 
-    /// Whether as many deploys of the organization wait as may. The server says so before it begins one.
+    /// Whether as many deploys of the organization wait as may. The server says so before it begins
+    /// one.
     pub(crate) fn is_deploys_waiting(&self) -> bool {
         matches!(self, Self::Refused { status: 429, code, .. } if code == "deploys_waiting")
     }
@@ -115,16 +122,28 @@ impl CliError {
     /// What to do next.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Refused { status: 401, .. } => "run `millrace login`, or set MILLRACE_API_KEY to a valid key",
-            Self::Refused { status: 404, details, .. } => return where_to_look(details).map(str::to_owned),
-            Self::Refused { details, .. } => return missing_props(details).or_else(|| thrown_at(details)),
-            Self::Unreachable { .. } => "is the server running? start one with `millrace serve`, or name another with --url",
+            Self::Refused { status: 401, .. } => {
+                "run `millrace login`, or set MILLRACE_API_KEY to a valid key"
+            }
+            Self::Refused { status: 404, details, .. } => {
+                return where_to_look(details).map(str::to_owned);
+            }
+            Self::Refused { details, .. } => {
+                return missing_props(details).or_else(|| thrown_at(details));
+            }
+            Self::Unreachable { .. } => {
+                "is the server running? start one with `millrace serve`, or name another with --url"
+            }
             Self::AnswerTooLarge { .. } | Self::ListTooLong { .. } => {
                 "ask for less, with -n or a filter; an answer without an end is no Millrace server's: check --url"
             }
-            Self::Unknown(_) => "`millrace list sources` and `millrace list workflows` show what there is",
+            Self::Unknown(_) => {
+                "`millrace list sources` and `millrace list workflows` show what there is"
+            }
             Self::UnknownRegistry(_) => "`millrace registry list` shows what there is",
-            Self::Tree { .. } => "name a folder, a git repository, the address of a .tar.gz or npm:PACKAGE",
+            Self::Tree { .. } => {
+                "name a folder, a git repository, the address of a .tar.gz or npm:PACKAGE"
+            }
             Self::NoKey => {
                 "run `millrace login`, or set MILLRACE_API_KEY (and MILLRACE_URL); the first key stands in credentials.json in the server's data directory"
             }
@@ -133,21 +152,35 @@ impl CliError {
             Self::Ask { .. } => "without a terminal, give the value as a flag",
             Self::Exists(_) => "choose another name, or move the file away",
             Self::TooMuchCode { .. } => "bundle it first, or import less",
-            Self::File { .. } => "`millrace workflows schema` prints the form of workflow files; docs/guide/workflows.md explains it",
+            Self::File { .. } => {
+                "`millrace workflows schema` prints the form of workflow files; docs/guide/workflows.md explains it"
+            }
             Self::NoWorkflowFile(_) => "`millrace workflows init NAME` writes one to begin with",
-            Self::WouldOverwrite(_) => "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same",
+            Self::WouldOverwrite(_) => {
+                "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same"
+            }
             Self::BadName { .. } => {
                 "taken are names of code files without dot folders; rename it in the workflow, or write it by hand if you trust who made it"
             }
             Self::Unsafe { .. } => "move it away, or write elsewhere with --to FOLDER",
-            Self::ServedVariable { .. } => "change the value on the server; it is written by hand only",
-            Self::UnknownOrigin { .. } => "name it: `millrace registry update NAME ORIGIN`; it is remembered on this machine from then on",
+            Self::ServedVariable { .. } => {
+                "change the value on the server; it is written by hand only"
+            }
+            Self::UnknownOrigin { .. } => {
+                "name it: `millrace registry update NAME ORIGIN`; it is remembered on this machine from then on"
+            }
             Self::NoAnswer { .. } => "check --url: is another program listening there?",
             Self::NotDeployed { .. } => "`millrace workflows deploy FOLDER` does it",
             Self::NoVariable { .. } => "set it, or write the value into the file",
-            Self::EmptyProject(_) => "docs/guide/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it",
-            Self::NotOurs { .. } => "give it another name in the file, or take the one that is there over with --adopt",
-            Self::SomeFailed { .. } => "mend what failed and apply again: what is done stays as it is",
+            Self::EmptyProject(_) => {
+                "docs/guide/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it"
+            }
+            Self::NotOurs { .. } => {
+                "give it another name in the file, or take the one that is there over with --adopt"
+            }
+            Self::SomeFailed { .. } => {
+                "mend what failed and apply again: what is done stays as it is"
+            }
             Self::Usage { hint, .. } => hint,
             _ => return None,
         };
@@ -171,7 +204,8 @@ impl CliError {
     }
 }
 
-/// The first cause says what happened, such as a refused connection; what stands above it only that a request failed.
+/// The first cause says what happened, such as a refused connection; what stands above it only that
+/// a request failed.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -180,7 +214,8 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
-/// Characters of a message that are told at the end of a command: what was thrown may be of any length, and the run shows all that is kept.
+/// Characters of a message that are told at the end of a command: what was thrown may be of any
+/// length, and the run shows all that is kept.
 const MESSAGE_MAX: usize = 500;
 
 /// The beginning of a long text.
@@ -193,14 +228,19 @@ fn head(text: &str) -> String {
 
 /// Whose a thing is.
 fn owned(project: Option<&str>) -> String {
-    project.map_or_else(|| "was not made by this project".into(), |name| format!("belongs to the project `{name}`"))
+    project.map_or_else(
+        || "was not made by this project".into(),
+        |name| format!("belongs to the project `{name}`"),
+    )
 }
 
 /// One problem, or several on lines of their own.
 fn listed(problems: &[String]) -> String {
     match problems {
         [one] => one.clone(),
-        many => many.iter().fold(format!("{} problems", many.len()), |text, problem| format!("{text}\n  {problem}")),
+        many => many.iter().fold(format!("{} problems", many.len()), |text, problem| {
+            format!("{text}\n  {problem}")
+        }),
     }
 }
 
@@ -209,7 +249,9 @@ fn where_to_look(details: &Value) -> Option<&'static str> {
     Some(match details["resource"].as_str()? {
         "account" => "`millrace accounts list` shows what there is",
         "app" => "`millrace apps WORDS` finds an app's slug",
-        "component" => "`millrace list components` and `millrace registry search WORDS` show what there is",
+        "component" => {
+            "`millrace list components` and `millrace registry search WORDS` show what there is"
+        }
         "data store" => "`millrace data-stores list` shows what there is",
         "file store" => "`millrace files list` shows what there is",
         "replay" => "`millrace replays list` shows what there is",
@@ -221,7 +263,12 @@ fn where_to_look(details: &Value) -> Option<&'static str> {
 
 /// The props that the server found missing or wrong, each with what it says of it.
 pub(crate) fn prop_problems(details: &Value) -> Vec<(&str, &str)> {
-    details["props"].as_array().into_iter().flatten().filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or("")))).collect()
+    details["props"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or(""))))
+        .collect()
 }
 
 fn missing_props(details: &Value) -> Option<String> {
@@ -229,22 +276,39 @@ fn missing_props(details: &Value) -> Option<String> {
     let is = |problem: &str, words: &[&str]| words.iter().any(|word| problem.contains(word));
     let flag = |(prop, problem): (&str, &str)| match problem {
         of if is(of, &["`millrace accounts ", "authProvisionId"]) => format!("--prop {prop}=apn_…"),
-        of if is(of, &["[]) is required", "allowed is an array of "]) => format!("--prop '{prop}=[\"VALUE\"]'"),
-        of if is(of, &["(object) is required", "allowed is an object"]) => format!("--prop '{prop}={{\"NAME\": \"VALUE\"}}'"),
-        of if is(of, &["($.interface.timer) is required", "intervalSeconds"]) => format!("--prop '{prop}={{\"intervalSeconds\": 60}}'"),
+        of if is(of, &["[]) is required", "allowed is an array of "]) => {
+            format!("--prop '{prop}=[\"VALUE\"]'")
+        }
+        of if is(of, &["(object) is required", "allowed is an object"]) => {
+            format!("--prop '{prop}={{\"NAME\": \"VALUE\"}}'")
+        }
+        of if is(of, &["($.interface.timer) is required", "intervalSeconds"]) => {
+            format!("--prop '{prop}={{\"intervalSeconds\": 60}}'")
+        }
         _ => format!("--prop {prop}=VALUE"),
     };
     // What the component does not have is not to be given.
-    let flags: Vec<String> = props.filter(|(_, problem)| !problem.starts_with("the component has no prop")).map(flag).collect();
+    let flags: Vec<String> = props
+        .filter(|(_, problem)| !problem.starts_with("the component has no prop"))
+        .map(flag)
+        .collect();
     (!flags.is_empty()).then(|| format!("give {}", flags.join(" ")))
 }
 
-/// Where the component's code threw: the frame whose source line the stack shows, with that line; else the first that is not Node's own.
+/// Where the component's code threw: the frame whose source line the stack shows, with that line;
+/// else the first that is not Node's own.
 fn thrown_at(details: &Value) -> Option<String> {
     let lines: Vec<&str> = details["stack"].as_str()?.lines().map(str::trim).collect();
-    let is_frame = |line: &&str| line.starts_with("at ") && !line.contains("(node:") && !line.starts_with("at node:");
-    let is_source = |line: &str| line.split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
-    let shown = lines.windows(2).find(|pair| is_frame(&pair[0]) && is_source(pair[1])).map(|pair| pair.join("\n  "));
+    let is_frame = |line: &&str| {
+        line.starts_with("at ") && !line.contains("(node:") && !line.starts_with("at node:")
+    };
+    let is_source = |line: &str| {
+        line.split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+    };
+    let shown = lines
+        .windows(2)
+        .find(|pair| is_frame(&pair[0]) && is_source(pair[1]))
+        .map(|pair| pair.join("\n  "));
     shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
 }
 
@@ -254,8 +318,13 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut_between_characters() {
-        let failed = |message: String| CliError::RunFailed { id: "run_x".into(), code: "Error".into(), message }.to_string();
+        let failed = |message: String| {
+            CliError::RunFailed { id: "run_x".into(), code: "Error".into(), message }.to_string()
+        };
         assert_eq!(failed("short".into()), "the run `run_x` failed: Error: short");
-        assert_eq!(failed("ä".repeat(MESSAGE_MAX + 1)), format!("the run `run_x` failed: Error: {}…", "ä".repeat(MESSAGE_MAX)));
+        assert_eq!(
+            failed("ä".repeat(MESSAGE_MAX + 1)),
+            format!("the run `run_x` failed: Error: {}…", "ä".repeat(MESSAGE_MAX))
+        );
     }
 }

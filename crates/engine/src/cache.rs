@@ -1,5 +1,6 @@
-//! What the hot path would otherwise read for each event. Everything in it can be read again from the store; changes made through this process take
-//! effect at once, those of other servers when they are heard. Where these cannot be heard, nothing is believed.
+//! What the hot path would otherwise read for each event. Everything in it can be read again from
+//! the store; changes made through this process take effect at once, those of other servers when
+//! they are heard. Where these cannot be heard, nothing is believed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use crate::run::program::Program;
 
 /// Entries of each kind before a part is emptied.
 const ENTRIES_MAX: usize = 20_000;
-/// How long what was read is believed after the last time that all changes were heard: no longer may an earlier version run once a later one was
-/// acknowledged by another server.
+/// How long what was read is believed after the last time that all changes were heard: no longer
+/// may an earlier version run once a later one was acknowledged by another server.
 const BELIEVED_MAX: Duration = Duration::from_secs(3);
 
 /// When something was looked up: what was read before a change is not kept after it.
@@ -55,7 +56,8 @@ pub(crate) struct Cache {
     listeners: RwLock<HashMap<StreamKey, Arc<Vec<String>>>>,
 }
 
-/// Whether a cached record may be used: this server received all changes up to `heard_at`, less than [`BELIEVED_MAX`] before `now`.
+/// Whether a cached record may be used: this server received all changes up to `heard_at`, less
+/// than [`BELIEVED_MAX`] before `now`.
 fn believed_at(heard_at: Instant, now: Instant) -> bool {
     now.saturating_duration_since(heard_at) < BELIEVED_MAX
 }
@@ -90,7 +92,13 @@ impl Cache {
         Generation(self.generation.load(Ordering::SeqCst))
     }
 
-    fn put<K: std::hash::Hash + Eq, V>(&self, map: &RwLock<HashMap<K, V>>, read_at: Generation, key: K, value: V) {
+    fn put<K: std::hash::Hash + Eq, V>(
+        &self,
+        map: &RwLock<HashMap<K, V>>,
+        read_at: Generation,
+        key: K,
+        value: V,
+    ) {
         let mut map = map.write();
         if self.generation.load(Ordering::SeqCst) != read_at.0 {
             return;
@@ -103,10 +111,20 @@ impl Cache {
 
     /// Who shows the key of that hash, if it was looked up after `since`.
     pub(crate) fn caller(&self, hash: &str, since: Timestamp) -> Option<Caller> {
-        self.callers.read().get(hash).filter(|(at, _)| *at > since && self.is_believed()).map(|(_, caller)| caller.clone())
+        self.callers
+            .read()
+            .get(hash)
+            .filter(|(at, _)| *at > since && self.is_believed())
+            .map(|(_, caller)| caller.clone())
     }
 
-    pub(crate) fn put_caller(&self, read_at: Generation, hash: String, now: Timestamp, caller: Caller) {
+    pub(crate) fn put_caller(
+        &self,
+        read_at: Generation,
+        hash: String,
+        now: Timestamp,
+        caller: Caller,
+    ) {
         self.put(&self.callers, read_at, hash, (now, caller));
     }
 
@@ -141,11 +159,17 @@ impl Cache {
         self.listeners.read().get(key).filter(|_| self.is_believed()).cloned()
     }
 
-    pub(crate) fn put_listeners(&self, read_at: Generation, key: StreamKey, listeners: Arc<Vec<String>>) {
+    pub(crate) fn put_listeners(
+        &self,
+        read_at: Generation,
+        key: StreamKey,
+        listeners: Arc<Vec<String>>,
+    ) {
         self.put(&self.listeners, read_at, key, listeners);
     }
 
-    /// A source or workflow changed: its live version, endpoints and everyone's listeners are read anew.
+    /// A source or workflow changed: its live version, endpoints and everyone's listeners are read
+    /// anew.
     pub(crate) fn forget_owner(&self, owner: &str) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         self.programs.write().remove(owner);
@@ -177,12 +201,16 @@ mod tests {
     fn what_was_read_is_believed_for_less_than_three_seconds_after_all_changes_were_heard() {
         let heard_at = Instant::now();
         let after = |ms| believed_at(heard_at, heard_at + Duration::from_millis(ms));
-        assert_eq!([after(0), after(2_999), after(3_000), after(60_000)], [true, true, false, false]);
+        assert_eq!(
+            [after(0), after(2_999), after(3_000), after(60_000)],
+            [true, true, false, false]
+        );
     }
 
     #[test]
     fn what_was_read_is_believed_while_changes_are_heard() {
-        let (cache, key) = (Cache::default(), (OrgId::from_row("o_a".into()), "dc_a".to_owned(), String::new()));
+        let (cache, key) =
+            (Cache::default(), (OrgId::from_row("o_a".into()), "dc_a".to_owned(), String::new()));
         cache.put_listeners(cache.generation(), key.clone(), Arc::default());
         assert!(cache.listeners(&key).is_none(), "nothing was heard yet");
         cache.heard_up_to(Instant::now());

@@ -69,7 +69,9 @@ pub enum EngineError {
     #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
     Unauthorized,
     /// An OAuth client's id and secret that do not belong together.
-    #[error("there is no OAuth client with this `client_id` and `client_secret`; `millrace oauth-clients create NAME` makes one")]
+    #[error(
+        "there is no OAuth client with this `client_id` and `client_secret`; `millrace oauth-clients create NAME` makes one"
+    )]
     WrongClient,
     /// An endpoint's caller did not show what it asks for.
     #[error("{what}")]
@@ -105,7 +107,9 @@ pub enum EngineError {
         wait: Duration,
     },
     /// An address and a password that do not belong together.
-    #[error("there is no login with this address and password; an owner, or `millrace setup-link`, makes a link by which to set another password")]
+    #[error(
+        "there is no login with this address and password; an owner, or `millrace setup-link`, makes a link by which to set another password"
+    )]
     WrongPassword,
     /// Somebody whom a provider knows and this server does not let in.
     #[error("{message}")]
@@ -161,10 +165,14 @@ pub enum EngineError {
         message: String,
     },
     /// As many runs of the workflow or source wait as may.
-    #[error("as many runs wait as may: what the setting `queue_max` of a workflow allows, or 10,000 of a source; try again later")]
+    #[error(
+        "as many runs wait as may: what the setting `queue_max` of a workflow allows, or 10,000 of a source; try again later"
+    )]
     QueueFull,
     /// As many of the organization's deploys and uploads wait as may.
-    #[error("{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done")]
+    #[error(
+        "{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done"
+    )]
     DeploysWaiting {
         /// How many may wait.
         waiting_max: usize,
@@ -197,16 +205,24 @@ pub enum EngineError {
         bytes: u64,
     },
     /// The machine has no room for another process at the moment.
-    #[error("the server cannot start a process for the code at the moment; its log tells why; try again in a moment")]
+    #[error(
+        "the server cannot start a process for the code at the moment; its log tells why; try again in a moment"
+    )]
     NoProcess,
     /// The disk of the database or the data directory is full.
-    #[error("the disk of the server is full: nothing was stored; the server goes on by itself once its operator has made room")]
+    #[error(
+        "the disk of the server is full: nothing was stored; the server goes on by itself once its operator has made room"
+    )]
     StorageFull,
     /// The database cannot be reached.
-    #[error("the server's database cannot be reached; what was asked for may have been done or not; try again in a moment")]
+    #[error(
+        "the server's database cannot be reached; what was asked for may have been done or not; try again in a moment"
+    )]
     DatabaseUnavailable,
     /// Stored data of one owner cannot be read: its runs fail with this, and nobody else's.
-    #[error("{what} is damaged: {source}; store it again (deploy, update or connect anew), or restore a backup")]
+    #[error(
+        "{what} is damaged: {source}; store it again (deploy, update or connect anew), or restore a backup"
+    )]
     Damaged {
         /// Which stored thing.
         what: &'static str,
@@ -231,10 +247,16 @@ fn scope_missing(needed: Scope, has: &Scopes, is_session: bool) -> String {
         return format!("this needs an API key with the scope `{needed}`; this key has `{has}`");
     }
     // The narrowest role that allows it.
-    let needed = Role::ALL.into_iter().rfind(|role| role.scopes().allow(needed)).unwrap_or(Role::Owner);
-    let own = Role::ALL.into_iter().find(|role| role.scopes() == *has).map_or_else(|| has.to_string(), |role| role.as_str().to_owned());
+    let needed =
+        Role::ALL.into_iter().rfind(|role| role.scopes().allow(needed)).unwrap_or(Role::Owner);
+    let own = Role::ALL
+        .into_iter()
+        .find(|role| role.scopes() == *has)
+        .map_or_else(|| has.to_string(), |role| role.as_str().to_owned());
     let needed = needed.as_str();
-    format!("this needs the role `{needed}` in this organization; your role is `{own}`, which an owner can change")
+    format!(
+        "this needs the role `{needed}` in this organization; your role is `{own}`, which an owner can change"
+    )
 }
 
 /// Who made the last change of a draft, in words.
@@ -249,7 +271,9 @@ impl From<BodyFault> for EngineError {
     fn from(fault: BodyFault) -> Self {
         let code = match fault {
             BodyFault::TooLarge { .. } => {
-                let message = format!("{fault}, the limit of this server (--http-body-max-bytes; of files --upload-max-bytes)");
+                let message = format!(
+                    "{fault}, the limit of this server (--http-body-max-bytes; of files --upload-max-bytes)"
+                );
                 return Self::TooLarge { message };
             }
             BodyFault::Broken => "unreadable_body",
@@ -262,17 +286,27 @@ impl From<BodyFault> for EngineError {
 impl EngineError {
     /// A wrong field.
     pub fn invalid(field: &str, message: impl Into<String>) -> Self {
-        Self::Invalid { code: "invalid_field", message: message.into(), details: json!({ "field": field }) }
+        Self::Invalid {
+            code: "invalid_field",
+            message: message.into(),
+            details: json!({ "field": field }),
+        }
     }
 
     /// A missing field.
     pub fn missing(field: &str, message: impl Into<String>) -> Self {
-        Self::Invalid { code: "missing_field", message: message.into(), details: json!({ "field": field }) }
+        Self::Invalid {
+            code: "missing_field",
+            message: message.into(),
+            details: json!({ "field": field }),
+        }
     }
 
     /// A cursor that names no place in a list.
     pub fn unknown_cursor(field: &'static str) -> Self {
-        let message = format!("`{field}` names nothing: what it named was deleted, or never was; begin the list again without it");
+        let message = format!(
+            "`{field}` names nothing: what it named was deleted, or never was; begin the list again without it"
+        );
         Self::Invalid { code: "unknown_cursor", message, details: json!({ "field": field }) }
     }
 
@@ -282,10 +316,21 @@ impl EngineError {
     }
 
     /// A fault of ours, or of a disk that is full.
-    pub fn internal(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn internal(
+        what: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         let source = source.into();
-        let mut causes = std::iter::successors(Some(&*source as &(dyn std::error::Error + 'static)), |error| error.source());
-        let is_full = |error: &std::io::Error| matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+        let mut causes =
+            std::iter::successors(Some(&*source as &(dyn std::error::Error + 'static)), |error| {
+                error.source()
+            });
+        let is_full = |error: &std::io::Error| {
+            matches!(
+                error.kind(),
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+            )
+        };
         if causes.any(|error| error.downcast_ref().is_some_and(is_full)) {
             tracing::error!(what, error = crate::error_chain(&*source), "the disk is full");
             return Self::StorageFull;
@@ -294,7 +339,10 @@ impl EngineError {
     }
 
     /// Stored data that cannot be read.
-    pub(crate) fn damaged(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub(crate) fn damaged(
+        what: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         Self::Damaged { what, source: source.into() }
     }
 
@@ -302,16 +350,29 @@ impl EngineError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
-            Self::Unauthorized | Self::WrongClient | Self::WrongPassword | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
-            Self::Forbidden(_) | Self::ScopeMissing { .. } | Self::SignInRefused { .. } => ErrorKind::Forbidden,
-            Self::TooMany { .. } | Self::WrongKeys { .. } | Self::WrongPasswords { .. } => ErrorKind::TooMany,
+            Self::Unauthorized
+            | Self::WrongClient
+            | Self::WrongPassword
+            | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
+            Self::Forbidden(_) | Self::ScopeMissing { .. } | Self::SignInRefused { .. } => {
+                ErrorKind::Forbidden
+            }
+            Self::TooMany { .. } | Self::WrongKeys { .. } | Self::WrongPasswords { .. } => {
+                ErrorKind::TooMany
+            }
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::DraftChanged { .. } => ErrorKind::Changed,
             Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => ErrorKind::TooMany,
-            Self::Overloaded | Self::NoMemory | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => {
+                ErrorKind::TooMany
+            }
+            Self::Overloaded
+            | Self::NoMemory
+            | Self::ExportUnderWay(_)
+            | Self::NoProcess
+            | Self::DatabaseUnavailable => ErrorKind::Overloaded,
             Self::StorageFull => ErrorKind::StorageFull,
             Self::Damaged { .. } | Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -320,7 +381,10 @@ impl EngineError {
     /// A stable code in snake case.
     pub const fn code(&self) -> &str {
         match self {
-            Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } | Self::SignInRefused { code, .. } => code,
+            Self::Invalid { code, .. }
+            | Self::Component { code, .. }
+            | Self::Conflict { code, .. }
+            | Self::SignInRefused { code, .. } => code,
             Self::Unauthorized | Self::WrongClient | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
@@ -349,10 +413,17 @@ impl EngineError {
     /// Whole seconds after which it is worth to try again, where that is known.
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
-            Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::WrongPasswords { wait } | Self::FilesFull { wait, .. } => {
+            Self::TooMany { wait, .. }
+            | Self::WrongKeys { wait }
+            | Self::WrongPasswords { wait }
+            | Self::FilesFull { wait, .. } => {
                 Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1))
             }
-            Self::Overloaded | Self::NoMemory | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
+            Self::Overloaded
+            | Self::NoMemory
+            | Self::NoProcess
+            | Self::QueueFull
+            | Self::DatabaseUnavailable => Some(1),
             Self::DeploysWaiting { .. } => Some(5),
             Self::StorageFull | Self::ExportUnderWay(_) => Some(10),
             _ => None,
@@ -368,11 +439,21 @@ impl EngineError {
                 "revision": drafted.revision, "changed_at": drafted.at.secs(),
                 "changed_by": drafted.by.as_ref().map(|by| json!({ "id": by.id, "name": by.name })),
             }),
-            Self::ScopeMissing { needed, has, .. } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
-            Self::WrongKeys { .. } | Self::WrongPasswords { .. } => json!({ "retry_after": self.retry_after_secs() }),
-            Self::DeploysWaiting { waiting_max } => json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() }),
-            Self::FilesFull { max_mb, .. } => json!({ "max_mb": max_mb, "retry_after": self.retry_after_secs() }),
-            Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),
+            Self::ScopeMissing { needed, has, .. } => {
+                json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() })
+            }
+            Self::WrongKeys { .. } | Self::WrongPasswords { .. } => {
+                json!({ "retry_after": self.retry_after_secs() })
+            }
+            Self::DeploysWaiting { waiting_max } => {
+                json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() })
+            }
+            Self::FilesFull { max_mb, .. } => {
+                json!({ "max_mb": max_mb, "retry_after": self.retry_after_secs() })
+            }
+            Self::TooMany { per_minute, .. } => {
+                json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() })
+            }
             _ => json!({}),
         }
     }
@@ -389,11 +470,20 @@ impl From<StoreError> for EngineError {
                 tracing::debug!(error = %cause, "the database cannot be reached");
                 Self::DatabaseUnavailable
             }
-            StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
-            StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
+            StoreError::Taken(what) => Self::Conflict {
+                code: "taken",
+                message: format!(
+                    "the {what} is taken by something made at the same time; try again"
+                ),
+            },
+            StoreError::Full => {
+                Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() }
+            }
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
             StoreError::UnknownCursor(field) => Self::unknown_cursor(field),
-            StoreError::Corrupt { .. } | StoreError::Damaged { .. } => Self::damaged("a stored record", error),
+            StoreError::Corrupt { .. } | StoreError::Damaged { .. } => {
+                Self::damaged("a stored record", error)
+            }
             other => Self::internal("the store failed", other),
         }
     }
@@ -407,7 +497,11 @@ impl From<InvalidId> for EngineError {
 
 impl From<ManifestError> for EngineError {
     fn from(error: ManifestError) -> Self {
-        Self::Component { code: "invalid_component", message: error.to_string(), details: json!({}) }
+        Self::Component {
+            code: "invalid_component",
+            message: error.to_string(),
+            details: json!({}),
+        }
     }
 }
 
@@ -422,12 +516,17 @@ const PROBLEMS_MAX: usize = 50;
 
 /// All problems of a component's props in one error, as far as there is room.
 pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
-    let mut message = errors.iter().take(PROBLEMS_MAX).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let mut message =
+        errors.iter().take(PROBLEMS_MAX).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if let Some(more) = errors.len().checked_sub(PROBLEMS_MAX).filter(|more| *more > 0) {
         message.push_str(&format!("; and {more} more"));
     }
     let missing = errors.iter().all(|e| matches!(e, PropError::Missing { .. }));
-    let props: Vec<Value> = errors.iter().take(PROBLEMS_MAX).map(|e| json!({ "prop": e.prop(), "problem": e.to_string() })).collect();
+    let props: Vec<Value> = errors
+        .iter()
+        .take(PROBLEMS_MAX)
+        .map(|e| json!({ "prop": e.prop(), "problem": e.to_string() }))
+        .collect();
     EngineError::Invalid {
         code: if missing { "missing_props" } else { "invalid_props" },
         message,
@@ -443,9 +542,12 @@ pub(crate) fn readable<T>(read: Result<T, EngineError>) -> Result<Option<T>, Eng
     }
 }
 
-/// The same of a record that is to be removed: damage does not keep it. Whose external user a damaged one is, nobody can tell: a caller who acts for one is
-/// refused.
-pub(crate) fn removable<T>(caller: &Caller, read: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+/// The same of a record that is to be removed: damage does not keep it. Whose external user a
+/// damaged one is, nobody can tell: a caller who acts for one is refused.
+pub(crate) fn removable<T>(
+    caller: &Caller,
+    read: Result<T, EngineError>,
+) -> Result<Option<T>, EngineError> {
     if caller.external_user_id.is_some() { read.map(Some) } else { readable(read) }
 }
 
@@ -457,11 +559,26 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_wherever_it_is_found() {
-        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::StorageFull)).code(), "storage_full");
-        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::NotFound)).code(), "internal");
-        let beneath = millrace_bundle::BundleError::Internal { what: "could not install a package", source: Error::from(ErrorKind::StorageFull).into() };
-        assert_eq!(EngineError::internal("could not bundle the component", beneath).code(), "storage_full");
+        assert_eq!(
+            EngineError::internal("could not write", Error::from(ErrorKind::StorageFull)).code(),
+            "storage_full"
+        );
+        assert_eq!(
+            EngineError::internal("could not write", Error::from(ErrorKind::NotFound)).code(),
+            "internal"
+        );
+        let beneath = millrace_bundle::BundleError::Internal {
+            what: "could not install a package",
+            source: Error::from(ErrorKind::StorageFull).into(),
+        };
+        assert_eq!(
+            EngineError::internal("could not bundle the component", beneath).code(),
+            "storage_full"
+        );
         assert_eq!(EngineError::from(StoreError::StorageFull).code(), "storage_full");
-        assert_eq!(EngineError::from(StoreError::Unavailable("away".into())).code(), "database_unavailable");
+        assert_eq!(
+            EngineError::from(StoreError::Unavailable("away".into())).code(),
+            "database_unavailable"
+        );
     }
 }

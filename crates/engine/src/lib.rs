@@ -1,6 +1,7 @@
 //! The verbs: an event is **accepted**, becomes a **run**, and the run's effects are **settled**.
 //!
-//! Knows no SQL and no HTTP. Start at [`Engine::handle_endpoint`] (accept), then `execute` (run) and `settle`.
+//! Knows no SQL and no HTTP. Start at [`Engine::handle_endpoint`] (accept), then `execute` (run)
+//! and `settle`.
 
 mod accept;
 mod answers;
@@ -42,13 +43,16 @@ pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::settings::SettingsRequest;
 pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
-pub use deploy::workflow_parts::{DeployRequest, NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use deploy::workflow_parts::{
+    DeployRequest, NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow,
+};
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
 pub use millrace_store::{
-    CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, FailedRun, Interfaces, Lineage, ListedRun, Mail, NewestEvent, NewestOf,
-    PauseEnd, RunFilter, RunState, SubscriptionKey,
+    CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, FailedRun,
+    Interfaces, Lineage, ListedRun, Mail, NewestEvent, NewestOf, PauseEnd, RunFilter, RunState,
+    SubscriptionKey,
 };
 pub use observe::error_groups::{ErrorDays, ErrorGroupView};
 pub use observe::events::{AskedStats, OwnerStats, RunStats};
@@ -61,7 +65,9 @@ pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::system::System;
 pub use observe::traces::TraceConfig;
-pub use observe::views::{DeploymentView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView};
+pub use observe::views::{
+    DeploymentView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,
+};
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
@@ -92,9 +98,11 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
-    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it
+    /// is not the usual one; none: they have paths.
     pub endpoint_domain: Option<String>,
-    /// Names of this server beside that of `base_url`, in lower case and without a port: no organization's domains.
+    /// Names of this server beside that of `base_url`, in lower case and without a port: no
+    /// organization's domains.
     pub own_hosts: Vec<String>,
     /// The folder of all that the server keeps in files; the room on its disk is told.
     pub data_dir: PathBuf,
@@ -102,16 +110,19 @@ pub struct EngineConfig {
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
     pub running_max: usize,
-    /// Accepted runs that wait for one of those places, beyond which requests are refused; of one owner half as many.
+    /// Accepted runs that wait for one of those places, beyond which requests are refused; of one
+    /// owner half as many.
     pub waiting_max: usize,
-    /// Bytes of the events of those, beyond which requests are refused too; of one owner half as many.
+    /// Bytes of the events of those, beyond which requests are refused too; of one owner half as
+    /// many.
     pub waiting_bytes_max: usize,
     /// How long a claimed run may go unrenewed.
     pub lease: Duration,
     /// Wall-clock limit of a source's run and of hooks.
     pub source_timeout: Duration,
-    /// Attempts of a run that was lost each time through no fault of its own: with its server, or with a host that others used. Code cannot end
-    /// the server, so that many losses say more of the machine than of the run; yet each start costs, and may repeat a step.
+    /// Attempts of a run that was lost each time through no fault of its own: with its server, or
+    /// with a host that others used. Code cannot end the server, so that many losses say more of
+    /// the machine than of the run; yet each start costs, and may repeat a step.
     pub attempts_max: i64,
     /// How often an event may be passed from workflow to workflow.
     pub hops_max: u32,
@@ -121,7 +132,8 @@ pub struct EngineConfig {
     pub keep_max: Retention,
     /// Days after which records of who changed what go; none: never.
     pub keep_audit_days: Option<u32>,
-    /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
+    /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as
+    /// many as it likes.
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
@@ -135,7 +147,8 @@ pub struct EngineConfig {
     pub s3: Option<S3Config>,
     /// Bytes that the files of one request to an endpoint may have.
     pub upload_max_bytes: usize,
-    /// Bytes that the files of an organization's requests may have together, for as long as they are kept.
+    /// Bytes that the files of an organization's requests may have together, for as long as they
+    /// are kept.
     pub uploads_kept_bytes: u64,
     /// The largest heap that a workflow may ask for, MiB.
     pub memory_mb_max: u32,
@@ -238,7 +251,8 @@ struct Inner {
     held: Mutex<HashMap<millrace_model::ids::RunId, run::execute::Hold>>,
     /// Numbers holds.
     holds: AtomicU64,
-    /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
+    /// When the first of their leases may end; by a clock that was moved, sooner than the lease
+    /// keeper comes.
     leases_until: AtomicI64,
     /// The latest time that the scheduler saw.
     latest: AtomicI64,
@@ -265,11 +279,15 @@ struct Inner {
 }
 
 impl Engine {
-    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
+    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper,
+    /// mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
-        let keyring = tenants::secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
-        tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
+        let keyring =
+            tenants::secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
+        tokio::fs::create_dir_all(&config.artifact_dir)
+            .await
+            .map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let started_at = clock.now();
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
@@ -278,7 +296,11 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let places = run::places::Places::new(config.running_max, config.waiting_max, config.waiting_bytes_max);
+        let places = run::places::Places::new(
+            config.running_max,
+            config.waiting_max,
+            config.waiting_bytes_max,
+        );
         let sending = deliver::reach::Reach::new(config.egress.clone(), deliver::http::common);
         let providers = deliver::reach::Reach::new(config.egress.clone(), tenants::oauth::common);
         let oidc = config.oidc.clone().map(tenants::oidc::Provider::new).transpose()?;
@@ -356,11 +378,15 @@ impl Engine {
         self.readiness().await.accepts()
     }
 
-    /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
+    /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the
+    /// others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
         if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
-            tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
+            tracing::warn!(
+                grace_s = grace.as_secs(),
+                "some runs did not end in time; they run again at the next start"
+            );
         }
         self.0.tasks.end();
         self.0.runner.shutdown().await;
@@ -385,15 +411,28 @@ impl Engine {
     }
 
     /// Starts a task that goes on until the engine stops.
-    fn keep_going<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+    fn keep_going<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &'static str,
+        task: impl Fn(Self, CancellationToken) -> F + Send + 'static,
+    ) {
         let engine = self.clone();
-        self.0.tasks.keep(name, self.0.tasks.token(), move || task(engine.clone(), engine.0.tasks.token()));
+        self.0
+            .tasks
+            .keep(name, self.0.tasks.token(), move || task(engine.clone(), engine.0.tasks.token()));
     }
 
-    /// Starts a task that goes on until nothing is under way any more: what runs need that end while the engine stops.
-    fn keep_to_the_end<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+    /// Starts a task that goes on until nothing is under way any more: what runs need that end
+    /// while the engine stops.
+    fn keep_to_the_end<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &'static str,
+        task: impl Fn(Self, CancellationToken) -> F + Send + 'static,
+    ) {
         let engine = self.clone();
-        self.0.tasks.keep(name, self.0.tasks.end_token(), move || task(engine.clone(), engine.0.tasks.end_token()));
+        self.0.tasks.keep(name, self.0.tasks.end_token(), move || {
+            task(engine.clone(), engine.0.tasks.end_token())
+        });
     }
 
     fn now(&self) -> millrace_model::Timestamp {

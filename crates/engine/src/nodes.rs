@@ -1,5 +1,6 @@
-//! Servers that share a database. What one changes, the others hear and forget what they had read; what settles on one, the streams of the others
-//! get too. Nothing here has to arrive: who hears nothing believes nothing ([`crate::cache`]), and looks at the queue by itself.
+//! Servers that share a database. What one changes, the others hear and forget what they had read;
+//! what settles on one, the streams of the others get too. Nothing here has to arrive: who hears
+//! nothing believes nothing ([`crate::cache`]), and looks at the queue by itself.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,13 +31,15 @@ const RELAYED_MAX: usize = 10_000;
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Events read at once.
 const EVENTS_PAGE: u32 = 200;
-/// How long an owner counts as followed on another server after that said so; it says so at each check-in.
+/// How long an owner counts as followed on another server after that said so; it says so at each
+/// check-in.
 const FOLLOWED_FOR: Duration = Duration::from_secs(10);
 /// Owners that are followed on other servers.
 const FOLLOWED_MAX: usize = 10_000;
 /// News that wait, beyond which no lines are added: they come with their run's end.
 const LINES_WAITING_MAX: usize = 5_000;
-/// Bytes of a line with what stands around it, as it is told; a longer one comes with its run's end.
+/// Bytes of a line with what stands around it, as it is told; a longer one comes with its run's
+/// end.
 const LINE_MAX: usize = 7_000;
 /// Runs whose lines and steps that streams have got are remembered.
 const RUNS_REMEMBERED: usize = 10_000;
@@ -78,8 +81,9 @@ struct Shown {
 }
 
 impl Shown {
-    /// Whether a line is the next one. After one that did not come, none is: the rest comes in its order with the run's end or pause. Who begins to
-    /// listen in the middle of an attempt gets what comes from then on, as on the server where the run is.
+    /// Whether a line is the next one. After one that did not come, none is: the rest comes in its
+    /// order with the run's end or pause. Who begins to listen in the middle of an attempt gets
+    /// what comes from then on, as on the server where the run is.
     fn is_next(&mut self, attempt: i64, nth: usize) -> bool {
         let is_next = match self.live {
             Some((of, next)) if of == attempt => nth == next || nth == 0,
@@ -92,7 +96,8 @@ impl Shown {
         is_next
     }
 
-    /// How many of the stored lines were shown, now that so many are, the last of them of that attempt.
+    /// How many of the stored lines were shown, now that so many are, the last of them of that
+    /// attempt.
     fn lines_shown(&mut self, stored: usize, attempt: i64) -> usize {
         if stored <= self.lines {
             return stored;
@@ -120,7 +125,8 @@ impl Engine {
 
     /// Whether no other server uses the database. False where that cannot be known.
     pub(crate) fn is_alone(&self) -> bool {
-        self.0.store.single_node() || (self.0.nodes.others.load(Ordering::SeqCst) == 0 && self.0.cache.is_believed())
+        self.0.store.single_node()
+            || (self.0.nodes.others.load(Ordering::SeqCst) == 0 && self.0.cache.is_believed())
     }
 
     /// There may be runs to be claimed, here or elsewhere.
@@ -142,7 +148,9 @@ impl Engine {
     }
 
     pub(crate) fn tell_others_of_event(&self, event: &Event) {
-        self.tell_others(|| News::Event(event.org_id.clone(), event.emitter_id.clone(), event.id.into()));
+        self.tell_others(|| {
+            News::Event(event.org_id.clone(), event.emitter_id.clone(), event.id.into())
+        });
     }
 
     pub(crate) fn tell_others(&self, news: impl FnOnce() -> News) {
@@ -163,11 +171,27 @@ impl Engine {
     }
 
     /// Tells a line of a run where the run's owner is followed.
-    pub(crate) fn tell_line(&self, owner: &str, run: &RunId, attempt: i64, nth: usize, line: &LogLine) {
-        if self.is_alone() || !self.0.nodes.is_followed(owner) || self.0.nodes.news.lock().len() >= LINES_WAITING_MAX {
+    pub(crate) fn tell_line(
+        &self,
+        owner: &str,
+        run: &RunId,
+        attempt: i64,
+        nth: usize,
+        line: &LogLine,
+    ) {
+        if self.is_alone()
+            || !self.0.nodes.is_followed(owner)
+            || self.0.nodes.news.lock().len() >= LINES_WAITING_MAX
+        {
             return;
         }
-        let news = News::Line { owner: owner.to_owned(), run: run.clone(), attempt, nth, line: line.clone() };
+        let news = News::Line {
+            owner: owner.to_owned(),
+            run: run.clone(),
+            attempt,
+            nth,
+            line: line.clone(),
+        };
         if serde_json::to_vec(&news).is_ok_and(|text| text.len() <= LINE_MAX) {
             self.tell_others(|| news);
         }
@@ -184,7 +208,10 @@ impl Engine {
             if !news.is_empty()
                 && let Err(error) = self.0.store.tell(&self.0.node, &news).await
             {
-                tracing::debug!(error = error_chain(&error), "the other servers could not be told; they look by themselves");
+                tracing::debug!(
+                    error = error_chain(&error),
+                    "the other servers could not be told; they look by themselves"
+                );
             }
             tokio::time::sleep(GATHERED).await;
         }
@@ -206,7 +233,10 @@ impl Engine {
                 () = tokio::time::sleep(CHECK_IN_EVERY) => {}
             }
             if let Err(error) = self.check_in().await {
-                tracing::warn!(error = error_chain(&error), "could not say that this server is there; others may take what was meant for it");
+                tracing::warn!(
+                    error = error_chain(&error),
+                    "could not say that this server is there; others may take what was meant for it"
+                );
             }
             for owner in self.0.streams.read() {
                 self.tell_others(|| News::Followed(owner));
@@ -220,7 +250,10 @@ impl Engine {
             return;
         }
         if let Err(error) = self.0.store.check_out(&self.0.node).await {
-            tracing::debug!(error = error_chain(&error), "could not say that this server ends; the others see it soon");
+            tracing::debug!(
+                error = error_chain(&error),
+                "could not say that this server ends; the others see it soon"
+            );
         }
     }
 
@@ -243,10 +276,15 @@ impl Engine {
                         self.hear(heard, &relay).await;
                     }
                     self.0.cache.hears_nothing();
-                    tracing::warn!("the database cannot be heard; until it can, everything is read from it");
+                    tracing::warn!(
+                        "the database cannot be heard; until it can, everything is read from it"
+                    );
                 }
                 Ok(None) => return,
-                Err(error) => tracing::warn!(error = error_chain(&error), "could not listen to the database; until it can be, everything is read from it"),
+                Err(error) => tracing::warn!(
+                    error = error_chain(&error),
+                    "could not listen to the database; until it can be, everything is read from it"
+                ),
             }
             tokio::select! {
                 biased;
@@ -262,7 +300,13 @@ impl Engine {
     }
 
     fn look_at_everything(&self) {
-        for wake in [&self.0.wake_dispatch, &self.0.wake_scheduler, &self.0.wake_mailer, &self.0.wake_deliverer, &self.0.wake_webhooks] {
+        for wake in [
+            &self.0.wake_dispatch,
+            &self.0.wake_scheduler,
+            &self.0.wake_mailer,
+            &self.0.wake_deliverer,
+            &self.0.wake_webhooks,
+        ] {
             wake.notify_one();
         }
     }
@@ -280,23 +324,36 @@ impl Engine {
             Heard::Changed(Changed::Domains) => self.forget_domains(),
             Heard::Changed(Changed::Nodes) => {
                 if let Err(error) = self.check_in().await {
-                    tracing::debug!(error = error_chain(&error), "could not count the servers; they are counted again soon");
+                    tracing::debug!(
+                        error = error_chain(&error),
+                        "could not count the servers; they are counted again soon"
+                    );
                 }
             }
             Heard::News(node, _) if node == self.0.node => {}
             Heard::News(_, News::Queued) => self.0.wake_dispatch.notify_one(),
             Heard::News(_, News::Followed(owner)) => self.0.nodes.follow(owner),
             Heard::News(_, news @ (News::Event(..) | News::Run(..) | News::Line { .. })) => {
-                let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) = &news else { return };
+                let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) =
+                    &news
+                else {
+                    return;
+                };
                 if self.0.streams.has_readers(owner) && relay.try_send(news).is_err() {
-                    tracing::warn!("what settled on other servers comes faster than it can be read; streams here miss some of it");
+                    tracing::warn!(
+                        "what settled on other servers comes faster than it can be read; streams here miss some of it"
+                    );
                 }
             }
         }
     }
 
     /// Reads what settled elsewhere for the streams here.
-    async fn relay(self, stop: CancellationToken, relayed: std::sync::Arc<tokio::sync::Mutex<mpsc::Receiver<News>>>) {
+    async fn relay(
+        self,
+        stop: CancellationToken,
+        relayed: std::sync::Arc<tokio::sync::Mutex<mpsc::Receiver<News>>>,
+    ) {
         let mut relayed = relayed.lock().await;
         let (mut news, mut shown) = (Vec::new(), HashMap::<RunId, Shown>::new());
         loop {
@@ -321,7 +378,11 @@ impl Engine {
             }
             for ((org, emitter), wanted) in events {
                 if let Err(error) = self.relay_events(&org, &emitter, &wanted).await {
-                    tracing::warn!(emitter.id = emitter, error = error_chain(&error), "events of another server could not be read for a stream");
+                    tracing::warn!(
+                        emitter.id = emitter,
+                        error = error_chain(&error),
+                        "events of another server could not be read for a stream"
+                    );
                 }
             }
             for news in of_runs {
@@ -329,11 +390,16 @@ impl Engine {
                     shown.clear();
                 }
                 match news {
-                    News::Line { owner, run, attempt, nth, line } if shown.entry(run.clone()).or_default().is_next(attempt, nth) => {
+                    News::Line { owner, run, attempt, nth, line }
+                        if shown.entry(run.clone()).or_default().is_next(attempt, nth) =>
+                    {
                         self.0.streams.send(&owner, || StreamItem::Log(run, line));
                     }
                     News::Run(org, owner, run) => {
-                        if let Err(error) = self.relay_run(&org, &owner, &run, shown.entry(run.clone()).or_default()).await {
+                        if let Err(error) = self
+                            .relay_run(&org, &owner, &run, shown.entry(run.clone()).or_default())
+                            .await
+                        {
                             tracing::warn!(run.id = %run, error = error_chain(&error), "a run of another server could not be read for a stream");
                         }
                     }
@@ -343,11 +409,20 @@ impl Engine {
         }
     }
 
-    async fn relay_events(&self, org: &OrgId, emitter: &str, wanted: &BTreeSet<EventAt>) -> StoreResult<()> {
+    async fn relay_events(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        wanted: &BTreeSet<EventAt>,
+    ) -> StoreResult<()> {
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
         let mut after = first.0 - 1;
         while after < last.0 {
-            let events = self.0.store.events_after(org, emitter, EventId::from_ordinal(after), EVENTS_PAGE).await?;
+            let events = self
+                .0
+                .store
+                .events_after(org, emitter, EventId::from_ordinal(after), EVENTS_PAGE)
+                .await?;
             let Some(end) = events.last().map(|event| event.id.ordinal()) else { break };
             after = end;
             for event in events.into_iter().filter(|event| wanted.contains(&event.id.into())) {
@@ -357,14 +432,30 @@ impl Engine {
         Ok(())
     }
 
-    /// Steps of a run come as they end, lines that did not come by themselves with its end or pause.
-    async fn relay_run(&self, org: &OrgId, owner: &str, id: &RunId, before: &mut Shown) -> StoreResult<()> {
+    /// Steps of a run come as they end, lines that did not come by themselves with its end or
+    /// pause.
+    async fn relay_run(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        id: &RunId,
+        before: &mut Shown,
+    ) -> StoreResult<()> {
         let Some(run) = self.0.store.run(org, id).await? else { return Ok(()) };
         let lines = self.0.store.run_logs(id).await?;
-        let steps = run.result.as_deref().and_then(|text| serde_json::from_str::<RunResult>(text).ok()).map(|result| result.steps).unwrap_or_default();
+        let steps = run
+            .result
+            .as_deref()
+            .and_then(|text| serde_json::from_str::<RunResult>(text).ok())
+            .map(|result| result.steps)
+            .unwrap_or_default();
         for step in steps.iter().skip(before.steps) {
-            let end = step.duration_ms.map(|duration_ms| StepEnd { duration_ms, exports: step.exports.get().to_owned() });
-            self.0.streams.send(owner, || StreamItem::Step(id.clone(), step.namespace.clone(), end));
+            let end = step
+                .duration_ms
+                .map(|duration_ms| StepEnd { duration_ms, exports: step.exports.get().to_owned() });
+            self.0
+                .streams
+                .send(owner, || StreamItem::Step(id.clone(), step.namespace.clone(), end));
         }
         for line in lines.iter().skip(before.lines_shown(lines.len(), run.attempt)) {
             self.0.streams.send(owner, || StreamItem::Log(id.clone(), line.clone()));
@@ -383,7 +474,12 @@ mod tests {
     fn each_line_is_shown_once_and_in_order() {
         let mut shown = Shown::default();
         // One of the first attempt is missed: what comes behind it waits for the store.
-        assert!(shown.is_next(1, 0) && shown.is_next(1, 1) && !shown.is_next(1, 3) && !shown.is_next(1, 4));
+        assert!(
+            shown.is_next(1, 0)
+                && shown.is_next(1, 1)
+                && !shown.is_next(1, 3)
+                && !shown.is_next(1, 4)
+        );
         assert_eq!(shown.lines_shown(0, 1), 0);
         assert_eq!(shown.lines_shown(5, 1), 2);
         // Looked at again, without anything new.

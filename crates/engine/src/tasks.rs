@@ -37,8 +37,14 @@ impl Tasks {
         self.tracker.spawn(task);
     }
 
-    /// A task that goes on until then. One that panics is started again: nothing else would do its work.
-    pub(crate) fn keep<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, until: CancellationToken, start: impl Fn() -> F + Send + 'static) {
+    /// A task that goes on until then. One that panics is started again: nothing else would do its
+    /// work.
+    pub(crate) fn keep<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &'static str,
+        until: CancellationToken,
+        start: impl Fn() -> F + Send + 'static,
+    ) {
         self.tracker.spawn(async move {
             while AssertUnwindSafe(start()).catch_unwind().await.is_err() {
                 tracing::error!(name, "a task panicked, which is a bug; it is started again");

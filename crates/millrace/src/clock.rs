@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use millrace_model::{Clock, SystemClock};
 
-/// The machine's clock. A debug build takes the time from the file that `MILLRACE_TEST_CLOCK` names, where it is set: a test holds it there.
+/// The machine's clock. A debug build takes the time from the file that `MILLRACE_TEST_CLOCK`
+/// names, where it is set: a test holds it there.
 pub fn clock() -> Arc<dyn Clock> {
     #[cfg(debug_assertions)]
     if let Some(path) = std::env::var_os("MILLRACE_TEST_CLOCK") {
@@ -20,7 +21,8 @@ mod held {
 
     use millrace_model::{Clock, SystemClock, Timestamp};
 
-    /// The time that a file holds, in epoch milliseconds; with a sign, by how much the machine's clock is off. While it cannot be read, the last time.
+    /// The time that a file holds, in epoch milliseconds; with a sign, by how much the machine's
+    /// clock is off. While it cannot be read, the last time.
     pub(super) struct FileClock {
         path: PathBuf,
         last: AtomicI64,
@@ -37,7 +39,10 @@ mod held {
             let text = std::fs::read_to_string(&self.path).unwrap_or_default();
             if let Ok(ms) = text.trim().parse::<i64>() {
                 let off = text.starts_with(['+', '-']);
-                self.last.store(if off { SystemClock.now().plus_ms(ms).ms() } else { ms }, Ordering::SeqCst);
+                self.last.store(
+                    if off { SystemClock.now().plus_ms(ms).ms() } else { ms },
+                    Ordering::SeqCst,
+                );
             }
             Timestamp(self.last.load(Ordering::SeqCst))
         }

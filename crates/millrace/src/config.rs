@@ -1,4 +1,5 @@
-//! One typed tree of settings: flags, then the environment, then `millrace.toml`. An unknown key stops the start.
+//! One typed tree of settings: flags, then the environment, then `millrace.toml`. An unknown key
+//! stops the start.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +40,8 @@ pub enum Sandbox {
     Off,
 }
 
-/// Flags of `serve`. Each has an environment variable and a key of the same name in `millrace.toml`.
+/// Flags of `serve`. Each has an environment variable and a key of the same name in
+/// `millrace.toml`.
 #[derive(Args, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServeArgs {
@@ -50,10 +52,12 @@ pub struct ServeArgs {
     /// Where data is kept [default: ./millrace-data]
     #[arg(long, env = "MILLRACE_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// The Postgres database: postgres://user:password@host:port/database; without it SQLite in the data directory
+    /// The Postgres database: postgres://user:password@host:port/database; without it SQLite in the
+    /// data directory
     #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// Seconds a start waits for a Postgres database that takes no connections yet; 0: it fails at once [default: 30]
+    /// Seconds a start waits for a Postgres database that takes no connections yet; 0: it fails at
+    /// once [default: 30]
     #[arg(long, env = "MILLRACE_DATABASE_WAIT_SECONDS")]
     pub database_wait_seconds: Option<u32>,
     /// Address and port to listen on [default: 127.0.0.1:8787]
@@ -62,19 +66,23 @@ pub struct ServeArgs {
     /// Where clients reach this server [default: http://<listen>]
     #[arg(long, env = "MILLRACE_BASE_URL")]
     pub base_url: Option<String>,
-    /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is not the usual one
+    /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is
+    /// not the usual one
     #[arg(long, env = "MILLRACE_ENDPOINT_DOMAIN", value_name = "DOMAIN")]
     pub endpoint_domain: Option<String>,
-    /// Another name of this server, beside that of its base URL: no organization can have it as a domain; may be given again, or as a list with commas
+    /// Another name of this server, beside that of its base URL: no organization can have it as a
+    /// domain; may be given again, or as a list with commas
     #[arg(long, env = "MILLRACE_OWN_HOST", value_name = "NAME", value_delimiter = ',')]
     pub own_host: Vec<String>,
-    /// Addresses of reverse proxies whose word on the client counts (X-Forwarded-For, -Proto, -Host, Forwarded): CIDR; may be given again, or as a list with commas
+    /// Addresses of reverse proxies whose word on the client counts (X-Forwarded-For, -Proto,
+    /// -Host, Forwarded): CIDR; may be given again, or as a list with commas
     #[arg(long, env = "MILLRACE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
     pub trusted_proxy: Vec<TrustedProxy>,
     /// Trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2
     #[arg(long, env = "MILLRACE_PROXY_PROTOCOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub proxy_protocol: Option<bool>,
-    /// The certificate for TLS on --listen, PEM, with those that lead to a root after it; read again when it is renewed
+    /// The certificate for TLS on --listen, PEM, with those that lead to a root after it; read
+    /// again when it is renewed
     #[arg(long, env = "MILLRACE_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM
@@ -86,13 +94,16 @@ pub struct ServeArgs {
     /// Sender of mail [default: Millrace <millrace@localhost>]
     #[arg(long, env = "MILLRACE_MAIL_FROM")]
     pub mail_from: Option<String>,
-    /// A provider of OpenID Connect by which people sign in beside their passwords: https://accounts.google.com
+    /// A provider of OpenID Connect by which people sign in beside their passwords:
+    /// https://accounts.google.com
     #[arg(long, env = "MILLRACE_OIDC_ISSUER", value_name = "URL")]
     pub oidc_issuer: Option<String>,
-    /// The id under which this server is registered there, with BASE-URL/login as the address to come back to
+    /// The id under which this server is registered there, with BASE-URL/login as the address to
+    /// come back to
     #[arg(long, env = "MILLRACE_OIDC_CLIENT_ID", value_name = "ID")]
     pub oidc_client_id: Option<String>,
-    /// The secret of the registration; prefer the environment or a file, a command line can be seen by others
+    /// The secret of the registration; prefer the environment or a file, a command line can be seen
+    /// by others
     #[arg(long, env = "MILLRACE_OIDC_CLIENT_SECRET", hide_env_values = true)]
     pub oidc_client_secret: Option<String>,
     /// A file with that secret
@@ -104,7 +115,8 @@ pub struct ServeArgs {
     /// Domains of addresses that sign in by the provider, separated by commas [default: all]
     #[arg(long, env = "MILLRACE_OIDC_EMAIL_DOMAINS", value_name = "DOMAINS")]
     pub oidc_email_domains: Option<String>,
-    /// The role in the first organization of those who were not invited, viewer or member; needs --oidc-email-domains [default: none, only the invited are let in]
+    /// The role in the first organization of those who were not invited, viewer or member; needs
+    /// --oidc-email-domains [default: none, only the invited are let in]
     #[arg(long, env = "MILLRACE_OIDC_ROLE", value_name = "ROLE")]
     pub oidc_role: Option<String>,
     /// An object store that speaks S3, for `$.send.s3`: https://s3.eu-central-1.amazonaws.com
@@ -134,37 +146,45 @@ pub struct ServeArgs {
     /// The largest body of a request to an endpoint, in bytes [default: 524288]
     #[arg(long, env = "MILLRACE_HTTP_BODY_MAX_BYTES")]
     pub http_body_max_bytes: Option<usize>,
-    /// Seconds a client may take for a request's head, and for its body beyond what 8 KiB a second take [default: 30]
+    /// Seconds a client may take for a request's head, and for its body beyond what 8 KiB a second
+    /// take [default: 30]
     #[arg(long, env = "MILLRACE_REQUEST_TIMEOUT_SECONDS")]
     pub request_timeout_seconds: Option<u32>,
     /// Connections at once, beyond which clients are told to come again [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
-    /// MiB of memory for requests: half for bodies of those that are not answered yet, half for accepted events that wait for their turn [default: 512]
+    /// MiB of memory for requests: half for bodies of those that are not answered yet, half for
+    /// accepted events that wait for their turn [default: 512]
     #[arg(long, env = "MILLRACE_REQUESTS_MEMORY_MB")]
     pub requests_memory_mb: Option<u32>,
-    /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
+    /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be
+    /// kept as a file [default: 104857600]
     #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
     pub upload_max_bytes: Option<usize>,
-    /// The most MiB of heap that a workflow may ask for as `memory_mb` [default: half of the machine's memory, 10240 at most]
+    /// The most MiB of heap that a workflow may ask for as `memory_mb`
+    /// [default: half of the machine's memory, 10240 at most]
     #[arg(long, env = "MILLRACE_MEMORY_MAX_MB", value_name = "MIB")]
     pub memory_max_mb: Option<u32>,
-    /// The longest wall-clock limit that a workflow may set as `timeout_ms`, 60 to 750 seconds [default: 750]
+    /// The longest wall-clock limit that a workflow may set as `timeout_ms`, 60 to 750 seconds
+    /// [default: 750]
     #[arg(long, env = "MILLRACE_TIMEOUT_MAX_SECONDS", value_name = "SECONDS")]
     pub timeout_max_seconds: Option<u32>,
-    /// MiB that the files in requests to an organization's endpoints may have together; each is kept for half an hour [default: 4096]
+    /// MiB that the files in requests to an organization's endpoints may have together; each is
+    /// kept for half an hour [default: 4096]
     #[arg(long, env = "MILLRACE_UPLOADS_KEPT_MB")]
     pub uploads_kept_mb: Option<u32>,
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
-    /// Settled runs of a workflow or source, and events, of which the newest are kept [default: as many as there are]
+    /// Settled runs of a workflow or source, and events, of which the newest are kept
+    /// [default: as many as there are]
     #[arg(long, env = "MILLRACE_KEEP_COUNT")]
     pub keep_count: Option<u32>,
     /// The most days that may be set for a workflow or source [default: 36500]
     #[arg(long, env = "MILLRACE_KEEP_DAYS_MAX", value_name = "DAYS")]
     pub keep_days_max: Option<u32>,
-    /// The largest number of runs and events to keep that may be set for a workflow or source [default: 1000000]
+    /// The largest number of runs and events to keep that may be set for a workflow or source
+    /// [default: 1000000]
     #[arg(long, env = "MILLRACE_KEEP_COUNT_MAX", value_name = "COUNT")]
     pub keep_count_max: Option<u32>,
     /// Days that records of who changed what are kept [default: 365]
@@ -179,10 +199,12 @@ pub struct ServeArgs {
     /// Headers for the collector: NAME=VALUE, with commas between them
     #[arg(long, env = "MILLRACE_OTLP_HEADERS", hide_env_values = true)]
     pub otlp_headers: Option<String>,
-    /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
+    /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no
+    /// limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
-    /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or base64 [default: master.key in the data directory]
+    /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or
+    /// base64 [default: master.key in the data directory]
     #[arg(long, env = "MILLRACE_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
     /// The master key itself; prefer the environment, a command line can be seen by others
@@ -197,7 +219,8 @@ pub struct ServeArgs {
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
-    /// Addresses that components may reach though they are closed: CIDR[:PORT] or NAME[:PORT]; may be given again, or as a list with commas
+    /// Addresses that components may reach though they are closed: CIDR[:PORT] or NAME[:PORT]; may
+    /// be given again, or as a list with commas
     #[arg(long, env = "MILLRACE_EGRESS_ALLOW", value_name = "ADDRESS", value_delimiter = ',')]
     pub egress_allow: Vec<Allow>,
     /// The form of the log [default: text]
@@ -283,7 +306,8 @@ impl Config {
         let s3 = s3(&args, &file)?;
         let oidc = oidc(&args, &file)?;
         let master_key = master_key(&args, &file)?;
-        let traces = traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
+        let traces =
+            traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
         let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             oidc,
@@ -291,35 +315,79 @@ impl Config {
             master_key,
             traces,
             keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
-            keep_max: Retention { keep_days: args.keep_days_max.or(file.keep_days_max), keep_count: args.keep_count_max.or(file.keep_count_max) },
+            keep_max: Retention {
+                keep_days: args.keep_days_max.or(file.keep_days_max),
+                keep_count: args.keep_count_max.or(file.keep_count_max),
+            },
             keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
             metrics_listen: args.metrics_listen.or(file.metrics_listen),
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
-            database_wait: Duration::from_secs(u64::from(args.database_wait_seconds.or(file.database_wait_seconds).unwrap_or(30))),
+            database_wait: Duration::from_secs(u64::from(
+                args.database_wait_seconds.or(file.database_wait_seconds).unwrap_or(30),
+            )),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
-            base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
-            endpoint_domain: args.endpoint_domain.or(file.endpoint_domain).map(|d| d.to_ascii_lowercase()),
-            own_hosts: own_hosts(if args.own_host.is_empty() { file.own_host } else { args.own_host })?,
-            trusted_proxies: if args.trusted_proxy.is_empty() { file.trusted_proxy } else { args.trusted_proxy },
+            base_url: args
+                .base_url
+                .or(file.base_url)
+                .map(|url| url.trim_end_matches('/').to_owned()),
+            endpoint_domain: args
+                .endpoint_domain
+                .or(file.endpoint_domain)
+                .map(|d| d.to_ascii_lowercase()),
+            own_hosts: own_hosts(if args.own_host.is_empty() {
+                file.own_host
+            } else {
+                args.own_host
+            })?,
+            trusted_proxies: if args.trusted_proxy.is_empty() {
+                file.trusted_proxy
+            } else {
+                args.trusted_proxy
+            },
             proxy_protocol: args.proxy_protocol.or(file.proxy_protocol).unwrap_or(false),
             tls: tls(args.tls_cert.or(file.tls_cert), args.tls_key.or(file.tls_key))?,
             smtp_url: args.smtp_url.or(file.smtp_url),
-            mail_from: args.mail_from.or(file.mail_from).unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
-            owner_email: args.owner_email.or(file.owner_email).unwrap_or_else(|| "owner@localhost".into()),
+            mail_from: args
+                .mail_from
+                .or(file.mail_from)
+                .unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
+            owner_email: args
+                .owner_email
+                .or(file.owner_email)
+                .unwrap_or_else(|| "owner@localhost".into()),
             node: args.node.or(file.node).unwrap_or_else(|| "node".into()),
-            npm_registry: args.npm_registry.or(file.npm_registry).unwrap_or_else(|| "https://registry.npmjs.org".into()),
-            http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
-            request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
+            npm_registry: args
+                .npm_registry
+                .or(file.npm_registry)
+                .unwrap_or_else(|| "https://registry.npmjs.org".into()),
+            http_body_max_bytes: args
+                .http_body_max_bytes
+                .or(file.http_body_max_bytes)
+                .unwrap_or(512 * 1024),
+            request_timeout_seconds: args
+                .request_timeout_seconds
+                .or(file.request_timeout_seconds)
+                .unwrap_or(30),
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
             requests_memory_mb: args.requests_memory_mb.or(file.requests_memory_mb).unwrap_or(512),
             upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
             memory_max_mb: args.memory_max_mb.or(file.memory_max_mb),
-            timeout_max_seconds: args.timeout_max_seconds.or(file.timeout_max_seconds).unwrap_or(*TIMEOUT_MAX_SECONDS.end()),
+            timeout_max_seconds: args
+                .timeout_max_seconds
+                .or(file.timeout_max_seconds)
+                .unwrap_or(*TIMEOUT_MAX_SECONDS.end()),
             uploads_kept_mb: args.uploads_kept_mb.or(file.uploads_kept_mb).unwrap_or(4096),
-            requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
+            requests_per_minute: args
+                .requests_per_minute
+                .or(file.requests_per_minute)
+                .unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
-            egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
+            egress_allow: if args.egress_allow.is_empty() {
+                file.egress_allow
+            } else {
+                args.egress_allow
+            },
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
         };
         if let Some(url) = &config.base_url
@@ -330,24 +398,43 @@ impl Config {
         if let Some(domain) = &config.endpoint_domain
             && !host_of(domain).is_some_and(|host| is_domain(&host) || host == "localhost")
         {
-            bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
+            bail!(
+                "`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one"
+            );
         }
         if config.proxy_protocol && config.trusted_proxies.is_empty() {
-            bail!("proxy_protocol is of the proxies that are trusted, and none is: name their addresses with --trusted-proxy, such as 10.0.0.0/8");
+            bail!(
+                "proxy_protocol is of the proxies that are trusted, and none is: name their addresses with --trusted-proxy, such as 10.0.0.0/8"
+            );
         }
-        let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days), config.keep_max.keep_days, config.keep_max.keep_count];
-        let of_requests = [config.http_body_max_bytes, config.connections_max, config.requests_memory_mb as usize, config.request_timeout_seconds as usize];
+        let kept = [
+            config.keep.keep_days,
+            config.keep.keep_count,
+            Some(config.keep_audit_days),
+            config.keep_max.keep_days,
+            config.keep_max.keep_count,
+        ];
+        let of_requests = [
+            config.http_body_max_bytes,
+            config.connections_max,
+            config.requests_memory_mb as usize,
+            config.request_timeout_seconds as usize,
+        ];
         if of_requests.contains(&0) || kept.contains(&Some(0)) {
             bail!(
                 "http_body_max_bytes, keep_days, keep_days_max, keep_count, keep_count_max, keep_audit_days, request_timeout_seconds, connections_max and requests_memory_mb are at least 1"
             );
         }
         if config.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
-            bail!("memory_max_mb is at least {MEMORY_MAX_MB_MIN}: what a workflow has that asks for nothing");
+            bail!(
+                "memory_max_mb is at least {MEMORY_MAX_MB_MIN}: what a workflow has that asks for nothing"
+            );
         }
         if !TIMEOUT_MAX_SECONDS.contains(&config.timeout_max_seconds) {
             let (least, most) = (TIMEOUT_MAX_SECONDS.start(), TIMEOUT_MAX_SECONDS.end());
-            bail!("timeout_max_seconds is at least {least}, what a workflow has that asks for nothing, and at most {most}");
+            bail!(
+                "timeout_max_seconds is at least {least}, what a workflow has that asks for nothing, and at most {most}"
+            );
         }
         if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
             bail!("keep_count is at most {}", Retention::COUNT_MAX);
@@ -361,7 +448,9 @@ fn own_hosts(names: Vec<String>) -> Result<Vec<String>> {
     let name = |name: String| {
         let host = name.trim().trim_end_matches('.').to_ascii_lowercase();
         if host_of(&host).as_deref() != Some(&*host) || host.contains(['/', ' ']) {
-            bail!("`{name}` is not a name of this server (own_host): it is a name such as millrace.internal, without scheme, port and path");
+            bail!(
+                "`{name}` is not a name of this server (own_host): it is a name such as millrace.internal, without scheme, port and path"
+            );
         }
         Ok(host)
     };
@@ -383,68 +472,110 @@ fn traces(url: Option<String>, headers: Option<String>) -> Result<Option<TraceCo
     if !(url.starts_with("http://") || url.starts_with("https://")) {
         bail!("`{url}` is not the address of a collector: it starts with http:// or https://");
     }
-    let pairs = headers.as_deref().unwrap_or("").split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
-        pair.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).context("otlp_headers is a list of NAME=VALUE")
-    });
+    let pairs =
+        headers.as_deref().unwrap_or("").split(',').filter(|pair| !pair.trim().is_empty()).map(
+            |pair| {
+                pair.split_once('=')
+                    .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+                    .context("otlp_headers is a list of NAME=VALUE")
+            },
+        );
     Ok(Some(TraceConfig { headers: pairs.collect::<Result<_>>()?, url }))
 }
 
 /// Where `$.send.s3` goes; a part of it alone stops the start.
 fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
-    let value = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
-    let given = (value(|a| &a.s3_endpoint), value(|a| &a.s3_access_key_id), value(|a| &a.s3_secret_access_key));
+    let value = |field: fn(&ServeArgs) -> &Option<String>| {
+        field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty())
+    };
+    let given = (
+        value(|a| &a.s3_endpoint),
+        value(|a| &a.s3_access_key_id),
+        value(|a| &a.s3_secret_access_key),
+    );
     let (endpoint, access_key_id, secret_access_key) = match given {
         (Some(endpoint), Some(id), Some(key)) => (endpoint, id, key),
         (None, None, None) => return Ok(None),
-        _ => bail!("s3_endpoint, s3_access_key_id and s3_secret_access_key belong together: set all three or none"),
+        _ => bail!(
+            "s3_endpoint, s3_access_key_id and s3_secret_access_key belong together: set all three or none"
+        ),
     };
     if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) {
-        bail!("`{endpoint}` is not the address of an object store: it starts with http:// or https://");
+        bail!(
+            "`{endpoint}` is not the address of an object store: it starts with http:// or https://"
+        );
     }
     let buckets = value(|a| &a.s3_buckets).unwrap_or_default();
-    let buckets = buckets.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let buckets = buckets
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
     let region = value(|a| &a.s3_region).unwrap_or_else(|| "us-east-1".into());
     Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
 }
 
 /// The provider by which people sign in; a part of it alone stops the start.
 fn oidc(args: &ServeArgs, file: &ServeArgs) -> Result<Option<OidcConfig>> {
-    let value = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let value = |field: fn(&ServeArgs) -> &Option<String>| {
+        field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty())
+    };
     let (issuer, client_id) = match (value(|a| &a.oidc_issuer), value(|a| &a.oidc_client_id)) {
         (Some(issuer), Some(id)) => (issuer, id),
         (None, None) => return Ok(None),
         _ => bail!("oidc_issuer and oidc_client_id belong together: set both or none"),
     };
     if !OidcConfig::is_usable(&issuer) || issuer.contains(['?', '#']) {
-        bail!("`{issuer}` is not the address of a provider of OpenID Connect: it starts with https://, or is on this machine");
+        bail!(
+            "`{issuer}` is not the address of a provider of OpenID Connect: it starts with https://, or is on this machine"
+        );
     }
-    let secret_file = args.oidc_client_secret_file.clone().or_else(|| file.oidc_client_secret_file.clone());
+    let secret_file =
+        args.oidc_client_secret_file.clone().or_else(|| file.oidc_client_secret_file.clone());
     let client_secret = match (value(|a| &a.oidc_client_secret), secret_file) {
-        (Some(_), Some(_)) => bail!("of oidc_client_secret and oidc_client_secret_file only one can be given: the secret has one place"),
+        (Some(_), Some(_)) => bail!(
+            "of oidc_client_secret and oidc_client_secret_file only one can be given: the secret has one place"
+        ),
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(&path).with_context(|| format!("could not read the client's secret in `{}`", path.display()))?;
+            let text = std::fs::read_to_string(&path).with_context(|| {
+                format!("could not read the client's secret in `{}`", path.display())
+            })?;
             let secret = text.trim();
             if secret.is_empty() {
-                bail!("`{}` is empty: it holds the secret of the client that is registered at the provider", path.display());
+                bail!(
+                    "`{}` is empty: it holds the secret of the client that is registered at the provider",
+                    path.display()
+                );
             }
             Some(secret.to_owned())
         }
         (secret, None) => secret,
     };
     let domains = value(|a| &a.oidc_email_domains).unwrap_or_default();
-    let email_domains: Vec<_> = domains.split(',').map(|domain| domain.trim().to_ascii_lowercase()).filter(|domain| !domain.is_empty()).collect();
+    let email_domains: Vec<_> = domains
+        .split(',')
+        .map(|domain| domain.trim().to_ascii_lowercase())
+        .filter(|domain| !domain.is_empty())
+        .collect();
     if let Some(wrong) = email_domains.iter().find(|domain| !is_domain(domain)) {
-        bail!("`{wrong}` is not a domain of addresses (oidc_email_domains): it is a name such as example.com");
+        bail!(
+            "`{wrong}` is not a domain of addresses (oidc_email_domains): it is a name such as example.com"
+        );
     }
     let role = match value(|a| &a.oidc_role) {
         None => None,
         Some(text) => match Role::parse(&text) {
             Some(role @ (Role::Viewer | Role::Member)) => Some(role),
-            _ => bail!("`{text}` is not a role for those who were not invited (oidc_role): allowed are viewer and member; an owner makes others owners"),
+            _ => bail!(
+                "`{text}` is not a role for those who were not invited (oidc_role): allowed are viewer and member; an owner makes others owners"
+            ),
         },
     };
     if role.is_some() && email_domains.is_empty() {
-        bail!("oidc_role alone admits every user of the provider: name the domains of their addresses with oidc_email_domains, such as example.com");
+        bail!(
+            "oidc_role alone admits every user of the provider: name the domains of their addresses with oidc_email_domains, such as example.com"
+        );
     }
     let host = || url_host(&issuer);
     let name = value(|a| &a.oidc_name).unwrap_or_else(host);
@@ -457,15 +588,23 @@ fn url_host(address: &str) -> String {
 }
 
 fn master_key(args: &ServeArgs, file: &ServeArgs) -> Result<MasterKeyConfig> {
-    let text = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let text = |field: fn(&ServeArgs) -> &Option<String>| {
+        field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty())
+    };
     let found = MasterKeyConfig {
         file: args.master_key_file.clone().or_else(|| file.master_key_file.clone()),
         key: text(|a| &a.master_key),
         old: text(|a| &a.master_key_old),
         command: text(|a| &a.master_key_command),
     };
-    if u8::from(found.file.is_some()) + u8::from(found.key.is_some()) + u8::from(found.command.is_some()) > 1 {
-        bail!("of master_key_file, master_key and master_key_command only one can be given: the master key has one place");
+    if u8::from(found.file.is_some())
+        + u8::from(found.key.is_some())
+        + u8::from(found.command.is_some())
+        > 1
+    {
+        bail!(
+            "of master_key_file, master_key and master_key_command only one can be given: the master key has one place"
+        );
     }
     if found.old.is_some() && found.key.is_none() {
         bail!("master_key_old belongs to master_key, the new key");
@@ -474,8 +613,10 @@ fn master_key(args: &ServeArgs, file: &ServeArgs) -> Result<MasterKeyConfig> {
 }
 
 fn read_file(path: &Path) -> Result<ServeArgs> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("could not read the configuration `{}`", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("the configuration `{}` is not valid", path.display()))
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("could not read the configuration `{}`", path.display()))?;
+    toml::from_str(&text)
+        .with_context(|| format!("the configuration `{}` is not valid", path.display()))
 }
 
 #[cfg(test)]
@@ -486,29 +627,57 @@ mod tests {
     fn a_provider_is_whole_and_lets_in_nobody_unasked() {
         type Change = fn(&mut ServeArgs);
         let with = |change: Change| {
-            let mut args = ServeArgs { oidc_issuer: Some("https://id.test/realm".into()), oidc_client_id: Some("millrace".into()), ..ServeArgs::default() };
+            let mut args = ServeArgs {
+                oidc_issuer: Some("https://id.test/realm".into()),
+                oidc_client_id: Some("millrace".into()),
+                ..ServeArgs::default()
+            };
             change(&mut args);
             oidc(&args, &ServeArgs::default()).map_err(|error| error.to_string())
         };
         let read = with(|_| {}).expect("reads").expect("a provider");
         assert_eq!((read.name.as_str(), read.role, read.client_secret), ("id.test", None, None));
-        let read = with(|args| (args.oidc_role, args.oidc_email_domains) = (Some("member".into()), Some("X.test, y.test".into())));
+        let read = with(|args| {
+            (args.oidc_role, args.oidc_email_domains) =
+                (Some("member".into()), Some("X.test, y.test".into()))
+        });
         let read = read.expect("reads").expect("a provider");
-        assert_eq!((read.role, read.email_domains), (Some(Role::Member), vec!["x.test".to_owned(), "y.test".to_owned()]));
+        assert_eq!(
+            (read.role, read.email_domains),
+            (Some(Role::Member), vec!["x.test".to_owned(), "y.test".to_owned()])
+        );
         let wrong: [(Change, &str); 7] = [
             (|args| args.oidc_client_id = None, "belong together"),
             (|args| args.oidc_issuer = Some("http://id.test".into()), "https://"),
             (|args| args.oidc_role = Some("viewer".into()), "oidc_email_domains"),
-            (|args| (args.oidc_role, args.oidc_email_domains) = (Some("owner".into()), Some("x.test".into())), "viewer and member"),
+            (
+                |args| {
+                    (args.oidc_role, args.oidc_email_domains) =
+                        (Some("owner".into()), Some("x.test".into()))
+                },
+                "viewer and member",
+            ),
             (|args| args.oidc_email_domains = Some("@x.test".into()), "@x.test"),
-            (|args| args.oidc_client_secret_file = Some("/nowhere/at/all".into()), "/nowhere/at/all"),
-            (|args| (args.oidc_client_secret, args.oidc_client_secret_file) = (Some("s3cret".into()), Some("f".into())), "only one"),
+            (
+                |args| args.oidc_client_secret_file = Some("/nowhere/at/all".into()),
+                "/nowhere/at/all",
+            ),
+            (
+                |args| {
+                    (args.oidc_client_secret, args.oidc_client_secret_file) =
+                        (Some("s3cret".into()), Some("f".into()))
+                },
+                "only one",
+            ),
         ];
         for (change, word) in wrong {
             let error = with(change).expect_err(word);
             assert!(error.contains(word) && !error.contains("s3cret"), "{error}");
         }
-        assert!(!format!("{:?}", with(|args| args.oidc_client_secret = Some("s3cret".into()))).contains("s3cret"));
+        assert!(
+            !format!("{:?}", with(|args| args.oidc_client_secret = Some("s3cret".into())))
+                .contains("s3cret")
+        );
     }
 
     #[test]
@@ -517,24 +686,46 @@ mod tests {
         std::fs::create_dir_all(&dir).expect("a folder");
         let path = dir.join("millrace.toml");
         std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\ndatabase_url = \"postgres://db/app\"\negress_allow = [\"10.0.0.0/8:443\", \"db\"]\n").expect("writes");
-        let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
+        let args = ServeArgs {
+            config: Some(path.clone()),
+            listen: Some("127.0.0.1:2".into()),
+            ..ServeArgs::default()
+        };
         let config = Config::read(args).expect("reads");
-        assert_eq!((config.listen.as_str(), config.keep.keep_days, config.sandbox), ("127.0.0.1:2", Some(7), Sandbox::BestEffort));
+        assert_eq!(
+            (config.listen.as_str(), config.keep.keep_days, config.sandbox),
+            ("127.0.0.1:2", Some(7), Sandbox::BestEffort)
+        );
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
-        assert_eq!(config.egress_allow.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8:443", "db"]);
-        let args = ServeArgs { config: Some(path.clone()), egress_allow: vec!["::1".parse().expect("an address")], ..ServeArgs::default() };
+        assert_eq!(
+            config.egress_allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["10.0.0.0/8:443", "db"]
+        );
+        let args = ServeArgs {
+            config: Some(path.clone()),
+            egress_allow: vec!["::1".parse().expect("an address")],
+            ..ServeArgs::default()
+        };
         assert_eq!(Config::read(args).expect("reads").egress_allow.len(), 1);
         std::fs::write(&path, "egress_allow = [\"10.0.0.0/99\"]\n").expect("writes");
-        let error = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() }).expect_err("refuses");
+        let error = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() })
+            .expect_err("refuses");
         assert!(format!("{error:#}").contains("10.0.0.0/99"), "{error:#}");
-        std::fs::write(&path, "own_host = [\"Millrace.internal.\", \"10.0.0.7\"]\n").expect("writes");
-        let config = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() }).expect("reads");
+        std::fs::write(&path, "own_host = [\"Millrace.internal.\", \"10.0.0.7\"]\n")
+            .expect("writes");
+        let config = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() })
+            .expect("reads");
         assert_eq!(config.own_hosts, ["millrace.internal", "10.0.0.7"]);
-        let args = ServeArgs { config: Some(path.clone()), own_host: vec!["https://millrace.internal".into()], ..ServeArgs::default() };
+        let args = ServeArgs {
+            config: Some(path.clone()),
+            own_host: vec!["https://millrace.internal".into()],
+            ..ServeArgs::default()
+        };
         let error = Config::read(args).expect_err("refuses");
         assert!(format!("{error:#}").contains("https://millrace.internal"), "{error:#}");
         std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
-        let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");
+        let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() })
+            .expect_err("refuses");
         assert!(format!("{error:#}").contains("lissten"), "{error:#}");
         std::fs::remove_dir_all(dir).expect("cleans");
     }

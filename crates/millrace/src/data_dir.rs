@@ -21,11 +21,13 @@ const NEXT_CREDENTIALS: &str = "credentials.json.next";
 /// There while a backup is restored.
 pub const RESTORING: &str = "restoring";
 
-/// How long a start waits for the lock. A server that was killed while it started a process leaves its lock to that process until it runs its own program: a
-/// supervisor that starts the next one at once must not be told of another server.
+/// How long a start waits for the lock. A server that was killed while it started a process leaves
+/// its lock to that process until it runs its own program: a supervisor that starts the next one at
+/// once must not be told of another server.
 const RELEASE: Duration = Duration::from_secs(2);
 
-/// A data directory that this process holds. The kernel gives it up when the process ends, however it ends.
+/// A data directory that this process holds. The kernel gives it up when the process ends, however
+/// it ends.
 pub struct DataDir {
     path: PathBuf,
     _lock: File,
@@ -35,17 +37,28 @@ impl DataDir {
     pub fn open(path: &Path) -> Result<Self> {
         refuse_unusable(path)?;
         // What is in it is nobody else's business.
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| unmade(path, &error))?;
-        let path = path.canonicalize().with_context(|| format!("could not open the data directory `{}`", path.display()))?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| unmade(path, &error))?;
+        let path = path
+            .canonicalize()
+            .with_context(|| format!("could not open the data directory `{}`", path.display()))?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .mode(0o600)
             .open(path.join("lock"))
-            .with_context(|| format!("could not write in the data directory `{}`", path.display()))?;
+            .with_context(|| {
+                format!("could not write in the data directory `{}`", path.display())
+            })?;
         if !locked_within(&lock, RELEASE) {
-            bail!("the data directory `{}` is in use by another server; stop it, or choose another with --data-dir", path.display());
+            bail!(
+                "the data directory `{}` is in use by another server; stop it, or choose another with --data-dir",
+                path.display()
+            );
         }
         Ok(Self { path, _lock: lock })
     }
@@ -62,16 +75,19 @@ impl DataDir {
     pub fn prepare_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
         let text = json!({ "url": url, "api_key": first.api_key, "org_id": first.org_id, "user_id": first.user_id, "email": first.email });
         let path = self.file(NEXT_CREDENTIALS);
-        write_private(&path, format!("{text:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
+        write_private(&path, format!("{text:#}\n").as_bytes())
+            .with_context(|| format!("could not write `{}`", path.display()))
     }
 
-    /// Puts prepared credentials in their place where they are of the `first` organization; others were of one that was never made. Whether there were any.
+    /// Puts prepared credentials in their place where they are of the `first` organization; others
+    /// were of one that was never made. Whether there were any.
     pub fn take_over_credentials(&self, first: Option<&OrgId>) -> Result<bool> {
         let path = self.file(NEXT_CREDENTIALS);
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(false) };
         let prepared = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
         let fits = first.is_some_and(|first| prepared["org_id"] == first.as_str());
-        let done = if fits { rename(&path, &self.file(CREDENTIALS)) } else { std::fs::remove_file(&path) };
+        let done =
+            if fits { rename(&path, &self.file(CREDENTIALS)) } else { std::fs::remove_file(&path) };
         done.with_context(|| format!("could not move `{}`", path.display()))?;
         Ok(fits)
     }
@@ -85,7 +101,8 @@ impl DataDir {
             return Ok(());
         }
         value["url"] = url.into();
-        write_private(&path, format!("{value:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
+        write_private(&path, format!("{value:#}\n").as_bytes())
+            .with_context(|| format!("could not write `{}`", path.display()))
     }
 }
 
@@ -103,7 +120,8 @@ fn locked_within(lock: &File, patience: Duration) -> bool {
     }
 }
 
-/// Fails where a data directory, or what every start writes to in it, is closed to this user. One that is not there yet is well.
+/// Fails where a data directory, or what every start writes to in it, is closed to this user. One
+/// that is not there yet is well.
 pub fn refuse_unusable(path: &Path) -> Result<(), Unusable> {
     usable::folder("the data directory", path)?;
     usable::file("the lock of the data directory,", &path.join("lock"))?;
@@ -116,7 +134,9 @@ pub fn unmade(path: &Path, error: &std::io::Error) -> Unusable {
     let shown = path.display();
     Unusable {
         found: format!("the data directory `{shown}` cannot be made: {error}"),
-        mend: format!("make it, and give it to the server's user: `install -d -m 700 -o USER {shown}`"),
+        mend: format!(
+            "make it, and give it to the server's user: `install -d -m 700 -o USER {shown}`"
+        ),
     }
 }
 
@@ -130,13 +150,18 @@ pub fn was_used(path: &Path) -> bool {
     path.join(CREDENTIALS).exists()
 }
 
-/// Fails where a data directory has had a database and it is gone: a new one in its place would look as if nothing had been there.
+/// Fails where a data directory has had a database and it is gone: a new one in its place would
+/// look as if nothing had been there.
 pub fn refuse_lost(path: &Path, database: &Path) -> Result<(), Unusable> {
     let there = std::fs::metadata(database).is_ok_and(|file| file.len() > 0);
     if there || !(was_used(path) || path.join("master.key").exists()) {
         return Ok(());
     }
-    let how = if database.is_symlink() && !database.exists() { "is a link that leads nowhere" } else { "is missing or empty" };
+    let how = if database.is_symlink() && !database.exists() {
+        "is a link that leads nowhere"
+    } else {
+        "is missing or empty"
+    };
     Err(Unusable {
         found: format!("the database `{}` {how}, though this data directory has been used", database.display()),
         mend: "restore it from a backup (docs/operate/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir".into(),
@@ -150,7 +175,9 @@ pub fn refuse_half_restored(path: &Path) -> Result<(), Unusable> {
     }
     let path = path.display();
     Err(Unusable {
-        found: format!("a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup"),
+        found: format!(
+            "a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup"
+        ),
         mend: format!(
             "restore it again with `millrace restore BACKUP --data-dir {path}`, which removes that part and begins anew (into another database, if the backup is of a Postgres)"
         ),
@@ -169,7 +196,8 @@ pub fn is_in_use(path: &Path) -> bool {
 /// Whole or not at all, readable by the owner only.
 pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = path.with_extension("part");
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
+    let mut file =
+        OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     rename(&part, path)
@@ -194,10 +222,15 @@ pub fn remove(path: &Path) -> std::io::Result<()> {
 }
 
 fn sync_folder_of(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(folder)?.sync_all() {
         // Some file systems (of networks, of other systems) know no such thing for folders.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP | libc::EBADF)) => Ok(()),
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP | libc::EBADF)) =>
+        {
+            Ok(())
+        }
         synced => synced,
     }
 }

@@ -1,4 +1,5 @@
-//! Opening the database: SQLite in the data directory, or Postgres, which may still be starting when the server does.
+//! Opening the database: SQLite in the data directory, or Postgres, which may still be starting
+//! when the server does.
 
 use std::error::Error;
 use std::io;
@@ -30,16 +31,20 @@ pub(crate) async fn open(config: &Config, data: &DataDir) -> Result<Arc<dyn Stor
     }
 }
 
-/// The address of a Postgres database. It may hold a password: it is never shown, not as part of what the parser says of it either.
+/// The address of a Postgres database. It may hold a password: it is never shown, not as part of
+/// what the parser says of it either.
 pub(crate) fn postgres(url: &str) -> Result<PostgresOptions> {
     let options = PostgresOptions::at(url);
     if options.place().is_none() {
-        bail!("the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database");
+        bail!(
+            "the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database"
+        );
     }
     Ok(options)
 }
 
-/// Where SQLite has its file in a data directory. Fails, before it is opened, where a start could not use what is there.
+/// Where SQLite has its file in a data directory. Fails, before it is opened, where a start could
+/// not use what is there.
 pub(crate) fn sqlite_file(data_dir: &Path) -> Result<PathBuf, Unusable> {
     let path = data_dir.join("millrace.db");
     usable::file("the database", &path)?;
@@ -63,7 +68,8 @@ fn open_sqlite(data: &DataDir) -> Result<SqliteStore> {
     })
 }
 
-/// Waits for a database that takes no connections yet, as after a power cut that ended both; what no time mends fails at once.
+/// Waits for a database that takes no connections yet, as after a power cut that ended both; what
+/// no time mends fails at once.
 async fn open_postgres(options: PostgresOptions, wait: Duration) -> Result<PostgresStore> {
     let place = options.place().unwrap_or_default();
     let until = Instant::now() + wait;
@@ -77,7 +83,10 @@ async fn open_postgres(options: PostgresOptions, wait: Duration) -> Result<Postg
                     format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables")
                 });
             }
-            Err(error) => return Err(anyhow!(error)).with_context(|| format!("could not open the Postgres {place}")),
+            Err(error) => {
+                return Err(anyhow!(error))
+                    .with_context(|| format!("could not open the Postgres {place}"));
+            }
         };
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -98,10 +107,14 @@ async fn open_postgres(options: PostgresOptions, wait: Duration) -> Result<Postg
     }
 }
 
-/// Whether what keeps a database from being reached may pass by itself: it is starting, its socket is not there yet, its name is
-/// not known yet. Not where this user may not open its socket, nor where something else answers in its place.
+/// Whether what keeps a database from being reached may pass by itself: it is starting, its socket
+/// is not there yet, its name is not known yet. Not where this user may not open its socket, nor
+/// where something else answers in its place.
 fn may_come(cause: &(dyn Error + 'static)) -> bool {
     let causes = std::iter::successors(Some(cause), |error| (*error).source());
-    let lasting = [io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidData, io::ErrorKind::InvalidInput];
-    !causes.filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| lasting.contains(&error.kind()))
+    let lasting =
+        [io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidData, io::ErrorKind::InvalidInput];
+    !causes
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| lasting.contains(&error.kind()))
 }

@@ -1,4 +1,5 @@
-//! `millrace doctor`: looks at what a server needs, and says what to mend. Changes nothing, also where a server runs.
+//! `millrace doctor`: looks at what a server needs, and says what to mend. Changes nothing, also
+//! where a server runs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt as _;
@@ -59,12 +60,32 @@ impl Checks {
         self.0.push(Check { name, status: Status::Ok, found: found.into(), mend: None });
     }
 
-    pub(crate) fn warn(&mut self, name: &'static str, found: impl Into<String>, mend: impl Into<String>) {
-        self.0.push(Check { name, status: Status::Warning, found: found.into(), mend: Some(mend.into()) });
+    pub(crate) fn warn(
+        &mut self,
+        name: &'static str,
+        found: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.0.push(Check {
+            name,
+            status: Status::Warning,
+            found: found.into(),
+            mend: Some(mend.into()),
+        });
     }
 
-    pub(crate) fn fail(&mut self, name: &'static str, found: impl Into<String>, mend: impl Into<String>) {
-        self.0.push(Check { name, status: Status::Failed, found: found.into(), mend: Some(mend.into()) });
+    pub(crate) fn fail(
+        &mut self,
+        name: &'static str,
+        found: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.0.push(Check {
+            name,
+            status: Status::Failed,
+            found: found.into(),
+            mend: Some(mend.into()),
+        });
     }
 }
 
@@ -73,10 +94,18 @@ pub async fn doctor(args: ServeArgs, json: bool) -> ExitCode {
     let mut checks = Checks::default();
     match Config::read(args) {
         Ok(config) => look(&config, &mut checks).await,
-        Err(error) => checks.fail("configuration", format!("{error:#}"), "mend the flag, the variable or the line of millrace.toml that it names"),
+        Err(error) => checks.fail(
+            "configuration",
+            format!("{error:#}"),
+            "mend the flag, the variable or the line of millrace.toml that it names",
+        ),
     }
     print(&checks.0, json);
-    if checks.0.iter().any(|c| c.status == Status::Failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if checks.0.iter().any(|c| c.status == Status::Failed) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 async fn look(config: &Config, checks: &mut Checks) {
@@ -112,18 +141,33 @@ fn user(data_dir: &Path, checks: &mut Checks) {
 }
 
 async fn walls(config: &Config, checks: &mut Checks) {
-    let scratch_dir = if config.data_dir.is_dir() { config.data_dir.clone() } else { std::env::temp_dir() };
+    let scratch_dir =
+        if config.data_dir.is_dir() { config.data_dir.clone() } else { std::env::temp_dir() };
     let runner = RunnerConfig { node: config.node.clone(), scratch_dir, ..RunnerConfig::default() };
     let found = match examine(&runner).await {
         Ok(found) => found,
         Err(error @ StartError::Scratch { .. }) => {
-            return checks.fail("walls", error_chain(&error), "let the server's user write there: the walls are tried in it");
+            return checks.fail(
+                "walls",
+                error_chain(&error),
+                "let the server's user write there: the walls are tried in it",
+            );
         }
-        Err(error) => return checks.fail("node", error_chain(&error), "install Node.js 20 or newer, or name its binary with --node"),
+        Err(error) => {
+            return checks.fail(
+                "node",
+                error_chain(&error),
+                "install Node.js 20 or newer, or name its binary with --node",
+            );
+        }
     };
     let node = format!("{} at {}", found.version, found.node);
     match WebSocketGlobal::of(&found.version) {
-        WebSocketGlobal::Missing => checks.warn("node", format!("{node} has no `WebSocket`, which some packages need"), "use Node 20.10 or newer"),
+        WebSocketGlobal::Missing => checks.warn(
+            "node",
+            format!("{node} has no `WebSocket`, which some packages need"),
+            "use Node 20.10 or newer",
+        ),
         WebSocketGlobal::Present | WebSocketGlobal::BehindFlag(_) => checks.ok("node", node),
     }
     let is_required = config.sandbox == Sandbox::Required;
@@ -136,48 +180,78 @@ async fn walls(config: &Config, checks: &mut Checks) {
             // As a start says it: what Landlock keeps in depends on its version.
             None if name == "walls" => checks.ok(name, format!("{}: {}", tried.wall, found.walls)),
             None => checks.ok(name, format!("{}: it stands", tried.wall)),
-            Some(why) if let Some(lack) = tried.lack => checks.fail(name, format!("{}: {why}", tried.wall), lack.to_string()),
+            Some(why) if let Some(lack) = tried.lack => {
+                checks.fail(name, format!("{}: {why}", tried.wall), lack.to_string())
+            }
             Some(why) => {
                 let mend = "docs/operate/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
                 let said = format!("{}: {why}", tried.wall);
-                if is_required { checks.fail(name, said, mend) } else { checks.warn(name, said, mend) }
+                if is_required {
+                    checks.fail(name, said, mend)
+                } else {
+                    checks.warn(name, said, mend)
+                }
             }
         }
     }
     let bundling = tried_bundling(config, &runner.scratch_dir, found.walls.kernel()).await;
     match bundling {
-        Ok(()) => checks.ok("bundling", format!("{}, limits of memory, time and files: they hold", found.walls.kernel())),
-        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => checks.fail("bundling", format!("it could not be tried: {why}"), lack.to_string()),
+        Ok(()) => checks.ok(
+            "bundling",
+            format!("{}, limits of memory, time and files: they hold", found.walls.kernel()),
+        ),
+        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => {
+            checks.fail("bundling", format!("it could not be tried: {why}"), lack.to_string())
+        }
         Err(why) => {
             let mend = "docs/operate/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
-            if is_required { checks.fail("bundling", why, mend) } else { checks.warn("bundling", why, mend) }
+            if is_required {
+                checks.fail("bundling", why, mend)
+            } else {
+                checks.warn("bundling", why, mend)
+            }
         }
     }
     // They are an addition: where there are none, the other limits stand.
     let groups = match found.groups.as_slice() {
-        [] => "none can be made by this process; systemd gives a service its own with Delegate=yes".to_owned(),
+        [] => "none can be made by this process; systemd gives a service its own with Delegate=yes"
+            .to_owned(),
         given => format!("each host gets one, with limits of {}", given.join(", ")),
     };
     checks.ok("control groups", groups);
     match config.sandbox {
         Sandbox::Required => {}
-        Sandbox::BestEffort => {
-            checks.warn("walls", "--sandbox=best-effort: a server starts also where walls are missing", "leave it out where all walls stand")
-        }
-        Sandbox::Off => checks.warn("walls", "--sandbox=off: no walls are put up", "leave it out, unless every component is trusted"),
+        Sandbox::BestEffort => checks.warn(
+            "walls",
+            "--sandbox=best-effort: a server starts also where walls are missing",
+            "leave it out where all walls stand",
+        ),
+        Sandbox::Off => checks.warn(
+            "walls",
+            "--sandbox=off: no walls are put up",
+            "leave it out, unless every component is trusted",
+        ),
     }
 }
 
 /// Lets processes that bundle try to get out, with a cache that goes again.
 async fn tried_bundling(config: &Config, scratch_dir: &Path, walls: Kernel) -> Result<(), String> {
-    let cache = tempfile::Builder::new().prefix("doctor-").tempdir_in(scratch_dir).map_err(|e| format!("no folder can be made: {e}"))?;
-    let cache_dir = cache.path().canonicalize().map_err(|e| format!("a folder cannot be found: {e}"))?;
+    let cache = tempfile::Builder::new()
+        .prefix("doctor-")
+        .tempdir_in(scratch_dir)
+        .map_err(|e| format!("no folder can be made: {e}"))?;
+    let cache_dir =
+        cache.path().canonicalize().map_err(|e| format!("a folder cannot be found: {e}"))?;
     serve::bundler(config, "", cache_dir, Shared::default(), walls, None).try_walls().await
 }
 
 async fn egress(config: &Config, checks: &mut Checks) {
     const NAME: &str = "egress";
-    let database = config.database_url.as_ref().map(|url| PostgresOptions::at(url).hosts()).unwrap_or_default();
+    let database = config
+        .database_url
+        .as_ref()
+        .map(|url| PostgresOptions::at(url).hosts())
+        .unwrap_or_default();
     let policy = Surroundings::new(config.egress_allow.clone(), database).look().await;
     for (name, _) in policy.named.iter().filter(|(_, found)| found.is_empty()) {
         checks.warn(
@@ -189,7 +263,9 @@ async fn egress(config: &Config, checks: &mut Checks) {
     for allow in config.egress_allow.iter().filter(|allow| is_wide(allow)) {
         checks.warn(
             NAME,
-            format!("--egress-allow {allow} opens this machine or a whole network to every component"),
+            format!(
+                "--egress-allow {allow} opens this machine or a whole network to every component"
+            ),
             "name the addresses and ports that are needed, such as 10.1.2.3:5432",
         );
     }
@@ -210,10 +286,17 @@ async fn egress(config: &Config, checks: &mut Checks) {
     let resolvers: Vec<String> = policy.resolvers.iter().map(ToString::to_string).collect();
     let opened: Vec<String> = config.egress_allow.iter().map(ToString::to_string).collect();
     let opened = if opened.is_empty() { "nothing else".to_owned() } else { opened.join(", ") };
-    checks.ok(NAME, format!("components reach public addresses and {opened}; names are asked of {}", resolvers.join(", ")));
+    checks.ok(
+        NAME,
+        format!(
+            "components reach public addresses and {opened}; names are asked of {}",
+            resolvers.join(", ")
+        ),
+    );
 }
 
-/// Whether it leads to where clouds answer their machines. Names are asked there too, at port 53, which is no harm.
+/// Whether it leads to where clouds answer their machines. Names are asked there too, at port 53,
+/// which is no harm.
 fn opens_metadata(allow: &Allow, policy: &Policy) -> bool {
     /// Of AWS and of Google, by IPv6; of Alibaba.
     const OTHERS: [IpAddr; 3] = [
@@ -221,21 +304,34 @@ fn opens_metadata(allow: &Allow, policy: &Policy) -> bool {
         IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
         IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     ];
-    let link_local = |ip: &IpAddr| matches!(ip.to_canonical(), IpAddr::V4(v4) if v4.is_link_local());
+    let link_local =
+        |ip: &IpAddr| matches!(ip.to_canonical(), IpAddr::V4(v4) if v4.is_link_local());
     allow.port != Some(53)
         && match &allow.to {
             Target::Net { address, .. } => {
-                link_local(address) || allow.to.contains(Ipv4Addr::new(169, 254, 0, 0).into()) || OTHERS.iter().any(|ip| allow.to.contains(*ip))
+                link_local(address)
+                    || allow.to.contains(Ipv4Addr::new(169, 254, 0, 0).into())
+                    || OTHERS.iter().any(|ip| allow.to.contains(*ip))
             }
-            Target::Name(name) => policy.named.get(name).is_some_and(|found| found.iter().any(|ip| link_local(ip) || OTHERS.contains(&ip.to_canonical()))),
+            Target::Name(name) => policy.named.get(name).is_some_and(|found| {
+                found.iter().any(|ip| link_local(ip) || OTHERS.contains(&ip.to_canonical()))
+            }),
         }
 }
 
 /// Loopback addresses without a port, or ranges that hold thousands of machines.
 fn is_wide(allow: &Allow) -> bool {
     match &allow.to {
-        Target::Net { address: IpAddr::V4(v4), bits } => (v4.is_loopback() && allow.port.is_none()) || (*bits < 16 && allow.port.is_none()) || *bits == 0,
-        Target::Net { address: IpAddr::V6(v6), bits } => (v6.is_loopback() && allow.port.is_none()) || (*bits < 48 && allow.port.is_none()) || *bits == 0,
+        Target::Net { address: IpAddr::V4(v4), bits } => {
+            (v4.is_loopback() && allow.port.is_none())
+                || (*bits < 16 && allow.port.is_none())
+                || *bits == 0
+        }
+        Target::Net { address: IpAddr::V6(v6), bits } => {
+            (v6.is_loopback() && allow.port.is_none())
+                || (*bits < 48 && allow.port.is_none())
+                || *bits == 0
+        }
         Target::Name(_) => false,
     }
 }
@@ -261,7 +357,11 @@ async fn listen(config: &Config, is_running: bool, checks: &mut Checks) {
     }
     match tokio::net::TcpListener::bind(&config.listen).await {
         Ok(_) => checks.ok(NAME, format!("`{}` is free to listen on", config.listen)),
-        Err(error) => checks.fail(NAME, format!("`{}` cannot be listened on: {error}", config.listen), "choose another with --listen ADDRESS:PORT"),
+        Err(error) => checks.fail(
+            NAME,
+            format!("`{}` cannot be listened on: {error}", config.listen),
+            "choose another with --listen ADDRESS:PORT",
+        ),
     }
 }
 
@@ -270,8 +370,15 @@ fn encryption(config: &Config, checks: &mut Checks) {
     const NAME: &str = "TLS";
     let Some(files) = &config.tls else { return };
     match tls::acceptor(files.clone()) {
-        Ok(_) => checks.ok(NAME, format!("the certificate `{}` and its key can be used", files.cert.display())),
-        Err(error) => checks.fail(NAME, format!("{error:#}"), "name a certificate and its key, both PEM and readable for the server's user"),
+        Ok(_) => checks.ok(
+            NAME,
+            format!("the certificate `{}` and its key can be used", files.cert.display()),
+        ),
+        Err(error) => checks.fail(
+            NAME,
+            format!("{error:#}"),
+            "name a certificate and its key, both PEM and readable for the server's user",
+        ),
     }
 }
 
@@ -280,28 +387,48 @@ async fn metrics(config: &Config, is_running: bool, checks: &mut Checks) {
     let Some(address) = config.metrics_listen.as_ref().filter(|_| !is_running) else { return };
     match tokio::net::TcpListener::bind(address).await {
         Ok(_) => checks.ok(NAME, format!("`{address}` is free to listen on")),
-        Err(error) => checks.fail(NAME, format!("`{address}` cannot be listened on: {error}"), "choose another with --metrics-listen ADDRESS:PORT"),
+        Err(error) => checks.fail(
+            NAME,
+            format!("`{address}` cannot be listened on: {error}"),
+            "choose another with --metrics-listen ADDRESS:PORT",
+        ),
     }
 }
 
 async fn base_url(config: &Config, is_running: bool, checks: &mut Checks) {
     const NAME: &str = "base URL";
     let Some(base) = &config.base_url else {
-        return checks.ok(NAME, format!("none is set: clients are told {}://{}", if config.tls.is_some() { "https" } else { "http" }, config.listen));
+        return checks.ok(
+            NAME,
+            format!(
+                "none is set: clients are told {}://{}",
+                if config.tls.is_some() { "https" } else { "http" },
+                config.listen
+            ),
+        );
     };
     let is_secure = base.starts_with("https://");
-    let host = base.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or("");
+    let host =
+        base.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or("");
     let is_local = host == "localhost" || host.starts_with("127.") || host.starts_with('[');
     if is_running {
         let client = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build();
         let answered = match client {
-            Ok(client) => {
-                client.get(format!("{base}/healthz")).send().await.and_then(reqwest::Response::error_for_status).map(drop).map_err(|e| error_chain(&e))
-            }
+            Ok(client) => client
+                .get(format!("{base}/healthz"))
+                .send()
+                .await
+                .and_then(reqwest::Response::error_for_status)
+                .map(drop)
+                .map_err(|e| error_chain(&e)),
             Err(error) => Err(error_chain(&error)),
         };
         if let Err(why) = answered {
-            return checks.fail(NAME, format!("`{base}` does not lead to the server: {why}"), "mend --base-url, or the proxy and the name that lead there");
+            return checks.fail(
+                NAME,
+                format!("`{base}` does not lead to the server: {why}"),
+                "mend --base-url, or the proxy and the name that lead there",
+            );
         }
     }
     if !is_secure && !is_local {
@@ -311,7 +438,14 @@ async fn base_url(config: &Config, is_running: bool, checks: &mut Checks) {
             "give the server a certificate (--tls-cert, --tls-key), or put a proxy that speaks TLS before it, and name its https:// address",
         );
     }
-    checks.ok(NAME, if is_running { format!("`{base}` leads to the server") } else { format!("`{base}`; no server runs that could be asked there") });
+    checks.ok(
+        NAME,
+        if is_running {
+            format!("`{base}` leads to the server")
+        } else {
+            format!("`{base}`; no server runs that could be asked there")
+        },
+    );
 }
 
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
@@ -323,7 +457,11 @@ fn clock(checks: &mut Checks) {
     const UNSYNCHRONIZED: i32 = 0x0040;
     let now = SystemClock.now();
     if now.ms() < EARLIEST_MS {
-        return checks.fail(NAME, format!("it says {}", now.iso()), "set it: timers and leases go by it");
+        return checks.fail(
+            NAME,
+            format!("it says {}", now.iso()),
+            "set it: timers and leases go by it",
+        );
     }
     // SAFETY: all zeros ask without changing anything.
     let (state, status) = unsafe {
@@ -343,16 +481,33 @@ fn clock(checks: &mut Checks) {
 
 fn descriptors(checks: &mut Checks) {
     const NAME: &str = "open files";
-    const MEND: &str = "raise the limit: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit";
+    const MEND: &str =
+        "raise the limit: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit";
     match http::raise_descriptors() {
         Ok(Descriptors { all, .. }) if all < DESCRIPTORS_MIN => {
-            checks.fail(NAME, format!("a process may have {all}, and a server needs {DESCRIPTORS_MIN} at least"), MEND);
+            checks.fail(
+                NAME,
+                format!("a process may have {all}, and a server needs {DESCRIPTORS_MIN} at least"),
+                MEND,
+            );
         }
         Ok(Descriptors { for_connections, .. }) if for_connections < CONNECTIONS_FEW => {
-            checks.warn(NAME, format!("a process may have so few that {for_connections} are left for connections"), MEND);
+            checks.warn(
+                NAME,
+                format!(
+                    "a process may have so few that {for_connections} are left for connections"
+                ),
+                MEND,
+            );
         }
-        Ok(Descriptors { for_connections, .. }) => checks.ok(NAME, format!("{for_connections} are left for connections")),
-        Err(error) => checks.warn(NAME, format!("the limit is not known: {error}"), "look at it yourself: `ulimit -n`"),
+        Ok(Descriptors { for_connections, .. }) => {
+            checks.ok(NAME, format!("{for_connections} are left for connections"))
+        }
+        Err(error) => checks.warn(
+            NAME,
+            format!("the limit is not known: {error}"),
+            "look at it yourself: `ulimit -n`",
+        ),
     }
 }
 
@@ -360,7 +515,10 @@ fn descriptors(checks: &mut Checks) {
 fn print(checks: &[Check], json: bool) {
     let failed = checks.iter().filter(|c| c.status == Status::Failed).count();
     if json {
-        println!("{}", escaped(&format!("{:#}", serde_json::json!({ "ok": failed == 0, "checks": checks }))));
+        println!(
+            "{}",
+            escaped(&format!("{:#}", serde_json::json!({ "ok": failed == 0, "checks": checks })))
+        );
         return;
     }
     for check in checks {

@@ -1,4 +1,5 @@
-//! What the egress policy has to know of this machine and of names, looked up anew from time to time.
+//! What the egress policy has to know of this machine and of names, looked up anew from time to
+//! time.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,8 +10,9 @@ use tokio::net::lookup_host;
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_secs(15);
-/// How long an address of an allowed name stays open that its name is not given any more: who serves a name with many addresses gives others to
-/// each who asks, and a component may have asked earlier than we.
+/// How long an address of an allowed name stays open that its name is not given any more: who
+/// serves a name with many addresses gives others to each who asks, and a component may have asked
+/// earlier than we.
 const ADDRESS_AGE_MAX: Duration = Duration::from_secs(600);
 /// How long a name may take.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,8 +33,13 @@ impl Surroundings {
     /// The policy of now, which is kept up to date for as long as the process runs.
     pub async fn watch(mut self) -> Shared {
         let shared = Shared::from(self.look().await);
-        for name in shared.get().named.iter().filter(|(_, ips)| ips.is_empty()).map(|(name, _)| name) {
-            tracing::warn!(name, "a name given with --egress-allow leads nowhere; it stays closed until it does");
+        for name in
+            shared.get().named.iter().filter(|(_, ips)| ips.is_empty()).map(|(name, _)| name)
+        {
+            tracing::warn!(
+                name,
+                "a name given with --egress-allow leads nowhere; it stays closed until it does"
+            );
         }
         let kept = shared.clone();
         tokio::spawn(async move {
@@ -49,7 +56,12 @@ impl Surroundings {
 
     /// What is so now.
     pub async fn look(&mut self) -> Policy {
-        let mut policy = Policy { allow: self.allow.clone(), resolvers: resolvers().await, own: own_addresses(), ..Policy::default() };
+        let mut policy = Policy {
+            allow: self.allow.clone(),
+            resolvers: resolvers().await,
+            own: own_addresses(),
+            ..Policy::default()
+        };
         let names: Vec<String> = policy.names().map(str::to_owned).collect();
         for name in names {
             let found = addresses(&name, 0).await;
@@ -92,7 +104,8 @@ fn parse_resolvers(text: &str) -> Vec<IpAddr> {
 fn own_addresses() -> Vec<IpAddr> {
     let mut found = Vec::new();
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: the list is the C library's until it is freed; an address is read as what its family says.
+    // SAFETY: the list is the C library's until it is freed; an address is read as what its family
+    // says.
     unsafe {
         if libc::getifaddrs(&raw mut list) != 0 {
             tracing::warn!(error = %std::io::Error::last_os_error(), "could not list this machine's addresses; those that are public are not closed");
@@ -128,18 +141,26 @@ mod tests {
 
     #[test]
     fn resolvers_are_read_as_the_c_library_reads_them() {
-        let text =
-            "# nameserver 1.1.1.1\nsearch example.test\nnameserver 127.0.0.53\n  nameserver\tfe80::1%eth0\nnameserver x\noptions edns0\nnameserver ::1\n";
-        let expected: Vec<IpAddr> = ["127.0.0.53", "fe80::1", "::1"].iter().map(|a| a.parse().expect("an address")).collect();
+        let text = "# nameserver 1.1.1.1\nsearch example.test\nnameserver 127.0.0.53\n  nameserver\tfe80::1%eth0\nnameserver x\noptions edns0\nnameserver ::1\n";
+        let expected: Vec<IpAddr> = ["127.0.0.53", "fe80::1", "::1"]
+            .iter()
+            .map(|a| a.parse().expect("an address"))
+            .collect();
         assert_eq!(parse_resolvers(text), expected);
     }
 
     #[tokio::test]
     async fn names_interfaces_and_the_database_are_looked_up() {
-        let allow = vec!["localhost:1".parse().expect("a name"), "no-such-name.invalid".parse().expect("a name")];
+        let allow = vec![
+            "localhost:1".parse().expect("a name"),
+            "no-such-name.invalid".parse().expect("a name"),
+        ];
         let policy = Surroundings::new(allow, vec![("127.0.0.1".into(), 5432)]).look().await;
         assert!(policy.own.contains(&Ipv4Addr::LOCALHOST.into()), "{policy:?}");
-        assert!(policy.named["localhost"].iter().all(IpAddr::is_loopback) && !policy.named["localhost"].is_empty());
+        assert!(
+            policy.named["localhost"].iter().all(IpAddr::is_loopback)
+                && !policy.named["localhost"].is_empty()
+        );
         assert!(policy.named["no-such-name.invalid"].is_empty());
         assert_eq!(policy.database, ["127.0.0.1:5432".parse().expect("an address")]);
         assert!(policy.decide("127.0.0.1:1".parse().expect("an address")).is_ok());

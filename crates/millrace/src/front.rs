@@ -1,4 +1,5 @@
-//! Front of a connection: the PROXY protocol of trusted proxies, then TLS of the server's own, then what is known of the client.
+//! Front of a connection: the PROXY protocol of trusted proxies, then TLS of the server's own, then
+//! what is known of the client.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +19,8 @@ use tokio_util::either::Either;
 const V2_BEGIN: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// The longest header of version 1, its end included (PROXY protocol, 2.1).
 const V1_BYTES_MAX: usize = 107;
-/// What a proxy says of TLS with its client (PROXY protocol, 2.2.6): the type, and the bit that there was some.
+/// What a proxy says of TLS with its client (PROXY protocol, 2.2.6): the type, and the bit that
+/// there was some.
 const TLV_TLS: u8 = 0x20;
 const CLIENT_TLS: u8 = 1;
 
@@ -47,7 +49,11 @@ impl Front {
     ///
     /// # Errors
     /// Where the client goes away or says something else.
-    pub async fn open(&self, mut stream: TcpStream, address: SocketAddr) -> io::Result<(Stream, Peer)> {
+    pub async fn open(
+        &self,
+        mut stream: TcpStream,
+        address: SocketAddr,
+    ) -> io::Result<(Stream, Peer)> {
         let mut peer = Peer { address, scheme: None };
         if self.proxy_protocol && self.trusts(address.ip()) {
             // The protocol forbids to guess whether a header is there (PROXY protocol, 2).
@@ -67,10 +73,16 @@ impl Front {
     /// Says in a request's extensions where it comes from.
     pub fn mark<B>(&self, request: &mut Request<B>, peer: Peer) {
         let ip = peer.address.ip();
-        let said = if self.trusts(ip) { Some(origin(&self.trusted, ip, |name| lines(request.headers(), name))) } else { None };
+        let said = if self.trusts(ip) {
+            Some(origin(&self.trusted, ip, |name| lines(request.headers(), name)))
+        } else {
+            None
+        };
         let (address, host) = match &said {
             // The port that the client had is not told.
-            Some(said) if said.address != ip.to_canonical() => (SocketAddr::new(said.address, 0), said.host.clone()),
+            Some(said) if said.address != ip.to_canonical() => {
+                (SocketAddr::new(said.address, 0), said.host.clone())
+            }
             Some(said) => (peer.address, said.host.clone()),
             None => (peer.address, None),
         };
@@ -83,12 +95,17 @@ impl Front {
 }
 
 fn lines(headers: &HeaderMap, name: &str) -> Vec<String> {
-    headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    headers
+        .get_all(name)
+        .iter()
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .collect()
 }
 
 /// Reads a header of the PROXY protocol, and not a byte more.
 async fn proxied(stream: &mut TcpStream, peer: Peer) -> io::Result<Peer> {
-    let no_header = || io::Error::new(io::ErrorKind::InvalidData, "it is no header of version 1 or 2");
+    let no_header =
+        || io::Error::new(io::ErrorKind::InvalidData, "it is no header of version 1 or 2");
     let mut header = vec![0; V2_BEGIN.len()];
     stream.read_exact(&mut header).await?;
     if header == V2_BEGIN {
@@ -109,7 +126,8 @@ async fn proxied(stream: &mut TcpStream, peer: Peer) -> io::Result<Peer> {
     told(&header, peer).ok_or_else(no_header)
 }
 
-/// What a header says of the client; None: it is none. Where it tells no address, the proxy speaks for itself.
+/// What a header says of the client; None: it is none. Where it tells no address, the proxy speaks
+/// for itself.
 fn told(header: &[u8], peer: Peer) -> Option<Peer> {
     let at = |ip: IpAddr, port| Peer { address: SocketAddr::new(ip, port), ..peer };
     match HeaderResult::parse(header) {
@@ -122,7 +140,10 @@ fn told(header: &[u8], peer: Peer) -> Option<Peer> {
             if header.command == v2::Command::Local {
                 return Some(peer);
             }
-            let is_tls = header.tlvs().flatten().any(|said| said.kind == TLV_TLS && said.value.first().is_some_and(|bits| bits & CLIENT_TLS != 0));
+            let is_tls = header.tlvs().flatten().any(|said| {
+                said.kind == TLV_TLS
+                    && said.value.first().is_some_and(|bits| bits & CLIENT_TLS != 0)
+            });
             let scheme = if is_tls { Some(Scheme::Https) } else { peer.scheme };
             let client = match header.addresses {
                 v2::Addresses::IPv4(ip) => at(ip.source_address.into(), ip.source_port),

@@ -1,7 +1,7 @@
 //! Connections: how many there may be, and how long a client may take to say what it wants.
 //!
-//! Who drips a head or lets an answer lie is cut off, so that connections are there for others. Bodies are bounded where they are read
-//! (`millrace_api`).
+//! Who drips a head or lets an answer lie is cut off, so that connections are there for others.
+//! Bodies are bounded where they are read (`millrace_api`).
 
 use std::convert::Infallible;
 use std::io;
@@ -35,10 +35,12 @@ use crate::front::{Front, Peer, Stream};
 const HEADERS_MAX: usize = 128;
 /// Its head in all, the address included, bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Taken of a connection at once, bytes. The library makes room for twice what it got as soon as that fills its room, up to the whole of a head, and keeps
-/// it as long as the connection: what is less than its first room, 8 KiB, leaves it at that.
+/// Taken of a connection at once, bytes. The library makes room for twice what it got as soon as
+/// that fills its room, up to the whole of a head, and keeps it as long as the connection: what is
+/// less than its first room, 8 KiB, leaves it at that.
 const READ_BYTES_MAX: u64 = (8 << 10) - 1;
-/// Connections that may wait to be accepted; the system has a bound of its own (`net.core.somaxconn`).
+/// Connections that may wait to be accepted; the system has a bound of its own
+/// (`net.core.somaxconn`).
 const BACKLOG: u32 = 4096;
 /// How long accepting rests where the system has no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -60,7 +62,8 @@ pub struct Limits {
     pub head_timeout: Duration,
 }
 
-/// Listens on a host and port. A burst of clients waits to be accepted, where the library's own choice would have them refused.
+/// Listens on a host and port. A burst of clients waits to be accepted, where the library's own
+/// choice would have them refused.
 ///
 /// # Errors
 /// Where the host is not known, or nobody may listen there.
@@ -78,7 +81,13 @@ pub async fn listen(place: &str) -> io::Result<TcpListener> {
 }
 
 /// Serves connections until told to stop; then those under way are answered, and idle ones closed.
-pub async fn serve(listener: TcpListener, front: Front, router: Router, limits: Limits, stop: CancellationToken) {
+pub async fn serve(
+    listener: TcpListener,
+    front: Front,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) {
     let front = Arc::new(front);
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
@@ -103,7 +112,9 @@ pub async fn serve(listener: TcpListener, front: Front, router: Router, limits: 
             Ok(place) => {
                 let (front, router, stop) = (front.clone(), router.clone(), stop.clone());
                 connections.spawn(async move {
-                    if let Some((stream, peer)) = opened(&front, stream, address, limits, &stop).await {
+                    if let Some((stream, peer)) =
+                        opened(&front, stream, address, limits, &stop).await
+                    {
                         connection(stream, peer, front, router, limits, stop, place).await;
                     }
                 });
@@ -111,9 +122,12 @@ pub async fn serve(listener: TcpListener, front: Front, router: Router, limits: 
             Err(_) => {
                 if let Ok(place) = refusals.clone().try_acquire_owned() {
                     let (front, stop) = (front.clone(), stop.clone());
-                    let limits = Limits { head_timeout: limits.head_timeout.min(REFUSAL_TIMEOUT), ..limits };
+                    let limits =
+                        Limits { head_timeout: limits.head_timeout.min(REFUSAL_TIMEOUT), ..limits };
                     connections.spawn(async move {
-                        if let Some((stream, _)) = opened(&front, stream, address, limits, &stop).await {
+                        if let Some((stream, _)) =
+                            opened(&front, stream, address, limits, &stop).await
+                        {
                             refuse(stream, limits, place).await;
                         }
                     });
@@ -128,11 +142,22 @@ pub async fn serve(listener: TcpListener, front: Front, router: Router, limits: 
 
 /// The client went away before it was accepted: that is no fault of ours.
 fn is_of_one_connection(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused)
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
 }
 
 /// A connection where HTTP begins, within the time of a head.
-async fn opened(front: &Front, stream: TcpStream, address: SocketAddr, limits: Limits, stop: &CancellationToken) -> Option<(Stream, Peer)> {
+async fn opened(
+    front: &Front,
+    stream: TcpStream,
+    address: SocketAddr,
+    limits: Limits,
+    stop: &CancellationToken,
+) -> Option<(Stream, Peer)> {
     if let Err(error) = set_options(&stream) {
         tracing::debug!(%error, "could not set a connection's options");
     }
@@ -151,7 +176,15 @@ async fn opened(front: &Front, stream: TcpStream, address: SocketAddr, limits: L
     }
 }
 
-async fn connection(stream: Stream, peer: Peer, front: Arc<Front>, router: Router, limits: Limits, stop: CancellationToken, place: OwnedSemaphorePermit) {
+async fn connection(
+    stream: Stream,
+    peer: Peer,
+    front: Arc<Front>,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+    place: OwnedSemaphorePermit,
+) {
     let place = Arc::new(place);
     let cut = CancellationToken::new();
     let to_cut = cut.clone();
@@ -160,14 +193,17 @@ async fn connection(stream: Stream, peer: Peer, front: Arc<Front>, router: Route
         millrace_api::normalize_path(&mut request);
         front.mark(&mut request, peer);
         request.extensions_mut().insert(Cut(to_cut.clone()));
-        let only_reads = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path().starts_with("/v1/");
+        let only_reads = matches!(*request.method(), Method::GET | Method::HEAD)
+            && request.uri().path().starts_with("/v1/");
         let (answer, place) = (router.clone().oneshot(request), place.clone());
         async move {
             if only_reads {
                 return answer.await;
             }
-            // A client that goes away ends the connection, and with it what only reads. What changes something goes on to its end: else it would
-            // stop between two of its steps, such as after a run was stored and before it is begun. It counts as a connection until then.
+            // A client that goes away ends the connection, and with it what only reads. What
+            // changes something goes on to its end: else it would stop between two of its steps,
+            // such as after a run was stored and before it is begun. It counts as a connection
+            // until then.
             let whole = tokio::spawn(async move {
                 let answer = answer.await;
                 drop(place);
@@ -190,13 +226,23 @@ async fn refuse(stream: Stream, limits: Limits, place: OwnedSemaphorePermit) {
     drop(place);
 }
 
-async fn run<S>(stream: Stream, service: S, limits: Limits, stop: Option<CancellationToken>, cut: CancellationToken)
-where
+async fn run<S>(
+    stream: Stream,
+    service: S,
+    limits: Limits,
+    stop: Option<CancellationToken>,
+    cut: CancellationToken,
+) where
     S: hyper::service::Service<Request<Incoming>, Response = Response, Error = Infallible>,
 {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(Sips(stream.take(READ_BYTES_MAX))), service));
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX);
+    let mut connection =
+        pin!(builder.serve_connection(TokioIo::new(Sips(stream.take(READ_BYTES_MAX))), service));
     let stop = stop.unwrap_or_default();
     let served = async {
         tokio::select! {
@@ -223,18 +269,30 @@ where
 struct Sips(Take<Stream>);
 
 impl AsyncRead for Sips {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        room: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         self.0.set_limit(READ_BYTES_MAX);
         Pin::new(&mut self.0).poll_read(context, room)
     }
 }
 
 impl AsyncWrite for Sips {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(self.0.get_mut()).poll_write(context, bytes)
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(self.0.get_mut()).poll_write_vectored(context, pieces)
     }
 
@@ -269,7 +327,8 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
     if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Files that a server needs to have open at once: its database, the trial of its walls, a few connections and hosts.
+/// Files that a server needs to have open at once: its database, the trial of its walls, a few
+/// connections and hosts.
 pub const DESCRIPTORS_MIN: u64 = 64;
 
 /// Descriptors that this process may have.
@@ -321,7 +380,13 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let limits = Limits { connections_max: 1, head_timeout: Duration::from_secs(60) };
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(serve(listener, Front::default(), Router::new().route("/", get(large)), limits, stop.clone()));
+        let serving = tokio::spawn(serve(
+            listener,
+            Front::default(),
+            Router::new().route("/", get(large)),
+            limits,
+            stop.clone(),
+        ));
         let mut client = TcpStream::connect(address).await.expect("connects");
         client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("asks");
         let Cut(cut) = told.recv().await.expect("is asked");

@@ -56,15 +56,21 @@ enum Command {
     #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
     Serve(Box<config::ServeArgs>),
     /// Copy what a server needs to go on into a new folder, also while it runs.
-    #[command(after_help = "Example: millrace backup /backups/millrace-$(date +%F) --data-dir ./data")]
+    #[command(
+        after_help = "Example: millrace backup /backups/millrace-$(date +%F) --data-dir ./data"
+    )]
     Backup(backup::BackupArgs),
     /// Make a data directory of a backup.
-    #[command(after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data")]
+    #[command(
+        after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data"
+    )]
     Restore(backup::RestoreArgs),
     /// Check what a server needs here, and say what to mend.
-    #[command(after_help = "Takes what `serve` takes, from the same places, and changes nothing.\n\
+    #[command(
+        after_help = "Takes what `serve` takes, from the same places, and changes nothing.\n\
         Exit status: 0 where a server would work, 1 where not.\n\
-        Example: millrace doctor --data-dir ./data --json")]
+        Example: millrace doctor --data-dir ./data --json"
+    )]
     Doctor(Box<config::ServeArgs>),
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
@@ -92,7 +98,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return wrong_use::tell::<Cli>(error, &args),
     };
-    if matches!(cli.command, Command::Serve(_) | Command::Backup(_) | Command::Restore(_) | Command::Doctor(_)) {
+    if matches!(
+        cli.command,
+        Command::Serve(_) | Command::Backup(_) | Command::Restore(_) | Command::Doctor(_)
+    ) {
         // What these make holds events and secrets, and may lie where others can look.
         rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     }
@@ -122,9 +131,15 @@ fn main() -> ExitCode {
 }
 
 fn on_threads(work: impl Future<Output = ExitCode>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(16).build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(16)
+        .build()
+    {
         Ok(runtime) => runtime,
-        Err(error) => return fail(&anyhow::Error::new(error).context("could not start the runtime")),
+        Err(error) => {
+            return fail(&anyhow::Error::new(error).context("could not start the runtime"));
+        }
     };
     let code = runtime.block_on(work);
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
@@ -157,7 +172,9 @@ fn print_completions(shell: Shell) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The reader went away, as `head` does.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => fail(&anyhow::Error::new(error).context("could not write to standard output")),
+        Err(error) => {
+            fail(&anyhow::Error::new(error).context("could not write to standard output"))
+        }
     }
 }
 
@@ -166,7 +183,8 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Tells it on standard error. Names of files, and what others answer, may hold what steers a terminal: it is shown.
+/// Tells it on standard error. Names of files, and what others answer, may hold what steers a
+/// terminal: it is shown.
 pub(crate) fn say(text: &str) {
     // Nobody is left to be told that standard error is closed.
     let _ = writeln!(std::io::stderr().lock(), "{}", millrace_cli::escaped(text));

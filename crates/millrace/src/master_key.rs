@@ -1,4 +1,5 @@
-//! Where the master key is kept: a file (in the data directory, if nothing else is said), the environment, or what a command prints.
+//! Where the master key is kept: a file (in the data directory, if nothing else is said), the
+//! environment, or what a command prints.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -29,15 +30,23 @@ enum Place {
 }
 
 impl KeyPlace {
-    /// The place that is configured; else the file `default`, which is made where it is not there: [`Self::refuse_unusable`] is asked before.
-    pub fn open(config: &MasterKeyConfig, default: &Path, ids: &IdSource) -> Result<Self, MasterKeyError> {
+    /// The place that is configured; else the file `default`, which is made where it is not there:
+    /// [`Self::refuse_unusable`] is asked before.
+    pub fn open(
+        config: &MasterKeyConfig,
+        default: &Path,
+        ids: &IdSource,
+    ) -> Result<Self, MasterKeyError> {
         let place = match config {
             MasterKeyConfig { command: Some(command), .. } => Place::Command(command.clone()),
-            MasterKeyConfig { key: Some(key), old, .. } => Place::Given { key: key.clone(), old: old.clone() },
+            MasterKeyConfig { key: Some(key), old, .. } => {
+                Place::Given { key: key.clone(), old: old.clone() }
+            }
             MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
             _ => {
                 if !default.exists() && !beside(default).exists() {
-                    write_private(default, &ids.bytes::<32>()).map_err(|e| file_error(default, &e))?;
+                    write_private(default, &ids.bytes::<32>())
+                        .map_err(|e| file_error(default, &e))?;
                 }
                 Place::File(default.to_path_buf())
             }
@@ -45,33 +54,56 @@ impl KeyPlace {
         Ok(Self(place))
     }
 
-    /// Fails where a start would have no key: one of a data directory that was used is not there, or what is there is none. Asked before
-    /// anything of the directory is touched. A command is not run for it.
+    /// Fails where a start would have no key: one of a data directory that was used is not there,
+    /// or what is there is none. Asked before anything of the directory is touched. A command is
+    /// not run for it.
     pub fn refuse_unusable(config: &MasterKeyConfig, default: &Path) -> Result<(), Unusable> {
         let Some(place) = Self::in_sight(config, default)? else { return Ok(()) };
-        place.read().map(drop).map_err(|error| Unusable { found: error.to_string(), mend: WHERE.into() })
+        place
+            .read()
+            .map(drop)
+            .map_err(|error| Unusable { found: error.to_string(), mend: WHERE.into() })
     }
 
-    /// Fails where the key that a start would use is none of `ids`, the keys that a database's secrets are kept under. A command is not run for it.
-    pub fn refuse_foreign(config: &MasterKeyConfig, default: &Path, ids: &[String]) -> Result<(), Unusable> {
-        let Some((key, others)) = Self::in_sight(config, default)?.and_then(|place| place.read().ok()) else { return Ok(()) };
+    /// Fails where the key that a start would use is none of `ids`, the keys that a database's
+    /// secrets are kept under. A command is not run for it.
+    pub fn refuse_foreign(
+        config: &MasterKeyConfig,
+        default: &Path,
+        ids: &[String],
+    ) -> Result<(), Unusable> {
+        let Some((key, others)) =
+            Self::in_sight(config, default)?.and_then(|place| place.read().ok())
+        else {
+            return Ok(());
+        };
         let given: Vec<String> = std::iter::once(&key).chain(&others).map(MasterKey::id).collect();
         match ids.iter().find(|id| !given.contains(id)) {
             None => Ok(()),
             Some(id) => Err(Unusable {
-                found: format!("the secrets of this database are kept under the master key with the id {id}, and the one given has the id {}", key.id()),
+                found: format!(
+                    "the secrets of this database are kept under the master key with the id {id}, and the one given has the id {}",
+                    key.id()
+                ),
                 mend: WHERE.into(),
             }),
         }
     }
 
-    /// The place, where it can be read at any time and without a side effect. None where no key was made yet.
+    /// The place, where it can be read at any time and without a side effect. None where no key was
+    /// made yet.
     fn in_sight(config: &MasterKeyConfig, default: &Path) -> Result<Option<Self>, Unusable> {
         let place = match config {
             MasterKeyConfig { command: Some(_), .. } => return Ok(None),
-            MasterKeyConfig { key: Some(key), old, .. } => Place::Given { key: key.clone(), old: old.clone() },
+            MasterKeyConfig { key: Some(key), old, .. } => {
+                Place::Given { key: key.clone(), old: old.clone() }
+            }
             // A pipe gives its key once.
-            MasterKeyConfig { file: Some(file), .. } if std::fs::metadata(file).is_ok_and(|file| !file.is_file()) => return Ok(None),
+            MasterKeyConfig { file: Some(file), .. }
+                if std::fs::metadata(file).is_ok_and(|file| !file.is_file()) =>
+            {
+                return Ok(None);
+            }
             MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
             _ if default.exists() || beside(default).exists() => {
                 for path in [default, &beside(default)] {
@@ -81,7 +113,9 @@ impl KeyPlace {
             }
             _ if default.parent().is_some_and(was_used) => {
                 let path = default.display();
-                let found = format!("the master key `{path}` is missing, though this data directory has been used: without it no stored secret can be read");
+                let found = format!(
+                    "the master key `{path}` is missing, though this data directory has been used: without it no stored secret can be read"
+                );
                 return Err(Unusable { found, mend: WHERE.into() });
             }
             _ => return Ok(None),
@@ -99,8 +133,14 @@ impl MasterKeys for KeyPlace {
                 (Err(error), Err(_)) => return Err(error),
             },
             Place::Given { key, old } => {
-                let old = old.as_deref().map(|text| of_bytes(text.as_bytes(), "the value of MILLRACE_MASTER_KEY_OLD")).transpose()?;
-                (of_bytes(key.as_bytes(), "the value of MILLRACE_MASTER_KEY")?, old.into_iter().collect())
+                let old = old
+                    .as_deref()
+                    .map(|text| of_bytes(text.as_bytes(), "the value of MILLRACE_MASTER_KEY_OLD"))
+                    .transpose()?;
+                (
+                    of_bytes(key.as_bytes(), "the value of MILLRACE_MASTER_KEY")?,
+                    old.into_iter().collect(),
+                )
             }
             Place::Command(command) => (of_command(command)?, Vec::new()),
         })
@@ -110,7 +150,8 @@ impl MasterKeys for KeyPlace {
         match &self.0 {
             Place::File(path) => {
                 let (bytes, next) = (ids.bytes::<32>(), beside(path));
-                // A change before this one may have been broken off with the database under the key that lies beside: that is its only copy.
+                // A change before this one may have been broken off with the database under the key
+                // that lies beside: that is its only copy.
                 if of_file(&next).is_ok_and(|key| key.id() == current) {
                     self.take_over()?;
                 }
@@ -151,13 +192,22 @@ pub fn check_file(path: &Path) -> Result<(), MasterKeyError> {
 
 fn of_file(path: &Path) -> Result<MasterKey, MasterKeyError> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).and_then(|file| file.take(1024).read_to_end(&mut bytes)).map_err(|e| file_error(path, &e))?;
+    std::fs::File::open(path)
+        .and_then(|file| file.take(1024).read_to_end(&mut bytes))
+        .map_err(|e| file_error(path, &e))?;
     of_bytes(&bytes, &format!("the master key `{}`", path.display()))
 }
 
 fn of_command(command: &str) -> Result<MasterKey, MasterKeyError> {
-    let failed = |why: String| MasterKeyError(format!("the command of --master-key-command gave no key: {why}"));
-    let output = Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| failed(e.to_string()))?;
+    let failed = |why: String| {
+        MasterKeyError(format!("the command of --master-key-command gave no key: {why}"))
+    };
+    let output = Command::new("/bin/sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
     if !output.status.success() {
         return Err(failed(format!("it ended with {}", output.status)));
     }
@@ -170,11 +220,19 @@ fn of_bytes(bytes: &[u8], what: &str) -> Result<MasterKey, MasterKeyError> {
         return Ok(MasterKey::new(key));
     }
     let text = std::str::from_utf8(bytes).unwrap_or("").trim();
-    let hex = || -> Option<Vec<u8>> { (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect() };
+    let hex = || -> Option<Vec<u8>> {
+        (0..text.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
+            .collect()
+    };
     let key = if text.len() == 64 { hex() } else { STANDARD.decode(text).ok() };
     match key.and_then(|key| <[u8; 32]>::try_from(key).ok()) {
         Some(key) => Ok(MasterKey::new(key)),
-        None => Err(MasterKeyError(format!("{what} is no master key: it has {} bytes; a key is 32 bytes, or those in hex or base64", bytes.len()))),
+        None => Err(MasterKeyError(format!(
+            "{what} is no master key: it has {} bytes; a key is 32 bytes, or those in hex or base64",
+            bytes.len()
+        ))),
     }
 }
 
@@ -185,13 +243,18 @@ mod tests {
     #[test]
     fn a_key_is_bytes_hex_or_base64() {
         let key = MasterKey::new([0xab; 32]);
-        for text in ["ab".repeat(32), format!("{}\n", "AB".repeat(32)), STANDARD.encode([0xab; 32])] {
+        for text in ["ab".repeat(32), format!("{}\n", "AB".repeat(32)), STANDARD.encode([0xab; 32])]
+        {
             assert_eq!(of_bytes(text.as_bytes(), "x").expect("a key").id(), key.id(), "{text}");
         }
         assert_eq!(of_bytes(&[0xab; 32], "x").expect("a key").id(), key.id());
         for wrong in ["", "ab", &"zz".repeat(32), &"é".repeat(32)] {
             let error = of_bytes(wrong.as_bytes(), "the file").expect_err("no key").to_string();
-            assert!(error.starts_with("the file is no master key") && (wrong.is_empty() || !error.contains(wrong)), "{error}");
+            assert!(
+                error.starts_with("the file is no master key")
+                    && (wrong.is_empty() || !error.contains(wrong)),
+                "{error}"
+            );
         }
     }
 
@@ -204,21 +267,45 @@ mod tests {
         assert!(others.is_empty());
         let next = place.prepare(&ids, &old.id()).expect("prepares");
         let (current, others) = place.read().expect("reads");
-        assert_eq!((current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()), (old.id(), vec![next.id()]));
-        // The database may be under the one beside, whose change was broken off: it is kept, and yet another one lies beside it.
+        assert_eq!(
+            (current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()),
+            (old.id(), vec![next.id()])
+        );
+        // The database may be under the one beside, whose change was broken off: it is kept, and
+        // yet another one lies beside it.
         let third = place.prepare(&ids, &next.id()).expect("prepares");
         let (current, others) = place.read().expect("reads");
-        assert_eq!((current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()), (next.id(), vec![third.id()]));
+        assert_eq!(
+            (current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()),
+            (next.id(), vec![third.id()])
+        );
         let next = third;
         place.take_over().expect("takes over");
         let (current, others) = place.read().expect("reads");
         assert_eq!((current.id(), others.len()), (next.id(), 0));
         let given = MasterKeyConfig { key: Some("ab".repeat(32)), ..MasterKeyConfig::default() };
-        let error = KeyPlace::open(&given, &path, &ids).expect("opens").prepare(&ids, &next.id()).expect_err("cannot");
+        let error = KeyPlace::open(&given, &path, &ids)
+            .expect("opens")
+            .prepare(&ids, &next.id())
+            .expect_err("cannot");
         assert!(error.to_string().contains("MILLRACE_MASTER_KEY_OLD"));
-        let command = MasterKeyConfig { command: Some("printf '%064d' 0".into()), ..MasterKeyConfig::default() };
-        assert_eq!(KeyPlace::open(&command, &path, &ids).expect("opens").read().expect("reads").0.id(), MasterKey::new([0; 32]).id());
-        let command = MasterKeyConfig { command: Some("exit 3".into()), ..MasterKeyConfig::default() };
-        assert!(KeyPlace::open(&command, &path, &ids).expect("opens").read().expect_err("fails").to_string().contains("exit status: 3"));
+        let command = MasterKeyConfig {
+            command: Some("printf '%064d' 0".into()),
+            ..MasterKeyConfig::default()
+        };
+        assert_eq!(
+            KeyPlace::open(&command, &path, &ids).expect("opens").read().expect("reads").0.id(),
+            MasterKey::new([0; 32]).id()
+        );
+        let command =
+            MasterKeyConfig { command: Some("exit 3".into()), ..MasterKeyConfig::default() };
+        assert!(
+            KeyPlace::open(&command, &path, &ids)
+                .expect("opens")
+                .read()
+                .expect_err("fails")
+                .to_string()
+                .contains("exit status: 3")
+        );
     }
 }

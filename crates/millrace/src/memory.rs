@@ -1,5 +1,6 @@
-//! Memory that was taken for a while and is free again: the allocator keeps what lies between things that stay, and a server that was once flooded
-//! with large bodies would have more than a gigabyte for ever.
+//! Memory that was taken for a while and is free again: the allocator keeps what lies between
+//! things that stay, and a server that was once flooded with large bodies would have more than a
+//! gigabyte for ever.
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ pub async fn give_back() {
             }
             is_free
         };
-        // Both take milliseconds where there is much, in which whoever needs memory may have to wait.
+        // Both take milliseconds where there is much, in which whoever needs memory may have to
+        // wait.
         was_free = tokio::task::spawn_blocking(work).await.unwrap_or(false);
     }
 }
@@ -32,7 +34,10 @@ pub async fn give_back() {
 fn free_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let resident = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()).unwrap_or(0) << 10;
+    let resident = line
+        .and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok())
+        .unwrap_or(0)
+        << 10;
     if resident <= KEPT_BYTES {
         return 0;
     }

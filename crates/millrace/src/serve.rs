@@ -31,8 +31,10 @@ use crate::memory;
 use crate::tls;
 
 /// Our answers to package names.
-const PLATFORM_MODULES: &[(&str, &str)] =
-    &[("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")), ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs"))];
+const PLATFORM_MODULES: &[(&str, &str)] = &[
+    ("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")),
+    ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs")),
+];
 /// The subcommand that bundles one component in a process of its own.
 pub(crate) const BUNDLE_WORKER: &str = "bundle-worker";
 /// Connections at once to the address of the counts: collectors are few.
@@ -54,19 +56,27 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     }
     data_dir::refuse_half_restored(data.path())?;
     let tls = config.tls.clone().map(tls::acceptor).transpose()?;
-    let front = Front { trusted: config.trusted_proxies.clone(), proxy_protocol: config.proxy_protocol, tls };
+    let front = Front {
+        trusted: config.trusted_proxies.clone(),
+        proxy_protocol: config.proxy_protocol,
+        tls,
+    };
     let listeners = Listeners::bind(&config).await?;
     let address = listeners.main.local_addr().context("could not tell the listener's address")?;
-    let base_url = config.base_url.clone().unwrap_or_else(|| format!("{}://{address}", if config.tls.is_some() { "https" } else { "http" }));
+    let base_url = config.base_url.clone().unwrap_or_else(|| {
+        format!("{}://{address}", if config.tls.is_some() { "https" } else { "http" })
+    });
     let engine = start_engine(&config, &data, &base_url).await?;
-    let served = serve_engine(&config, &data, &base_url, (listeners, front), connections_max, &engine).await;
+    let served =
+        serve_engine(&config, &data, &base_url, (listeners, front), connections_max, &engine).await;
     tracing::info!("draining: no new events are accepted, runs under way end");
     engine.shutdown(DRAIN).await;
     tracing::info!("stopped");
     served
 }
 
-/// Bound before anything of the data directory is touched: a port that is in use is the commonest reason not to start.
+/// Bound before anything of the data directory is touched: a port that is in use is the commonest
+/// reason not to start.
 struct Listeners {
     main: TcpListener,
     /// For the counts, where they have an address of their own.
@@ -75,9 +85,12 @@ struct Listeners {
 
 impl Listeners {
     async fn bind(config: &Config) -> Result<Self> {
-        let main = http::listen(&config.listen)
-            .await
-            .with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
+        let main = http::listen(&config.listen).await.with_context(|| {
+            format!(
+                "could not listen on `{}`; is the port in use? choose another with --listen",
+                config.listen
+            )
+        })?;
         let metrics = match &config.metrics_listen {
             Some(place) => Some(
                 http::listen(place)
@@ -99,7 +112,9 @@ async fn serve_engine(
     connections_max: usize,
     engine: &Engine,
 ) -> Result<()> {
-    let first = engine.bootstrap(&config.owner_email, |first| data.prepare_credentials(first, base_url)).await?;
+    let first = engine
+        .bootstrap(&config.owner_email, |first| data.prepare_credentials(first, base_url))
+        .await?;
     if data.take_over_credentials(first.as_ref())? {
         tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
     }
@@ -114,10 +129,17 @@ async fn serve_engine(
             bodies_bytes_max: config.requests_half_bytes(),
         },
     );
-    let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
-    let metrics = listeners.metrics.map(|listener| serve_metrics(listener, engine, limits)).transpose()?;
+    let limits = http::Limits {
+        connections_max,
+        head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
+    };
+    let metrics =
+        listeners.metrics.map(|listener| serve_metrics(listener, engine, limits)).transpose()?;
     if let Some(first_visit) = engine.first_visit().await? {
-        tracing::info!(url = first_visit.url, "nobody can sign in yet: open this address to set the first owner's password; it works once, within a day");
+        tracing::info!(
+            url = first_visit.url,
+            "nobody can sign in yet: open this address to set the first owner's password; it works once, within a day"
+        );
     }
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let memory = tokio::spawn(memory::give_back());
@@ -129,13 +151,27 @@ async fn serve_engine(
     Ok(())
 }
 
-/// Serves the counts at an address of their own, with the times that clients have elsewhere: who reaches it may not take the server's descriptors.
-fn serve_metrics(listener: TcpListener, engine: &Engine, limits: http::Limits) -> Result<tokio::task::JoinHandle<()>> {
+/// Serves the counts at an address of their own, with the times that clients have elsewhere: who
+/// reaches it may not take the server's descriptors.
+fn serve_metrics(
+    listener: TcpListener,
+    engine: &Engine,
+    limits: http::Limits,
+) -> Result<tokio::task::JoinHandle<()>> {
     tracing::info!(address = %listener.local_addr().context("could not tell the listener's address")?, "/metrics is open here, to whoever reaches it");
     let router = millrace_api::metrics_router(engine.clone());
-    let limits = http::Limits { connections_max: limits.connections_max.min(METRICS_CONNECTIONS_MAX), ..limits };
+    let limits = http::Limits {
+        connections_max: limits.connections_max.min(METRICS_CONNECTIONS_MAX),
+        ..limits
+    };
     // It ends with its task.
-    Ok(tokio::spawn(http::serve(listener, Front::default(), router, limits, CancellationToken::new())))
+    Ok(tokio::spawn(http::serve(
+        listener,
+        Front::default(),
+        router,
+        limits,
+        CancellationToken::new(),
+    )))
 }
 
 /// The process of one bundle: a question on standard input, its answer on standard output.
@@ -144,7 +180,14 @@ pub(crate) fn bundle_worker() -> Result<()> {
 }
 
 /// Bundling in processes of this very program, also where its file was replaced since.
-pub(crate) fn bundler(config: &Config, node_version: &str, cache_dir: PathBuf, egress: Shared, walls: Kernel, groups: Option<Arc<ControlGroups>>) -> Bundler {
+pub(crate) fn bundler(
+    config: &Config,
+    node_version: &str,
+    cache_dir: PathBuf,
+    egress: Shared,
+    walls: Kernel,
+    groups: Option<Arc<ControlGroups>>,
+) -> Bundler {
     let bundler_config = BundlerConfig {
         cache_dir,
         registry_url: config.npm_registry.clone(),
@@ -156,7 +199,10 @@ pub(crate) fn bundler(config: &Config, node_version: &str, cache_dir: PathBuf, e
         walls,
         groups,
     };
-    Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] })
+    Bundler::in_processes(
+        bundler_config,
+        WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] },
+    )
 }
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
@@ -164,14 +210,24 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     let store = database::open(config, data).await?;
     let engine = start_engine_on(store.clone(), config, data, base_url).await;
     if engine.is_err() {
-        // Else the process might end while the database is closed: its log without the file that says how far it has come.
+        // Else the process might end while the database is closed: its log without the file that
+        // says how far it has come.
         store.close().await;
     }
     engine
 }
 
-async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
-    let database = config.database_url.as_ref().map(|url| PostgresOptions::at(url).hosts()).unwrap_or_default();
+async fn start_engine_on(
+    store: Arc<dyn Store>,
+    config: &Config,
+    data: &DataDir,
+    base_url: &str,
+) -> Result<Engine> {
+    let database = config
+        .database_url
+        .as_ref()
+        .map(|url| PostgresOptions::at(url).hosts())
+        .unwrap_or_default();
     let egress = Surroundings::new(config.egress_allow.clone(), database).watch().await;
     let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -197,7 +253,14 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
             "this Node has no `WebSocket`, which packages such as @supabase/supabase-js need; Node 20.10 and newer have it"
         );
     }
-    let bundler = bundler(config, runner.node_version(), data.file("cache"), egress.clone(), runner.walls().kernel(), runner.control_groups());
+    let bundler = bundler(
+        config,
+        runner.node_version(),
+        data.file("cache"),
+        egress.clone(),
+        runner.walls().kernel(),
+        runner.control_groups(),
+    );
     try_bundler(config, &bundler, runner.walls().kernel()).await?;
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
@@ -230,7 +293,9 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
 fn tell_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {
     let walls = runner.walls();
     if *sandbox == Sandbox::Off {
-        tracing::warn!("--sandbox=off: no walls stand around components; whoever may deploy one can read and change all that this server can");
+        tracing::warn!(
+            "--sandbox=off: no walls stand around components; whoever may deploy one can read and change all that this server can"
+        );
         return;
     }
     for missing in walls.missing() {
@@ -246,36 +311,51 @@ async fn try_bundler(config: &Config, bundler: &Bundler, walls: Kernel) -> Resul
         return Ok(());
     }
     match bundler.try_walls().await {
-        Ok(()) => tracing::info!(%walls, "bundling is walled in, with limits of memory, time and files"),
-        Err(why) if config.sandbox == Sandbox::BestEffort => tracing::warn!(why, "the walls around bundling do not hold"),
-        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => bail!("the walls around bundling could not be tried: {why}; {lack}"),
-        Err(why) => bail!("the walls around bundling do not hold: {why}; --sandbox=best-effort starts all the same"),
+        Ok(()) => {
+            tracing::info!(%walls, "bundling is walled in, with limits of memory, time and files")
+        }
+        Err(why) if config.sandbox == Sandbox::BestEffort => {
+            tracing::warn!(why, "the walls around bundling do not hold")
+        }
+        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => {
+            bail!("the walls around bundling could not be tried: {why}; {lack}")
+        }
+        Err(why) => bail!(
+            "the walls around bundling do not hold: {why}; --sandbox=best-effort starts all the same"
+        ),
     }
     Ok(())
 }
 
-/// The server's memory, environment and descriptors are in /proc for all processes of its user: hosts too, should another wall fall.
+/// The server's memory, environment and descriptors are in /proc for all processes of its user:
+/// hosts too, should another wall fall.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn close_proc() {
-    // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
+    // SAFETY: a plain system call. It changes what others may see of this process, and whether it
+    // leaves a core file.
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
         tracing::warn!("could not close /proc/self to other processes");
     }
 }
 
-/// A write beyond the limit of file sizes (`ulimit -f`) is to fail like any other, not to end the server without a word.
+/// A write beyond the limit of file sizes (`ulimit -f`) is to fail like any other, not to end the
+/// server without a word.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn ignore_file_size_signals() {
-    // SAFETY: no handler is installed; the signal is ignored from now on. Node.js does the same for itself.
+    // SAFETY: no handler is installed; the signal is ignored from now on. Node.js does the same for
+    // itself.
     if unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_ERR {
-        tracing::warn!("could not ignore SIGXFSZ: a file that reaches its limit of size would end the server");
+        tracing::warn!(
+            "could not ignore SIGXFSZ: a file that reaches its limit of size would end the server"
+        );
     }
 }
 
 /// As many as are asked for, and fit into the descriptors that this process may have.
 fn connections_max(config: &Config) -> Result<usize> {
     match http::raise_descriptors() {
-        // The walls cannot be tried, and the database not be opened: whatever failed first would be told in their place.
+        // The walls cannot be tried, and the database not be opened: whatever failed first would be
+        // told in their place.
         Ok(descriptors) if descriptors.all < http::DESCRIPTORS_MIN => {
             bail!(
                 "this process may have {} open files, and needs {} at least; raise the limit (`ulimit -n`, or `LimitNOFILE` of a systemd unit), to 65536 where many connect",
@@ -301,7 +381,12 @@ fn connections_max(config: &Config) -> Result<usize> {
 }
 
 /// Serves until SIGTERM or SIGINT; requests under way are answered, for as long as runs may go on.
-async fn serve_until_signal(listener: TcpListener, front: Front, router: axum::Router, limits: http::Limits) -> Result<()> {
+async fn serve_until_signal(
+    listener: TcpListener,
+    front: Front,
+    router: axum::Router,
+    limits: http::Limits,
+) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let stop = CancellationToken::new();
@@ -324,7 +409,8 @@ fn start_log(format: LogFormat) {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
-        // A line that cannot be written, to a disk that is full or to a reader that went away, would be told of on standard error, with a panic.
+        // A line that cannot be written, to a disk that is full or to a reader that went away,
+        // would be told of on standard error, with a panic.
         .log_internal_errors(false);
     match format {
         LogFormat::Json => builder.json().flatten_event(true).init(),
@@ -332,18 +418,22 @@ fn start_log(format: LogFormat) {
     }
 }
 
-/// How many hosts there may be: one for each 64 MiB of the machine's memory (`/proc/meminfo`), 32 to 128. A host of a small component has 8 MiB of its own.
+/// How many hosts there may be: one for each 64 MiB of the machine's memory (`/proc/meminfo`), 32
+/// to 128. A host of a small component has 8 MiB of its own.
 fn hosts_max(meminfo: &str) -> usize {
     (memory_kib(meminfo).unwrap_or(0) / (64 << 10)).clamp(32, 128)
 }
 
 /// The most that a workflow may ask for, MiB: half of the machine's memory, 256 to 10240.
 fn memory_mb_max(meminfo: &str) -> u32 {
-    memory_kib(meminfo).map_or(10_240, |kib| u32::try_from(kib >> 11).unwrap_or(u32::MAX).clamp(256, 10_240))
+    memory_kib(meminfo)
+        .map_or(10_240, |kib| u32::try_from(kib >> 11).unwrap_or(u32::MAX).clamp(256, 10_240))
 }
 
 fn memory_kib(meminfo: &str) -> Option<usize> {
-    meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok())
+    meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -351,8 +441,14 @@ mod tests {
     #[test]
     fn the_number_of_hosts_follows_the_memory_of_the_machine() {
         let of = |kib: u64| super::hosts_max(&format!("MemTotal:       {kib} kB\nMemFree: 1 kB\n"));
-        assert_eq!([of(1 << 20), of(4 << 20), of(64 << 20), super::hosts_max("")], [32, 64, 128, 32]);
+        assert_eq!(
+            [of(1 << 20), of(4 << 20), of(64 << 20), super::hosts_max("")],
+            [32, 64, 128, 32]
+        );
         let of = |kib: u64| super::memory_mb_max(&format!("MemTotal: {kib} kB\n"));
-        assert_eq!([of(1 << 18), of(4 << 20), of(64 << 20), super::memory_mb_max("")], [256, 2048, 10_240, 10_240]);
+        assert_eq!(
+            [of(1 << 18), of(4 << 20), of(64 << 20), super::memory_mb_max("")],
+            [256, 2048, 10_240, 10_240]
+        );
     }
 }

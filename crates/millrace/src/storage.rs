@@ -22,7 +22,9 @@ const CLOCKS_APART_MAX_MS: i64 = 5_000;
 /// Whether a server runs here.
 pub(crate) async fn look(config: &Config, checks: &mut Checks) -> bool {
     let is_running = data_directory(&config.data_dir, checks);
-    if let Err(Unusable { found, mend }) = KeyPlace::refuse_unusable(&config.master_key, &config.data_dir.join("master.key")) {
+    if let Err(Unusable { found, mend }) =
+        KeyPlace::refuse_unusable(&config.master_key, &config.data_dir.join("master.key"))
+    {
         checks.fail("master key", found, mend);
     }
     disk(&config.data_dir, checks);
@@ -35,7 +37,9 @@ fn data_directory(path: &Path, checks: &mut Checks) -> bool {
     const NAME: &str = "data directory";
     let shown = path.display();
     // As a start asks.
-    if let Err(Unusable { found, mend }) = data_dir::refuse_unusable(path).and_then(|()| data_dir::refuse_half_restored(path)) {
+    if let Err(Unusable { found, mend }) =
+        data_dir::refuse_unusable(path).and_then(|()| data_dir::refuse_half_restored(path))
+    {
         checks.fail(NAME, found, mend);
         return false;
     }
@@ -51,16 +55,28 @@ fn data_directory(path: &Path, checks: &mut Checks) -> bool {
         return false;
     };
     if let Err(error) = tempfile::tempfile_in(path) {
-        checks.fail(NAME, format!("`{shown}` cannot be written in: {error}"), "give it to the server's user, or mend the file system");
+        checks.fail(
+            NAME,
+            format!("`{shown}` cannot be written in: {error}"),
+            "give it to the server's user, or mend the file system",
+        );
         return false;
     }
     let is_running = data_dir::is_in_use(path);
     let use_of = if is_running { ", and a server uses it" } else { "" };
     match std::fs::metadata(path.join("master.key")) {
         Ok(key) if data_dir::is_open_to_others(&key) => {
-            checks.warn(NAME, format!("`{shown}/master.key` can be read by other users"), format!("chmod 600 {shown}/master.key"));
+            checks.warn(
+                NAME,
+                format!("`{shown}/master.key` can be read by other users"),
+                format!("chmod 600 {shown}/master.key"),
+            );
         }
-        _ if data_dir::is_open_to_others(&meta) => checks.warn(NAME, format!("`{shown}` is open to other users{use_of}"), format!("chmod 700 {shown}")),
+        _ if data_dir::is_open_to_others(&meta) => checks.warn(
+            NAME,
+            format!("`{shown}` is open to other users{use_of}"),
+            format!("chmod 700 {shown}"),
+        ),
         _ => checks.ok(NAME, format!("`{shown}` can be written in{use_of}")),
     }
     is_running
@@ -71,7 +87,13 @@ fn disk(path: &Path, checks: &mut Checks) {
     let there = path.ancestors().find(|p| p.exists()).unwrap_or(Path::new("."));
     let found = match rustix::fs::statvfs(there) {
         Ok(found) => found,
-        Err(error) => return checks.warn(NAME, format!("the room in `{}` is not known: {error}", there.display()), "look at it yourself: `df`"),
+        Err(error) => {
+            return checks.warn(
+                NAME,
+                format!("the room in `{}` is not known: {error}", there.display()),
+                "look at it yourself: `df`",
+            );
+        }
     };
     let (free, files) = (found.f_bavail.saturating_mul(found.f_frsize), found.f_favail);
     let said = format!("{} MiB are free for `{}`", free >> 20, path.display());
@@ -114,33 +136,54 @@ async fn database(config: &Config, checks: &mut Checks) {
                 return checks.ok(NAME, "SQLite; the file is made at the first start");
             }
             let looked = millrace_store_sqlite::examine(&path);
-            looked.map_err(|e| (format!("`{}` cannot be used: {}", path.display(), error_chain(&e)), "restore it from a backup, with its master.key"))
+            looked.map_err(|e| {
+                (
+                    format!("`{}` cannot be used: {}", path.display(), error_chain(&e)),
+                    "restore it from a backup, with its master.key",
+                )
+            })
         }
     };
     if let Ok(Examined { damage: None, unfit: None, master_ids, .. }) = &looked
-        && let Err(Unusable { found, mend }) = KeyPlace::refuse_foreign(&config.master_key, &config.data_dir.join("master.key"), master_ids)
+        && let Err(Unusable { found, mend }) = KeyPlace::refuse_foreign(
+            &config.master_key,
+            &config.data_dir.join("master.key"),
+            master_ids,
+        )
     {
         checks.fail("master key", found, mend);
     }
     match looked {
         Err((found, mend)) => checks.fail(NAME, found, mend),
-        Ok(Examined { damage: Some(damage), engine, .. }) => {
-            checks.fail(NAME, format!("{engine}: it is damaged: {damage}"), "stop the server and restore a backup, with its master.key")
+        Ok(Examined { damage: Some(damage), engine, .. }) => checks.fail(
+            NAME,
+            format!("{engine}: it is damaged: {damage}"),
+            "stop the server and restore a backup, with its master.key",
+        ),
+        Ok(Examined { unfit: Some(unfit), engine, .. }) => {
+            checks.fail(NAME, format!("{engine}: {}", unfit.found), unfit.mend)
         }
-        Ok(Examined { unfit: Some(unfit), engine, .. }) => checks.fail(NAME, format!("{engine}: {}", unfit.found), unfit.mend),
         Ok(Examined { engine, schema, known, .. }) if schema > known => checks.fail(
             NAME,
             format!("{engine}: its schema is {schema}, this version knows {known}"),
             "start the newer version that made it, or restore a backup of before",
         ),
-        Ok(Examined { clock: Some(clock), engine, .. }) if (clock.ms() - SystemClock.now().ms()).abs() > CLOCKS_APART_MAX_MS => {
+        Ok(Examined { clock: Some(clock), engine, .. })
+            if (clock.ms() - SystemClock.now().ms()).abs() > CLOCKS_APART_MAX_MS =>
+        {
             let apart = clock.ms() - SystemClock.now().ms();
-            checks.warn(NAME, format!("{engine}: its clock is {apart} ms apart from this machine's"), "let both machines take the time from the same servers")
+            checks.warn(
+                NAME,
+                format!("{engine}: its clock is {apart} ms apart from this machine's"),
+                "let both machines take the time from the same servers",
+            )
         }
         Ok(Examined { engine, schema, known, .. }) => {
             let state = match schema {
                 0 => "empty".to_owned(),
-                _ if schema < known => format!("schema {schema}, brought to {known} at the next start"),
+                _ if schema < known => {
+                    format!("schema {schema}, brought to {known} at the next start")
+                }
                 _ => format!("schema {schema}"),
             };
             checks.ok(NAME, format!("{engine}, {state}"));

@@ -1,4 +1,5 @@
-//! TLS of the server's own: certificate and key from files that are read again when they are renewed.
+//! TLS of the server's own: certificate and key from files that are read again when they are
+//! renewed.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -62,7 +63,11 @@ impl Renewed {
     fn read(files: TlsFiles, provider: Arc<CryptoProvider>) -> Result<Self> {
         let seen = seen(&files);
         let certified = certified(&files, &provider)?;
-        Ok(Self { files, provider, now: Mutex::new(Now { certified, seen, looked: Instant::now() }) })
+        Ok(Self {
+            files,
+            provider,
+            now: Mutex::new(Now { certified, seen, looked: Instant::now() }),
+        })
     }
 
     fn current(&self) -> Arc<CertifiedKey> {
@@ -73,14 +78,18 @@ impl Renewed {
         now.looked = Instant::now();
         let seen = seen(&self.files);
         if seen != now.seen {
-            // Both files are replaced one after the other: what does not fit together now is looked at again once either changes.
+            // Both files are replaced one after the other: what does not fit together now is looked
+            // at again once either changes.
             now.seen = seen;
             match certified(&self.files, &self.provider) {
                 Ok(certified) => {
                     now.certified = certified;
                     tracing::info!(path = %self.files.cert.display(), "the renewed certificate is in use");
                 }
-                Err(error) => tracing::warn!(error = format!("{error:#}"), "the certificate before stays in use"),
+                Err(error) => tracing::warn!(
+                    error = format!("{error:#}"),
+                    "the certificate before stays in use"
+                ),
             }
         }
         now.certified.clone()
@@ -100,7 +109,11 @@ impl ResolvesServerCert for Renewed {
 }
 
 fn seen(files: &TlsFiles) -> Seen {
-    let of = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()));
+    let of = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()
+            .map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+    };
     [of(&files.cert), of(&files.key)]
 }
 
@@ -108,15 +121,27 @@ fn seen(files: &TlsFiles) -> Seen {
 ///
 /// # Errors
 /// Where a file cannot be read, or the two do not belong together.
-fn certified(TlsFiles { cert, key }: &TlsFiles, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>> {
-    let unreadable = |path: &Path, what| format!("`{}` could not be read as {what}", path.display());
+fn certified(
+    TlsFiles { cert, key }: &TlsFiles,
+    provider: &CryptoProvider,
+) -> Result<Arc<CertifiedKey>> {
+    let unreadable =
+        |path: &Path, what| format!("`{}` could not be read as {what}", path.display());
     let what = "a certificate in PEM (--tls-cert)";
-    let chain: Vec<_> = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect).with_context(|| unreadable(cert, what))?;
+    let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect)
+        .with_context(|| unreadable(cert, what))?;
     if chain.is_empty() {
         bail!("`{}` holds no certificate in PEM (--tls-cert)", cert.display());
     }
-    let secret = PrivateKeyDer::from_pem_file(key).with_context(|| unreadable(key, "a private key in PEM (--tls-key)"))?;
-    let certified = CertifiedKey::from_der(chain, secret, provider)
-        .with_context(|| format!("the key `{}` (--tls-key) cannot be used with the certificate `{}` (--tls-cert)", key.display(), cert.display()))?;
+    let secret = PrivateKeyDer::from_pem_file(key)
+        .with_context(|| unreadable(key, "a private key in PEM (--tls-key)"))?;
+    let certified = CertifiedKey::from_der(chain, secret, provider).with_context(|| {
+        format!(
+            "the key `{}` (--tls-key) cannot be used with the certificate `{}` (--tls-cert)",
+            key.display(),
+            cert.display()
+        )
+    })?;
     Ok(Arc::new(certified))
 }

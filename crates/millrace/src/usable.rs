@@ -1,4 +1,5 @@
-//! Whether this process may use a file or a folder, asked before it does: a start that is refused says whose it is, and what mends that.
+//! Whether this process may use a file or a folder, asked before it does: a start that is refused
+//! says whose it is, and what mends that.
 
 use std::fmt;
 use std::fs::{FileType, Metadata};
@@ -25,7 +26,8 @@ impl fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// A file that is read and written, where it is there. It is not opened: to open a pipe is to wait for its other end.
+/// A file that is read and written, where it is there. It is not opened: to open a pipe is to wait
+/// for its other end.
 pub fn file(what: &str, path: &Path) -> Result<(), Unusable> {
     of_kind(what, path, "file", Metadata::is_file, Access::READ_OK | Access::WRITE_OK)
 }
@@ -37,10 +39,22 @@ pub fn file_to_read(what: &str, path: &Path) -> Result<(), Unusable> {
 
 /// A folder that files are made in, where it is there.
 pub fn folder(what: &str, path: &Path) -> Result<(), Unusable> {
-    of_kind(what, path, "folder", Metadata::is_dir, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK)
+    of_kind(
+        what,
+        path,
+        "folder",
+        Metadata::is_dir,
+        Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK,
+    )
 }
 
-fn of_kind(what: &str, path: &Path, kind: &str, fits: impl Fn(&Metadata) -> bool, wanted: Access) -> Result<(), Unusable> {
+fn of_kind(
+    what: &str,
+    path: &Path,
+    kind: &str,
+    fits: impl Fn(&Metadata) -> bool,
+    wanted: Access,
+) -> Result<(), Unusable> {
     let shown = path.display();
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
@@ -55,7 +69,9 @@ fn of_kind(what: &str, path: &Path, kind: &str, fits: impl Fn(&Metadata) -> bool
     if !fits(&meta) {
         return Err(Unusable {
             found: format!("{what} `{shown}` is no {kind} but {}", name(meta.file_type())),
-            mend: format!("move it away; where a {kind} was in its place, put that back, or restore a backup (docs/operate/durability.md)"),
+            mend: format!(
+                "move it away; where a {kind} was in its place, put that back, or restore a backup (docs/operate/durability.md)"
+            ),
         });
     }
     rustix::fs::access(path, wanted).map_err(|errno| refused(what, path, &meta, wanted, errno))
@@ -82,10 +98,14 @@ fn refused(what: &str, path: &Path, meta: &Metadata, wanted: Access, errno: Errn
     };
     let (shown, owner, mode) = (path.display(), meta.uid(), meta.mode() & 0o7777);
     Unusable {
-        found: format!("{what} `{shown}` may not be {verbs} by this user ({user}): {errno}; it belongs to user {owner}, with the rights {mode:04o}"),
+        found: format!(
+            "{what} `{shown}` may not be {verbs} by this user ({user}): {errno}; it belongs to user {owner}, with the rights {mode:04o}"
+        ),
         mend: match errno {
             Errno::ROFS => "mount its file system for writing".into(),
-            _ => format!("give it to the server's user: `chown {user} {shown}` and `chmod u+{rights} {shown}`"),
+            _ => format!(
+                "give it to the server's user: `chown {user} {shown}` and `chmod u+{rights} {shown}`"
+            ),
         },
     }
 }

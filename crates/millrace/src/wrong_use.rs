@@ -1,4 +1,5 @@
-//! What is said of a command line that cannot be read: what is wrong, how the command is used, an example.
+//! What is said of a command line that cannot be read: what is wrong, how the command is used, an
+//! example.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -13,28 +14,48 @@ use serde_json::json;
 /// The status of wrong use.
 const WRONG_USE: u8 = 2;
 
-/// Tells it and gives the exit status. Help and versions, which are asked for, go to standard output.
+/// Tells it and gives the exit status. Help and versions, which are asked for, go to standard
+/// output.
 pub(crate) fn tell<C: CommandFactory>(mut error: Error, args: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
     let mut command = named::<C>(args);
-    // Where the environment names the server or the key, clap takes the line for one with arguments, and lists all commands, hidden ones too.
-    let is_bare = matches!(error.kind(), ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    // Where the environment names the server or the key, clap takes the line for one with
+    // arguments, and lists all commands, hidden ones too.
+    let is_bare = matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
     if error.kind() == ErrorKind::MissingSubcommand {
-        error = Error::raw(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, command.render_help());
+        error =
+            Error::raw(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, command.render_help());
     }
     // What clap says by itself shows as given what the environment gives: the server and the key.
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(&mut command)));
     }
     if args.iter().any(|arg| arg == "--json") {
-        let text = if is_bare { "no command is given".to_owned() } else { error.render().to_string() };
-        let said = text.split("\n\nUsage:").next().and_then(|said| said.split("\n\nFor more").next()).unwrap_or(&text);
-        let said = said.trim().trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let text =
+            if is_bare { "no command is given".to_owned() } else { error.render().to_string() };
+        let said = text
+            .split("\n\nUsage:")
+            .next()
+            .and_then(|said| said.split("\n\nFor more").next())
+            .unwrap_or(&text);
+        let said = said
+            .trim()
+            .trim_start_matches("error: ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let hint = usage(&mut command).to_string();
         // Nobody is left to be told that standard error is closed.
-        let _ = writeln!(std::io::stderr().lock(), "{}", json!({ "error": said, "code": "wrong_use", "hint": hint }));
+        let _ = writeln!(
+            std::io::stderr().lock(),
+            "{}",
+            json!({ "error": said, "code": "wrong_use", "hint": hint })
+        );
     } else {
         let _ = error.print();
     }
@@ -53,7 +74,8 @@ fn named<C: CommandFactory>(args: &[OsString]) -> Command {
             matches = below;
         }
     }
-    path.iter().fold(root, |command, name| command.find_subcommand(name).cloned().unwrap_or(command))
+    path.iter()
+        .fold(root, |command, name| command.find_subcommand(name).cloned().unwrap_or(command))
 }
 
 /// With the examples that the command's help shows.
@@ -86,7 +108,11 @@ mod tests {
 
     #[test]
     fn what_the_environment_gives_is_not_shown() {
-        let shown = usage(&mut named::<crate::Cli>(&args("millrace --url http://x describe"))).to_string();
-        assert_eq!(shown, "Usage: millrace describe [OPTIONS] <NAME>\n\nExample: millrace describe my-source");
+        let shown =
+            usage(&mut named::<crate::Cli>(&args("millrace --url http://x describe"))).to_string();
+        assert_eq!(
+            shown,
+            "Usage: millrace describe [OPTIONS] <NAME>\n\nExample: millrace describe my-source"
+        );
     }
 }

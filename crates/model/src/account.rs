@@ -64,7 +64,8 @@ pub struct OauthClient {
     pub client_secret: String,
     /// The secret goes into the body of requests, and not into their `Authorization` header.
     pub secret_in_body: bool,
-    /// Where the answer with the tokens tells the user's id at the provider, such as `authed_user.id`; none: `sub` of its `id_token`.
+    /// Where the answer with the tokens tells the user's id at the provider, such as
+    /// `authed_user.id`; none: `sub` of its `id_token`.
     pub uid_field: Option<String>,
 }
 
@@ -107,7 +108,8 @@ pub struct AppDefinition {
     /// The operator's own client at the provider, of an OAuth app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OauthClient>,
-    /// Whether other fields than those are taken too: where the fields were read from code, which may not name all.
+    /// Whether other fields than those are taken too: where the fields were read from code, which
+    /// may not name all.
     #[serde(default)]
     pub open: bool,
 }
@@ -118,7 +120,8 @@ pub struct AppDefinition {
 pub enum ConnectionState {
     /// Its page was given out; nobody has come back from the provider.
     Waiting,
-    /// Somebody came back with a code, which is being exchanged for a token. Each connection is answered once.
+    /// Somebody came back with a code, which is being exchanged for a token. Each connection is
+    /// answered once.
     Answered,
     /// The account is there.
     Connected(AccountId),
@@ -126,7 +129,8 @@ pub enum ConnectionState {
     Failed(String),
 }
 
-/// A connection of an account at its provider, begun by somebody who then goes to the provider's page.
+/// A connection of an account at its provider, begun by somebody who then goes to the provider's
+/// page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     /// Its id.
@@ -218,7 +222,11 @@ pub enum CredentialError {
 
 impl AppDefinition {
     /// Checks the values of an account and fills in defaults.
-    pub fn check(&self, slug: &str, given: &Map<String, Value>) -> Result<Map<String, Value>, CredentialError> {
+    pub fn check(
+        &self,
+        slug: &str,
+        given: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, CredentialError> {
         let known = || match self.custom_fields.as_slice() {
             [] => "no fields of its own".to_owned(),
             fields => fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", "),
@@ -236,7 +244,11 @@ impl AppDefinition {
                 return Err(CredentialError::Value { field: crate::shown(field) });
             }
             if !self.open && self.custom_fields.iter().all(|f| &f.name != field) {
-                return Err(CredentialError::Unknown { field: crate::shown(field), app: slug.into(), known: known() });
+                return Err(CredentialError::Unknown {
+                    field: crate::shown(field),
+                    app: slug.into(),
+                    known: known(),
+                });
             }
         }
         let mut kept = given.clone();
@@ -246,7 +258,13 @@ impl AppDefinition {
                 (Some(default), _) if is_empty => {
                     kept.insert(field.name.clone(), default.clone().into());
                 }
-                (None, false) if is_empty => return Err(CredentialError::Missing { field: field.name.clone(), app: slug.into(), known: known() }),
+                (None, false) if is_empty => {
+                    return Err(CredentialError::Missing {
+                        field: field.name.clone(),
+                        app: slug.into(),
+                        known: known(),
+                    });
+                }
                 _ => {}
             }
         }
@@ -256,21 +274,32 @@ impl AppDefinition {
         Ok(kept)
     }
 
-    /// What an account is likely to be without or to have in vain, where the fields were read from code, which may not name all: a mistyped
-    /// name is found before a run fails for it.
+    /// What an account is likely to be without or to have in vain, where the fields were read from
+    /// code, which may not name all: a mistyped name is found before a run fails for it.
     pub fn doubts(&self, slug: &str, given: &Map<String, Value>) -> Vec<String> {
         if !self.open || self.custom_fields.is_empty() {
             return Vec::new();
         }
-        let known = self.custom_fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ");
-        let is_known = |field: &str| self.custom_fields.iter().any(|f| f.name == field) || (self.auth_type == AuthType::Oauth && field.starts_with("oauth_"));
-        let has_value = |field: &str| given.get(field).is_some_and(|value| value.as_str() != Some(""));
+        let known = self
+            .custom_fields
+            .iter()
+            .map(|f| format!("`{}`", f.name))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let is_known = |field: &str| {
+            self.custom_fields.iter().any(|f| f.name == field)
+                || (self.auth_type == AuthType::Oauth && field.starts_with("oauth_"))
+        };
+        let has_value =
+            |field: &str| given.get(field).is_some_and(|value| value.as_str() != Some(""));
         let strange = given.keys().filter(|field| !is_known(field)).map(|field| {
             let field = crate::shown(field);
             format!("`{field}` is kept, but no code of {slug} that is known here reads it; what it reads: {known}")
         });
         let nothing = given.keys().all(|field| !is_known(field) || !has_value(field));
-        let nothing = nothing.then(|| format!("the account has no value that code of {slug} is known to read: {known}"));
+        let nothing = nothing.then(|| {
+            format!("the account has no value that code of {slug} is known to read: {known}")
+        });
         strange.chain(nothing).collect()
     }
 }
@@ -293,7 +322,11 @@ mod tests {
             auth_type: AuthType::Keys,
             description: None,
             img_src: None,
-            custom_fields: vec![field("api_key", false, None), field("region", false, Some("eu")), field("cert", true, None)],
+            custom_fields: vec![
+                field("api_key", false, None),
+                field("region", false, Some("eu")),
+                field("cert", true, None),
+            ],
             categories: Vec::new(),
             oauth: None,
             open,
@@ -306,27 +339,54 @@ mod tests {
 
     #[test]
     fn fields_that_were_read_from_code_are_doubted_and_not_refused() {
-        let doubts = |open, given: Value| app(open).doubts("acme", given.as_object().expect("an object"));
+        let doubts =
+            |open, given: Value| app(open).doubts("acme", given.as_object().expect("an object"));
         assert_eq!(doubts(true, json!({ "api_key": "k", "region": "" })), Vec::<String>::new());
         assert_eq!(doubts(false, json!({ "nope": 1 })), Vec::<String>::new());
         let mistyped = doubts(true, json!({ "api_kye": "k", "cert": "c" }));
-        assert_eq!(mistyped, ["`api_kye` is kept, but no code of acme that is known here reads it; what it reads: `api_key`, `region`, `cert`"]);
-        assert_eq!(doubts(true, json!({ "api_key": "" })), ["the account has no value that code of acme is known to read: `api_key`, `region`, `cert`"]);
+        assert_eq!(
+            mistyped,
+            [
+                "`api_kye` is kept, but no code of acme that is known here reads it; what it reads: `api_key`, `region`, `cert`"
+            ]
+        );
+        assert_eq!(
+            doubts(true, json!({ "api_key": "" })),
+            [
+                "the account has no value that code of acme is known to read: `api_key`, `region`, `cert`"
+            ]
+        );
         assert_eq!(doubts(true, json!({ "nope": 1 })).len(), 2);
     }
 
     #[test]
     fn fields_are_those_of_the_app() {
-        assert_eq!(check(false, json!({ "api_key": "k" })), Ok(json!({ "api_key": "k", "region": "eu" })));
-        assert!(matches!(check(false, json!({})), Err(CredentialError::Missing { field, .. }) if field == "api_key"));
-        assert!(matches!(check(false, json!({ "api_key": "" })), Err(CredentialError::Missing { .. })));
-        assert!(matches!(check(false, json!({ "api_key": "k", "oops": 1 })), Err(CredentialError::Unknown { field, .. }) if field == "oops"));
-        assert!(matches!(check(false, json!({ "api_key": { "a": 1 } })), Err(CredentialError::Value { .. })));
+        assert_eq!(
+            check(false, json!({ "api_key": "k" })),
+            Ok(json!({ "api_key": "k", "region": "eu" }))
+        );
+        assert!(
+            matches!(check(false, json!({})), Err(CredentialError::Missing { field, .. }) if field == "api_key")
+        );
+        assert!(matches!(
+            check(false, json!({ "api_key": "" })),
+            Err(CredentialError::Missing { .. })
+        ));
+        assert!(
+            matches!(check(false, json!({ "api_key": "k", "oops": 1 })), Err(CredentialError::Unknown { field, .. }) if field == "oops")
+        );
+        assert!(matches!(
+            check(false, json!({ "api_key": { "a": 1 } })),
+            Err(CredentialError::Value { .. })
+        ));
     }
 
     #[test]
     fn fields_that_were_read_from_code_are_a_hint() {
-        assert_eq!(check(true, json!({ "token": "t" })), Ok(json!({ "token": "t", "region": "eu" })));
+        assert_eq!(
+            check(true, json!({ "token": "t" })),
+            Ok(json!({ "token": "t", "region": "eu" }))
+        );
         let mut bare = app(true);
         bare.custom_fields.clear();
         assert!(matches!(bare.check("acme", &Map::new()), Err(CredentialError::Empty { .. })));

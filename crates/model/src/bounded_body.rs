@@ -1,4 +1,5 @@
-//! Collector of a body that somebody else sends: ends the reading where the body is longer than allowed.
+//! Collector of a body that somebody else sends: ends the reading where the body is longer than
+//! allowed.
 
 /// A body, read piece by piece.
 #[derive(Debug)]

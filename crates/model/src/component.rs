@@ -120,19 +120,23 @@ pub struct PropDef {
 fn as_written<S: Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number {
-        Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => (*number as i64).serialize(serializer),
+        Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => {
+            (*number as i64).serialize(serializer)
+        }
         number => number.serialize(serializer),
     }
 }
 
 impl PropDef {
-    /// The slug of the app whose account, or accounts, the prop holds (spec 2.7.1: `app` and arrays of it).
+    /// The slug of the app whose account, or accounts, the prop holds (spec 2.7.1: `app` and arrays
+    /// of it).
     pub fn app(&self) -> Option<&str> {
-        (self.item_type() == PropType::App).then(|| self.rest.get("app").and_then(Value::as_str).unwrap_or(""))
+        (self.item_type() == PropType::App)
+            .then(|| self.rest.get("app").and_then(Value::as_str).unwrap_or(""))
     }
 
-    /// Whether a configured value is required at deploy: interfaces, services, apps' display and optional or defaulted props are not, nor what a
-    /// form does not show or let be changed.
+    /// Whether a configured value is required at deploy: interfaces, services, apps' display and
+    /// optional or defaulted props are not, nor what a form does not show or let be changed.
     pub fn required(&self) -> bool {
         let is_set = |field: &str| self.rest.get(field) == Some(&Value::Bool(true));
         !(self.optional == Some(true)
@@ -158,7 +162,9 @@ impl PropDef {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// No `name`.
-    #[error("the component has no `name`; a component's default export needs name, version and run")]
+    #[error(
+        "the component has no `name`; a component's default export needs name, version and run"
+    )]
     NoName,
     /// No `run`.
     #[error("the action `{name}` has no `run` method; an action needs `async run({{ $ }})`")]
@@ -179,20 +185,28 @@ pub enum ManifestError {
         value: String,
     },
     /// A key that no index can hold.
-    #[error("the component's `key` has {bytes} bytes; at most {KEY_BYTES_MAX} are allowed, such as `app_name-do-something`")]
+    #[error(
+        "the component's `key` has {bytes} bytes; at most {KEY_BYTES_MAX} are allowed, such as `app_name-do-something`"
+    )]
     Key {
         /// Its length, bytes.
         bytes: usize,
     },
 }
 
-/// The longest key of a component, bytes: keys are parts of the database's indexes, and an entry of those of Postgres holds 2,700.
+/// The longest key of a component, bytes: keys are parts of the database's indexes, and an entry of
+/// those of Postgres holds 2,700.
 pub const KEY_BYTES_MAX: usize = 300;
 
 impl Manifest {
     /// Checks what every component needs and gives its type (spec 2.6).
     pub fn check(&self) -> Result<ComponentType, ManifestError> {
-        let name = self.name.as_deref().map(str::trim).filter(|n| !n.is_empty()).ok_or(ManifestError::NoName)?;
+        let name = self
+            .name
+            .as_deref()
+            .map(str::trim)
+            .filter(|n| !n.is_empty())
+            .ok_or(ManifestError::NoName)?;
         self.dedupe_strategy()?;
         match self.component_type.as_deref() {
             None | Some("source") => Ok(ComponentType::Source),
@@ -276,7 +290,8 @@ pub struct Artifact {
     pub responds: Responds,
 }
 
-/// What lies beside a module, for code reads files beside its own or loads code by name: packages as installed, and the author's own files.
+/// What lies beside a module, for code reads files beside its own or loads code by name: packages
+/// as installed, and the author's own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// By the name of their folder in the store of packages.
@@ -303,14 +318,16 @@ pub struct PlacedPackage {
     pub needs: BTreeMap<String, String>,
 }
 
-/// Whether code answers HTTP requests with `$.respond`, as far as it can be told without running it.
+/// Whether code answers HTTP requests with `$.respond`, as far as it can be told without running
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Responds {
     /// Nothing in it leads there. Should it answer all the same, that comes too late.
     #[default]
     Never,
-    /// It, or a package of it, may: a client waits for the end of the run, and gets the default answer where there is no other.
+    /// It, or a package of it, may: a client waits for the end of the run, and gets the default
+    /// answer where there is no other.
     Perhaps,
     /// Its author takes `respond` from `$`: a run that ends without an answer is a fault.
     Surely,

@@ -45,7 +45,9 @@ pub enum DataStoreError {
         units: usize,
     },
     /// A value that is too large.
-    #[error("the value of the key `{key}` has {bytes} bytes, allowed are {VALUE_BYTES_MAX}; keep large data outside and store where it is")]
+    #[error(
+        "the value of the key `{key}` has {bytes} bytes, allowed are {VALUE_BYTES_MAX}; keep large data outside and store where it is"
+    )]
     Value {
         /// The key, shortened.
         key: String,
@@ -92,7 +94,10 @@ mod tests {
         assert_eq!(check_key(""), Err(DataStoreError::Key { units: 0 }));
         // An emoji is two units in JavaScript.
         assert_eq!(check_key(&"\u{1F600}".repeat(513)), Err(DataStoreError::Key { units: 1026 }));
-        assert!(check_value("k", &"x".repeat(VALUE_BYTES_MAX)).is_ok() && check_value("k", &"x".repeat(VALUE_BYTES_MAX + 1)).is_err());
+        assert!(
+            check_value("k", &"x".repeat(VALUE_BYTES_MAX)).is_ok()
+                && check_value("k", &"x".repeat(VALUE_BYTES_MAX + 1)).is_err()
+        );
         assert_eq!(expires_at(1.5, Timestamp(10)), Ok(Timestamp(1510)));
         assert_eq!(expires_at(0.0001, Timestamp(10)), Ok(Timestamp(11)));
         for ttl in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {

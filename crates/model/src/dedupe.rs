@@ -9,7 +9,8 @@ use sha2::{Digest as _, Sha256};
 /// Ids that `unique` remembers (spec 8).
 pub const UNIQUE_CACHE: usize = 100;
 
-/// Bytes of an id that is remembered as it is; of a longer one its hash: each run reads and writes all that is remembered.
+/// Bytes of an id that is remembered as it is; of a longer one its hash: each run reads and writes
+/// all that is remembered.
 const ID_BYTES_MAX: usize = 1024;
 /// Characters of an id that an error shows.
 const SHOWN_CHARS: usize = 80;
@@ -53,7 +54,9 @@ pub struct Candidate {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DedupeError {
     /// An event without an id under a strategy.
-    #[error("an event was emitted without an `id`, which `dedupe: \"{strategy}\"` needs; pass one: this.$emit(event, {{ id, summary, ts }})")]
+    #[error(
+        "an event was emitted without an `id`, which `dedupe: \"{strategy}\"` needs; pass one: this.$emit(event, {{ id, summary, ts }})"
+    )]
     MissingId {
         /// The strategy's name.
         strategy: &'static str,
@@ -78,7 +81,11 @@ pub struct Deduped {
 }
 
 /// Sorts a run's events by `ts` where given, oldest first, then filters them by `strategy`.
-pub fn dedupe(strategy: Option<Strategy>, state: &DedupeState, candidates: &[Candidate]) -> Deduped {
+pub fn dedupe(
+    strategy: Option<Strategy>,
+    state: &DedupeState,
+    candidates: &[Candidate],
+) -> Deduped {
     let mut out = Deduped { emitted: Vec::new(), state: state.clone(), refused: Vec::new() };
     // Of states that were stored before.
     out.state.unique.iter_mut().chain(&mut out.state.last).for_each(|id| *id = remembered(id));
@@ -104,9 +111,14 @@ pub fn dedupe(strategy: Option<Strategy>, state: &DedupeState, candidates: &[Can
 
 /// Events without a usable `ts` keep their place; the others are sorted among their own places.
 fn order_by_ts(candidates: &[Candidate]) -> Vec<usize> {
-    let places: Vec<usize> = (0..candidates.len()).filter(|&i| usable_ts(&candidates[i]).is_some()).collect();
+    let places: Vec<usize> =
+        (0..candidates.len()).filter(|&i| usable_ts(&candidates[i]).is_some()).collect();
     let mut sorted = places.clone();
-    sorted.sort_by(|&a, &b| usable_ts(&candidates[a]).unwrap_or(0.0).total_cmp(&usable_ts(&candidates[b]).unwrap_or(0.0)));
+    sorted.sort_by(|&a, &b| {
+        usable_ts(&candidates[a])
+            .unwrap_or(0.0)
+            .total_cmp(&usable_ts(&candidates[b]).unwrap_or(0.0))
+    });
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     for (place, index) in places.into_iter().zip(sorted) {
         order[place] = index;
@@ -178,7 +190,8 @@ fn unique(out: &mut Deduped, judged: Vec<(usize, String)>) {
     }
 }
 
-/// The cache moves at the end of the run: events of one run are compared with the cache as it was before it.
+/// The cache moves at the end of the run: events of one run are compared with the cache as it was
+/// before it.
 fn greatest(out: &mut Deduped, judged: Vec<(usize, String)>) {
     let before = out.state.greatest.clone();
     for (index, id) in judged {
@@ -193,11 +206,16 @@ fn greatest(out: &mut Deduped, judged: Vec<(usize, String)>) {
 
 fn last(out: &mut Deduped, judged: Vec<(usize, String)>, candidates: &[Candidate]) {
     let cached = out.state.last.clone();
-    let start = judged.iter().rposition(|(_, id)| Some(id) == cached.as_ref()).map_or(0, |found| found + 1);
+    let start =
+        judged.iter().rposition(|(_, id)| Some(id) == cached.as_ref()).map_or(0, |found| found + 1);
     let newest = judged[start..]
         .iter()
         .filter(|(index, _)| usable_ts(&candidates[*index]).is_some())
-        .max_by(|(a, _), (b, _)| usable_ts(&candidates[*a]).unwrap_or(0.0).total_cmp(&usable_ts(&candidates[*b]).unwrap_or(0.0)))
+        .max_by(|(a, _), (b, _)| {
+            usable_ts(&candidates[*a])
+                .unwrap_or(0.0)
+                .total_cmp(&usable_ts(&candidates[*b]).unwrap_or(0.0))
+        })
         .or_else(|| judged[start..].last());
     if let Some((_, id)) = newest {
         out.state.last = Some(id.clone());

@@ -19,7 +19,10 @@ pub struct EndpointDomain {
 /// Where the endpoint of a key is reached. `domain`: where endpoints have hosts of their own.
 pub fn endpoint_url(base_url: &str, domain: Option<&str>, key: &str) -> String {
     match domain {
-        Some(domain) => format!("{}://{key}.{domain}", if base_url.starts_with("https:") { "https" } else { "http" }),
+        Some(domain) => format!(
+            "{}://{key}.{domain}",
+            if base_url.starts_with("https:") { "https" } else { "http" }
+        ),
         None => format!("{base_url}/e/{key}"),
     }
 }
@@ -43,7 +46,10 @@ pub fn is_domain(text: &str) -> bool {
             && !label.ends_with('-')
     };
     let last = text.rsplit('.').next().unwrap_or("");
-    text.len() <= 253 && text.contains('.') && text.split('.').all(is_label) && !last.bytes().all(|b| b.is_ascii_digit())
+    text.len() <= 253
+        && text.contains('.')
+        && text.split('.').all(is_label)
+        && !last.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -85,7 +91,13 @@ mod tests {
     #[test]
     fn endpoints_have_a_path_or_a_host_of_their_own() {
         assert_eq!(endpoint_url("https://m.test", None, "enx"), "https://m.test/e/enx");
-        assert_eq!(endpoint_url("https://m.test", Some("hooks.test"), "enx"), "https://enx.hooks.test");
-        assert_eq!(endpoint_url("http://m.test:81", Some("hooks.test:81"), "enx"), "http://enx.hooks.test:81");
+        assert_eq!(
+            endpoint_url("https://m.test", Some("hooks.test"), "enx"),
+            "https://enx.hooks.test"
+        );
+        assert_eq!(
+            endpoint_url("http://m.test:81", Some("hooks.test:81"), "enx"),
+            "http://enx.hooks.test:81"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! Which addresses strangers' code may reach, and which addresses may be fetched for them. Pure: whoever asks has looked up names, resolvers
-//! and the machine's own addresses, and puts them into the [`Policy`].
+//! Which addresses strangers' code may reach, and which addresses may be fetched for them. Pure:
+//! whoever asks has looked up names, resolvers and the machine's own addresses, and puts them into
+//! the [`Policy`].
 
 mod allow;
 mod ranges;
@@ -26,7 +27,8 @@ pub struct Policy {
     pub allow: Vec<Allow>,
     /// Addresses of the names among `allow`, by name.
     pub named: BTreeMap<String, Vec<IpAddr>>,
-    /// The resolvers of /etc/resolv.conf: open on port 53, wherever they are. Others are closed on that port.
+    /// The resolvers of /etc/resolv.conf: open on port 53, wherever they are. Others are closed on
+    /// that port.
     pub resolvers: Vec<IpAddr>,
     /// Addresses of this machine's interfaces.
     pub own: Vec<IpAddr>,
@@ -95,7 +97,10 @@ pub struct Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, rule } = self;
-        write!(f, "a connection to {address} was refused (EACCES): it is {rule}; whoever runs the server opens it with --egress-allow {address}")
+        write!(
+            f,
+            "a connection to {address} was refused (EACCES): it is {rule}; whoever runs the server opens it with --egress-allow {address}"
+        )
     }
 }
 
@@ -106,12 +111,21 @@ impl Policy {
     /// The rule that closes it.
     pub fn decide(&self, to: SocketAddr) -> Result<(), Refusal> {
         let (ip, port) = (canonical(to.ip()), to.port());
-        if self.allows(ip, port) || (port == DNS_PORT && self.resolvers.iter().any(|r| canonical(*r) == ip)) {
+        if self.allows(ip, port)
+            || (port == DNS_PORT && self.resolvers.iter().any(|r| canonical(*r) == ip))
+        {
             return Ok(());
         }
         let rule = ranges::rule(ip)
-            .or_else(|| self.own.iter().any(|own| canonical(*own) == ip).then_some(Rule::ThisMachine))
-            .or_else(|| self.database.iter().any(|d| canonical(d.ip()) == ip && d.port() == port).then_some(Rule::Database))
+            .or_else(|| {
+                self.own.iter().any(|own| canonical(*own) == ip).then_some(Rule::ThisMachine)
+            })
+            .or_else(|| {
+                self.database
+                    .iter()
+                    .any(|d| canonical(d.ip()) == ip && d.port() == port)
+                    .then_some(Rule::Database)
+            })
             .or_else(|| (port == DNS_PORT).then_some(Rule::ForeignResolver));
         match rule {
             Some(rule) => Err(Refusal { address: SocketAddr::new(ip, port), rule }),
@@ -124,14 +138,23 @@ impl Policy {
     /// # Errors
     /// Where there are none: the rule that closes the first; None where no address was given.
     pub fn open(&self, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Option<Refusal>> {
-        let open: Vec<SocketAddr> = addresses.iter().copied().filter(|address| self.decide(*address).is_ok()).collect();
-        if open.is_empty() { Err(addresses.first().and_then(|address| self.decide(*address).err())) } else { Ok(open) }
+        let open: Vec<SocketAddr> =
+            addresses.iter().copied().filter(|address| self.decide(*address).is_ok()).collect();
+        if open.is_empty() {
+            Err(addresses.first().and_then(|address| self.decide(*address).err()))
+        } else {
+            Ok(open)
+        }
     }
 
     fn allows(&self, ip: IpAddr, port: u16) -> bool {
-        self.allow.iter().filter(|allow| allow.port.is_none_or(|p| p == port)).any(|allow| match &allow.to {
-            Target::Net { .. } => allow.to.contains(ip),
-            Target::Name(name) => self.named.get(name).is_some_and(|ips| ips.iter().any(|i| canonical(*i) == ip)),
+        self.allow.iter().filter(|allow| allow.port.is_none_or(|p| p == port)).any(|allow| {
+            match &allow.to {
+                Target::Net { .. } => allow.to.contains(ip),
+                Target::Name(name) => {
+                    self.named.get(name).is_some_and(|ips| ips.iter().any(|i| canonical(*i) == ip))
+                }
+            }
         })
     }
 

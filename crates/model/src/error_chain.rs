@@ -22,7 +22,10 @@ mod tests {
 
     #[test]
     fn all_causes_stand_behind_the_error() {
-        let error = Failed("not kept", Some(Box::new(Failed("not written", Some(Box::new(Failed("no room", None)))))));
+        let error = Failed(
+            "not kept",
+            Some(Box::new(Failed("not written", Some(Box::new(Failed("no room", None)))))),
+        );
         assert_eq!(error_chain(&error), "not kept: not written: no room");
         assert_eq!(error_chain(&Failed("not kept", None)), "not kept");
     }

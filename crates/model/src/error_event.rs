@@ -1,4 +1,5 @@
-//! The body of an error event (spec 2.3), how errors are grouped, and the rule of error notices (spec 6.3).
+//! The body of an error event (spec 2.3), how errors are grouped, and the rule of error notices
+//! (spec 6.3).
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,7 +11,8 @@ use crate::workflow::Author;
 /// One notice for an error class and workflow in this time (spec 8).
 pub const NOTICE_WINDOW_MS: i64 = 24 * 3600 * 1000;
 
-/// Bytes of the original event that an error event holds: a request of the default limit fits, however it is escaped. The run has all of it.
+/// Bytes of the original event that an error event holds: a request of the default limit fits,
+/// however it is escaped. The run has all of it.
 pub const ORIGINAL_EVENT_BYTES_MAX: usize = 2 << 20;
 /// Bytes of earlier steps' results that an error event holds.
 pub const STEP_RESULTS_BYTES_MAX: usize = 256 << 10;
@@ -200,12 +202,19 @@ mod tests {
     use super::*;
 
     fn body(stack: &str) -> ErrorBody {
-        ErrorBody { code: "TypeError".into(), message: "one\ntwo".into(), cell_id: "c_1".into(), ts: String::new(), stack: stack.into() }
+        ErrorBody {
+            code: "TypeError".into(),
+            message: "one\ntwo".into(),
+            cell_id: "c_1".into(),
+            ts: String::new(),
+            stack: stack.into(),
+        }
     }
 
     #[test]
     fn a_group_is_of_a_class_a_step_and_a_place() {
-        let parts = ErrorGroup::parts(&body("TypeError: one\n  at run (a.mjs:3:9)\n  at x"), "charge");
+        let parts =
+            ErrorGroup::parts(&body("TypeError: one\n  at run (a.mjs:3:9)\n  at x"), "charge");
         assert_eq!(parts, ["TypeError", "charge", "run (a.mjs:3:9)", "one"].map(str::to_owned));
         assert_eq!(ErrorGroup::parts(&body("Timeout: the run did not end"), "")[2], "");
     }
@@ -215,7 +224,14 @@ mod tests {
         assert_eq!(capped(r#"{"a":1}"#, 7), r#"{"a":1}"#);
         let long = format!("\"{}\"", "é".repeat(2000));
         let cut: serde_json::Value = serde_json::from_str(&capped(&long, 100)).expect("JSON");
-        assert_eq!((&cut["$truncated"], &cut["$bytes"]), (&serde_json::json!(true), &serde_json::json!(4002)));
-        assert!(cut["$preview"].as_str().is_some_and(|text| text.starts_with("\"éé") && text.len() <= PREVIEW_BYTES));
+        assert_eq!(
+            (&cut["$truncated"], &cut["$bytes"]),
+            (&serde_json::json!(true), &serde_json::json!(4002))
+        );
+        assert!(
+            cut["$preview"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("\"éé") && text.len() <= PREVIEW_BYTES)
+        );
     }
 }

@@ -24,7 +24,8 @@ pub struct Event {
 /// An event as a list has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedEvent {
-    /// The event. Where summaries were asked for, a payload beyond [`PAYLOAD_SHOWN_BYTES`] is its beginning only.
+    /// The event. Where summaries were asked for, a payload beyond [`PAYLOAD_SHOWN_BYTES`] is its
+    /// beginning only.
     pub event: Event,
     /// Bytes of the whole payload.
     pub payload_bytes: usize,
@@ -42,7 +43,8 @@ pub struct EventFilter<'a> {
 impl<'a> EventFilter<'a> {
     /// Events that a text is searched in: the newest of the stream.
     pub const LOOKED_AT_MAX: i64 = 2_000;
-    /// Characters of the data of each that are searched: one request reads no more than so many of all of them.
+    /// Characters of the data of each that are searched: one request reads no more than so many of
+    /// all of them.
     pub const SEARCHED_CHARS: i64 = 32 << 10;
 
     /// All of a stream.

@@ -7,7 +7,8 @@ use crate::ids::{OrgId, UploadId};
 pub const NAME_CHARS_MAX: usize = 64;
 /// The longest path of a file within its store, bytes.
 pub const PATH_BYTES_MAX: usize = 512;
-/// The longest name of a file or folder on its way, bytes: no usual file system has longer ones, and files are laid into one.
+/// The longest name of a file or folder on its way, bytes: no usual file system has longer ones,
+/// and files are laid into one.
 pub const PART_BYTES_MAX: usize = 255;
 /// The largest file, bytes.
 pub const FILE_BYTES_MAX: i64 = 64 << 20;
@@ -52,7 +53,9 @@ pub struct FileStore {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// A name.
-    #[error("`{0}` is not the name of a file store; allowed are 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` and `.`, the first a letter or digit")]
+    #[error(
+        "`{0}` is not the name of a file store; allowed are 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` and `.`, the first a letter or digit"
+    )]
     Name(String),
     /// A path.
     #[error(
@@ -72,7 +75,9 @@ pub fn check_name(name: &str) -> Result<(), FileError> {
 /// Checks the path of a file: it stays within its store, and within `/tmp` where it is mirrored.
 pub fn check_path(path: &str) -> Result<(), FileError> {
     let part_fits = |part: &str| part.len() <= PART_BYTES_MAX && !matches!(part, "" | "." | "..");
-    let fits = path.len() <= PATH_BYTES_MAX && path.split('/').all(part_fits) && !path.contains(|c: char| c.is_control());
+    let fits = path.len() <= PATH_BYTES_MAX
+        && path.split('/').all(part_fits)
+        && !path.contains(|c: char| c.is_control());
     if fits { Ok(()) } else { Err(FileError::Path(crate::shown(path))) }
 }
 
@@ -91,7 +96,19 @@ mod tests {
         for path in ["a", "ü b/c.txt", ".hidden", "a..b", "...", &"x".repeat(255)] {
             assert!(check_path(path).is_ok(), "{path}");
         }
-        for path in ["", "/a", "a/", "a//b", "..", "a/../b", "./a", "a\0b", "a\nb", &"x".repeat(256), &"x/".repeat(300)] {
+        for path in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            "..",
+            "a/../b",
+            "./a",
+            "a\0b",
+            "a\nb",
+            &"x".repeat(256),
+            &"x/".repeat(300),
+        ] {
             assert!(check_path(path).is_err(), "{path:?}");
         }
     }

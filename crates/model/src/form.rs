@@ -1,4 +1,5 @@
-//! Forms in which props are filled in (spec 2.7.1): `additionalProps` sees what it gave to a form when the form asks again.
+//! Forms in which props are filled in (spec 2.7.1): `additionalProps` sees what it gave to a form
+//! when the form asks again.
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
@@ -8,7 +9,8 @@ use crate::ids::{FormId, OrgId};
 pub const KEPT_MS: i64 = 24 * 3600 * 1000;
 /// Forms of an organization that are known; those told longest ago go first.
 pub const FORMS_MAX: u32 = 1_000;
-/// Bytes of the definitions, as JSON, that are kept of a form; of larger ones the next question does not tell.
+/// Bytes of the definitions, as JSON, that are kept of a form; of larger ones the next question
+/// does not tell.
 pub const PROPS_BYTES_MAX: usize = 256 << 10;
 
 /// A form.

@@ -23,14 +23,17 @@ pub struct EndpointRequest {
     pub parsed: Option<serde_json::Value>,
 }
 
-/// Why a body cannot be read to its end; inside the [`std::io::Error`] of a body that comes in pieces.
+/// Why a body cannot be read to its end; inside the [`std::io::Error`] of a body that comes in
+/// pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
     /// The connection ended before it.
     #[error("the body could not be read to its end")]
     Broken,
     /// Its `Content-Encoding` is not what it says, or broke off.
-    #[error("the body is not what its `Content-Encoding: {coding}` says; send it encoded in that way and whole, or without the header")]
+    #[error(
+        "the body is not what its `Content-Encoding: {coding}` says; send it encoded in that way and whole, or without the header"
+    )]
     NotEncoded { coding: &'static str },
     /// More of it than is decoded.
     #[error("the body has more than {max} bytes once its `Content-Encoding` is decoded")]
@@ -50,7 +53,9 @@ impl BodyFault {
             }
             // What such an error holds is not among its sources.
             let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-            next = held.map(|held| held as &(dyn std::error::Error + 'static)).or_else(|| error.source());
+            next = held
+                .map(|held| held as &(dyn std::error::Error + 'static))
+                .or_else(|| error.source());
         }
         Self::Broken
     }
@@ -67,27 +72,38 @@ pub struct EndpointResponse {
     pub body: Vec<u8>,
 }
 
-/// Header lines of an answer of code, or of a request that it sends: twice what this server takes of a client.
+/// Header lines of an answer of code, or of a request that it sends: twice what this server takes
+/// of a client.
 pub const HEADER_LINES_MAX: usize = 256;
 /// Their names and values in all, bytes: as much as this server takes of a client.
 pub const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// More headers than are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there are {lines} header lines with {bytes} bytes in all, allowed are {HEADER_LINES_MAX} lines and {HEADER_BYTES_MAX} bytes; send less of them")]
+#[error(
+    "there are {lines} header lines with {bytes} bytes in all, allowed are {HEADER_LINES_MAX} lines and {HEADER_BYTES_MAX} bytes; send less of them"
+)]
 pub struct TooManyHeaders {
     pub lines: usize,
     pub bytes: usize,
 }
 
-/// That header lines are few enough to be sent. Going through thousands of one name takes the time of their square where HTTP is spoken, and there is
-/// no room for tens of thousands at all.
+/// That header lines are few enough to be sent. Going through thousands of one name takes the time
+/// of their square where HTTP is spoken, and there is no room for tens of thousands at all.
 ///
 /// # Errors
 /// More than [`HEADER_LINES_MAX`], or more than [`HEADER_BYTES_MAX`] of them.
-pub fn check_headers<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), TooManyHeaders> {
-    let (lines, bytes) = lines.fold((0, 0), |(lines, bytes), (name, value)| (lines + 1, bytes + name.len() + value.len()));
-    if lines > HEADER_LINES_MAX || bytes > HEADER_BYTES_MAX { Err(TooManyHeaders { lines, bytes }) } else { Ok(()) }
+pub fn check_headers<'a>(
+    lines: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<(), TooManyHeaders> {
+    let (lines, bytes) = lines.fold((0, 0), |(lines, bytes), (name, value)| {
+        (lines + 1, bytes + name.len() + value.len())
+    });
+    if lines > HEADER_LINES_MAX || bytes > HEADER_BYTES_MAX {
+        Err(TooManyHeaders { lines, bytes })
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -104,11 +120,15 @@ mod tests {
 
     #[test]
     fn headers_are_bounded_in_lines_and_bytes() {
-        let check = |lines: usize, value: &str| check_headers(std::iter::repeat_n(("a", value), lines));
+        let check =
+            |lines: usize, value: &str| check_headers(std::iter::repeat_n(("a", value), lines));
         assert_eq!(check(HEADER_LINES_MAX, "1"), Ok(()));
         assert_eq!(check(HEADER_LINES_MAX + 1, ""), Err(TooManyHeaders { lines: 257, bytes: 257 }));
         assert_eq!(check(1, &"x".repeat(HEADER_BYTES_MAX - 1)), Ok(()));
         let large = check(1, &"x".repeat(HEADER_BYTES_MAX)).unwrap_err();
-        assert_eq!(large.to_string(), "there are 1 header lines with 65537 bytes in all, allowed are 256 lines and 65536 bytes; send less of them");
+        assert_eq!(
+            large.to_string(),
+            "there are 1 header lines with 65537 bytes in all, allowed are 256 lines and 65536 bytes; send less of them"
+        );
     }
 }

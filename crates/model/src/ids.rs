@@ -19,10 +19,14 @@ pub struct IdSource {
 }
 
 impl IdSource {
-    /// For one of several servers: its event ids begin at a random place of each millisecond, so that those of two servers
-    /// hardly ever meet. Half of a millisecond's ids are left to count on.
+    /// For one of several servers: its event ids begin at a random place of each millisecond, so
+    /// that those of two servers hardly ever meet. Half of a millisecond's ids are left to count
+    /// on.
     pub fn of_many() -> Self {
-        Self { last_event: AtomicI64::default(), first_seq: i64::from(rand::rng().next_u32() >> 13) }
+        Self {
+            last_event: AtomicI64::default(),
+            first_seq: i64::from(rand::rng().next_u32() >> 13),
+        }
     }
 
     /// `len` random characters of `[0-9A-Za-z]`.
@@ -38,8 +42,9 @@ impl IdSource {
         bytes
     }
 
-    /// A KSUID: 27 characters of base 62, ordered by the second (facts 0), and ours within it by the millisecond: what is written together lies
-    /// together in the database. 118 bits are random. Ids of runs, contexts, traces and emissions.
+    /// A KSUID: 27 characters of base 62, ordered by the second (facts 0), and ours within it by
+    /// the millisecond: what is written together lies together in the database. 118 bits are
+    /// random. Ids of runs, contexts, traces and emissions.
     pub fn ksuid(&self, now: Timestamp) -> String {
         let secs = u32::try_from(now.secs() - KSUID_EPOCH_SECS).unwrap_or(0);
         let random = u128::from_be_bytes(self.bytes()) >> 10;
@@ -49,10 +54,16 @@ impl IdSource {
         base62_of([secs, word(0), word(1), word(2), word(3)])
     }
 
-    /// The next event id `<epoch_ms>-<sequence>`, greater than all before it in this process, also when the clock steps back.
+    /// The next event id `<epoch_ms>-<sequence>`, greater than all before it in this process, also
+    /// when the clock steps back.
     pub fn event_id(&self, now: Timestamp) -> EventId {
         let floor = (now.ms() << 20) | self.first_seq;
-        let before = self.last_event.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| Some(if last < floor { floor } else { last + 1 })).unwrap_or(0);
+        let before = self
+            .last_event
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| {
+                Some(if last < floor { floor } else { last + 1 })
+            })
+            .unwrap_or(0);
         let id = if before < floor { floor } else { before + 1 };
         EventId { ms: id >> 20, seq: id & 0xF_FFFF }
     }
@@ -279,7 +290,10 @@ mod tests {
         let a = ids.event_id(Timestamp(1_000));
         let b = ids.event_id(Timestamp(1_000));
         let c = ids.event_id(Timestamp(900));
-        assert_eq!((a.to_string(), b.to_string(), c.to_string()), ("1000-0".into(), "1000-1".into(), "1000-2".into()));
+        assert_eq!(
+            (a.to_string(), b.to_string(), c.to_string()),
+            ("1000-0".into(), "1000-1".into(), "1000-2".into())
+        );
         assert_eq!("1000-2".parse::<EventId>().map(EventId::ordinal), Ok(c.ordinal()));
         assert_eq!(EventId::from_ordinal(c.ordinal()), c);
     }
@@ -288,7 +302,11 @@ mod tests {
     fn event_ids_of_one_of_many_rise_and_stay_within_their_millisecond() {
         for _ in 0..100 {
             let ids = IdSource::of_many();
-            let (a, b, c) = (ids.event_id(Timestamp(1_000)), ids.event_id(Timestamp(1_000)), ids.event_id(Timestamp(1_001)));
+            let (a, b, c) = (
+                ids.event_id(Timestamp(1_000)),
+                ids.event_id(Timestamp(1_000)),
+                ids.event_id(Timestamp(1_001)),
+            );
             assert!(a < b && b < c && (a.ms, b.ms, c.ms) == (1_000, 1_000, 1_001), "{a} {b} {c}");
             assert!(a.seq < 1 << 19 && a.to_string().parse() == Ok(a));
         }
@@ -304,7 +322,13 @@ mod tests {
     #[test]
     fn a_ksuid_has_27_characters_and_orders_by_millisecond() {
         let ids = IdSource::default();
-        let times = [1_600_000_000_000, 1_600_000_000_001, 1_600_000_000_999, 1_600_000_001_000, 1_700_000_000_000];
+        let times = [
+            1_600_000_000_000,
+            1_600_000_000_001,
+            1_600_000_000_999,
+            1_600_000_001_000,
+            1_700_000_000_000,
+        ];
         let made = times.map(|ms| ids.ksuid(Timestamp(ms)));
         assert!(made.is_sorted() && made.iter().all(|id| id.len() == 27), "{made:?}");
         assert_ne!(ids.ksuid(Timestamp(times[0])), ids.ksuid(Timestamp(times[0])));
@@ -313,7 +337,11 @@ mod tests {
     #[test]
     fn digits_are_those_of_the_whole_number() {
         assert_eq!(base62_of([0; 5]), "0".repeat(27));
-        assert_eq!(base62_of([u32::MAX; 5]), "aWgEPTl1tmebfsQzFP4bxwgy80V", "the greatest KSUID there is");
+        assert_eq!(
+            base62_of([u32::MAX; 5]),
+            "aWgEPTl1tmebfsQzFP4bxwgy80V",
+            "the greatest KSUID there is"
+        );
         assert_eq!(base62_of([0, 0, 0, 1, 0]), format!("{:0>27}", "4gfFC4"), "2 to the 32nd");
     }
 

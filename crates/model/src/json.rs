@@ -1,7 +1,8 @@
 //! JSON text that code, a request or a host made, as a value to show or to go on with.
 //!
-//! JavaScript writes JSON that strict readers refuse: half of a surrogate pair, as `"text".slice(0, n)` leaves it, and values that are nested
-//! deeper than readers go. Neither may hide the rest of a record.
+//! JavaScript writes JSON that strict readers refuse: half of a surrogate pair, as
+//! `"text".slice(0, n)` leaves it, and values that are nested deeper than readers go. Neither may
+//! hide the rest of a record.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +12,12 @@ use serde::{Deserialize as _, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// How deep a value that code hands out may be nested (facts 4.11, "JSON Nested Property Limit Exceeded").
+/// How deep a value that code hands out may be nested (facts 4.11, "JSON Nested Property Limit
+/// Exceeded").
 pub const NESTED_MAX: usize = 256;
 
-/// How deep an object of a host may be: it has values of [`NESTED_MAX`] levels, and gets fields with what requests brought.
+/// How deep an object of a host may be: it has values of [`NESTED_MAX`] levels, and gets fields
+/// with what requests brought.
 const OBJECT_NESTED_MAX: usize = NESTED_MAX + 32;
 
 /// With what the platform puts around both: what was taken can always be read again.
@@ -26,7 +29,8 @@ const READER_NESTED_MAX: usize = 100;
 /// Of a text that cannot be read, so much is shown, bytes.
 const PREVIEW_BYTES: usize = 512;
 
-/// Reads JSON text. Half of a surrogate pair becomes U+FFFD; values are nested up to 64 levels deeper than [`NESTED_MAX`].
+/// Reads JSON text. Half of a surrogate pair becomes U+FFFD; values are nested up to 64 levels
+/// deeper than [`NESTED_MAX`].
 ///
 /// # Errors
 ///
@@ -35,7 +39,8 @@ pub fn read(text: &str) -> serde_json::Result<Value> {
     read_to(READ_NESTED_MAX, text)
 }
 
-/// Reads JSON text that comes from outside, nested up to [`NESTED_MAX`] levels: there is room for what is put around it.
+/// Reads JSON text that comes from outside, nested up to [`NESTED_MAX`] levels: there is room for
+/// what is put around it.
 ///
 /// # Errors
 ///
@@ -44,7 +49,8 @@ pub fn read_given(text: &str) -> serde_json::Result<Value> {
     read_to(NESTED_MAX, text)
 }
 
-/// Whether JSON text is of an object that fields can be added to: nested up to 32 levels deeper than [`NESTED_MAX`].
+/// Whether JSON text is of an object that fields can be added to: nested up to 32 levels deeper
+/// than [`NESTED_MAX`].
 pub fn is_object(text: &str) -> bool {
     text.starts_with('{') && nested(text) <= OBJECT_NESTED_MAX
 }
@@ -65,7 +71,8 @@ fn part(text: &str, depth: usize) -> serde_json::Result<Value> {
     reader.end().map(|()| value)
 }
 
-/// A value that is nested so deep. A reader of `serde_json` goes no deeper than 128 levels, so that another goes on before.
+/// A value that is nested so deep. A reader of `serde_json` goes no deeper than 128 levels, so that
+/// another goes on before.
 #[derive(Clone, Copy)]
 struct Nested(usize);
 
@@ -193,9 +200,13 @@ mod tests {
 
     #[test]
     fn half_of_a_surrogate_pair_is_a_replacement_character() {
-        assert_eq!(read(r#"{"a":"x\ud83d","\udc00":[1]}"#).unwrap(), json!({ "a": "x\u{fffd}", "\u{fffd}": [1] }));
         assert_eq!(
-            read(r#"["\ud83d\ude00", "\ud83d\ud83d\ude00", "\\ud83d", "\\\ud83d", "é\"\ud83d"]"#).unwrap(),
+            read(r#"{"a":"x\ud83d","\udc00":[1]}"#).unwrap(),
+            json!({ "a": "x\u{fffd}", "\u{fffd}": [1] })
+        );
+        assert_eq!(
+            read(r#"["\ud83d\ude00", "\ud83d\ud83d\ude00", "\\ud83d", "\\\ud83d", "é\"\ud83d"]"#)
+                .unwrap(),
             json!(["😀", "\u{fffd}😀", "\\ud83d", "\\\u{fffd}", "é\"\u{fffd}"])
         );
         assert!(read(r#""\ud83"#).is_err());
@@ -210,10 +221,18 @@ mod tests {
         assert!(read(&deep(READ_NESTED_MAX)).is_ok());
         assert!(read(&deep(READ_NESTED_MAX + 1)).is_err());
         // What is taken is read with what is put around it.
-        assert!(read_given(&deep(NESTED_MAX)).is_ok() && read_given(&deep(NESTED_MAX + 1)).is_err());
+        assert!(
+            read_given(&deep(NESTED_MAX)).is_ok() && read_given(&deep(NESTED_MAX + 1)).is_err()
+        );
         let object = |levels: usize| format!("{{\"a\":{}}}", deep(levels - 1));
-        assert!(is_object("{}") && is_object(&object(NESTED_MAX + 1)) && is_object(&object(OBJECT_NESTED_MAX)));
-        assert!(!is_object(&object(OBJECT_NESTED_MAX + 1)) && !is_object("[{}]") && !is_object("5"));
+        assert!(
+            is_object("{}")
+                && is_object(&object(NESTED_MAX + 1))
+                && is_object(&object(OBJECT_NESTED_MAX))
+        );
+        assert!(
+            !is_object(&object(OBJECT_NESTED_MAX + 1)) && !is_object("[{}]") && !is_object("5")
+        );
         // Brackets in a text open nothing.
         assert!(read(&format!("[\"{}\\\"[\\ud800\"]", "[".repeat(9_999))).is_ok());
     }
@@ -221,7 +240,10 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_shown_as_it_begins() {
         let deep = "[".repeat(100_000);
-        assert_eq!(shown(&deep), json!({ "$unreadable": true, "$bytes": 100_000, "$preview": &deep[..512] }));
+        assert_eq!(
+            shown(&deep),
+            json!({ "$unreadable": true, "$bytes": 100_000, "$preview": &deep[..512] })
+        );
         assert_eq!(shown("[1]"), json!([1]));
     }
 }

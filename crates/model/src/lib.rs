@@ -1,7 +1,7 @@
 //! The vocabulary of Millrace and its pure rules.
 //!
-//! No I/O, no async, no clock of its own: whatever a rule needs is passed in. Start at [`run::Run`],
-//! then [`dedupe`], [`schedule`] and [`props`].
+//! No I/O, no async, no clock of its own: whatever a rule needs is passed in. Start at
+//! [`run::Run`], then [`dedupe`], [`schedule`] and [`props`].
 
 pub mod account;
 pub mod audit;

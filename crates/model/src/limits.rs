@@ -28,7 +28,10 @@ impl Default for Retry {
 impl Retry {
     /// How long to wait after that many retries, milliseconds; None: no further one.
     pub fn wait_ms(&self, retries: u32) -> Option<i64> {
-        (retries < self.max).then(|| i64::try_from(self.first_ms.saturating_mul(1 << retries.min(RETRIES_MAX))).unwrap_or(i64::MAX))
+        (retries < self.max).then(|| {
+            i64::try_from(self.first_ms.saturating_mul(1 << retries.min(RETRIES_MAX)))
+                .unwrap_or(i64::MAX)
+        })
     }
 }
 
@@ -50,7 +53,8 @@ pub struct RunLimits {
     pub concurrency: Option<u32>,
     /// Runs for each interval.
     pub throttle: Option<Throttle>,
-    /// Whether the oldest always starts first: a server that may not run it (another one's client waits for its answer) starts none that came later.
+    /// Whether the oldest always starts first: a server that may not run it (another one's client
+    /// waits for its answer) starts none that came later.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_order: bool,
 }
@@ -65,13 +69,19 @@ pub struct Window {
 }
 
 impl RunLimits {
-    /// How many runs may start now, where `running` are under way; and the window that they count in.
+    /// How many runs may start now, where `running` are under way; and the window that they count
+    /// in.
     pub fn room(&self, running: i64, window: Window, now: Timestamp) -> (i64, Window) {
-        let free = self.concurrency.map_or(i64::MAX, |at_once| (i64::from(at_once) - running).max(0));
+        let free =
+            self.concurrency.map_or(i64::MAX, |at_once| (i64::from(at_once) - running).max(0));
         let Some(throttle) = self.throttle else { return (free, window) };
         let interval = i64::try_from(throttle.interval_ms).unwrap_or(i64::MAX);
         // A clock that stepped back does not hold runs for longer than an interval.
-        let current = if (0..interval).contains(&now.since(window.began_at)) { window } else { Window { began_at: now, runs: 0 } };
+        let current = if (0..interval).contains(&now.since(window.began_at)) {
+            window
+        } else {
+            Window { began_at: now, runs: 0 }
+        };
         (free.min(i64::from(throttle.runs).saturating_sub(current.runs).max(0)), current)
     }
 }
@@ -99,7 +109,8 @@ mod tests {
             throttle: throttle.map(|(runs, interval_ms)| Throttle { runs, interval_ms }),
             in_order: false,
         };
-        let room = |limits: RunLimits, running, window, now| limits.room(running, window, Timestamp(now));
+        let room =
+            |limits: RunLimits, running, window, now| limits.room(running, window, Timestamp(now));
         assert_eq!(room(limits(None, None), 99, window(0, 5), 10), (i64::MAX, window(0, 5)));
         assert_eq!(room(limits(Some(2), None), 1, window(0, 0), 10).0, 1);
         assert_eq!(room(limits(Some(2), None), 5, window(0, 0), 10).0, 0);
@@ -109,7 +120,10 @@ mod tests {
         assert_eq!(room(limits(Some(1), Some((3, 100))), 0, window(0, 0), 1).0, 1);
         assert_eq!(room(limits(None, Some((0, 100))), 0, window(0, 0), 500).0, 0);
         // A damaged window.
-        assert_eq!(room(limits(None, Some((3, 100))), 0, window(i64::MIN, i64::MAX), 500), (3, window(500, 0)));
+        assert_eq!(
+            room(limits(None, Some((3, 100))), 0, window(i64::MIN, i64::MAX), 500),
+            (3, window(500, 0))
+        );
         assert_eq!(room(limits(None, Some((3, 100))), 0, window(500, i64::MIN), 500).0, i64::MAX);
     }
 }

@@ -1,4 +1,5 @@
-//! Where a workflow or source was made from: a folder of files that somebody keeps, such as a git repository.
+//! Where a workflow or source was made from: a folder of files that somebody keeps, such as a git
+//! repository.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ const TEXT_MAX: usize = 200;
 const FINGERPRINTS_MAX: usize = 32;
 const FINGERPRINT_MAX: usize = 128;
 
-/// What a client that makes workflows and sources from files knows them by. It marks what is the client's to change and
-/// to delete, and tells whether anybody else has changed it since.
+/// What a client that makes workflows and sources from files knows them by. It marks what is the
+/// client's to change and to delete, and tells whether anybody else has changed it since.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MadeFrom {
@@ -20,7 +21,8 @@ pub struct MadeFrom {
     pub project: String,
     /// The file or folder within the project.
     pub path: String,
-    /// What the client made of each part of it (name, code, props, …): texts of its own choice. Empty once anybody else has changed it.
+    /// What the client made of each part of it (name, code, props, …): texts of its own choice.
+    /// Empty once anybody else has changed it.
     #[serde(default)]
     pub fingerprints: BTreeMap<String, String>,
 }
@@ -35,7 +37,9 @@ pub enum MadeFromError {
         field: &'static str,
     },
     /// There are too many fingerprints, or one is too long.
-    #[error("`made_from.fingerprints` has at most {FINGERPRINTS_MAX} of at most {FINGERPRINT_MAX} characters each")]
+    #[error(
+        "`made_from.fingerprints` has at most {FINGERPRINTS_MAX} of at most {FINGERPRINT_MAX} characters each"
+    )]
     Fingerprints,
 }
 
@@ -43,12 +47,19 @@ impl MadeFrom {
     /// Checks a mark that was asked for.
     pub fn check(&self) -> Result<(), MadeFromError> {
         for (field, text) in [("project", &self.project), ("path", &self.path)] {
-            if text.is_empty() || text.chars().count() > TEXT_MAX || text.chars().any(char::is_control) {
+            if text.is_empty()
+                || text.chars().count() > TEXT_MAX
+                || text.chars().any(char::is_control)
+            {
                 return Err(MadeFromError::Text { field });
             }
         }
-        let fits = |text: &String| text.chars().count() <= FINGERPRINT_MAX && !text.chars().any(char::is_control);
-        if self.fingerprints.len() > FINGERPRINTS_MAX || !self.fingerprints.iter().all(|(name, value)| fits(name) && fits(value)) {
+        let fits = |text: &String| {
+            text.chars().count() <= FINGERPRINT_MAX && !text.chars().any(char::is_control)
+        };
+        if self.fingerprints.len() > FINGERPRINTS_MAX
+            || !self.fingerprints.iter().all(|(name, value)| fits(name) && fits(value))
+        {
             return Err(MadeFromError::Fingerprints);
         }
         Ok(())
@@ -66,7 +77,11 @@ mod tests {
     use super::*;
 
     fn made_from(project: &str, path: &str, fingerprint: &str) -> MadeFrom {
-        MadeFrom { project: project.into(), path: path.into(), fingerprints: BTreeMap::from([("code".into(), fingerprint.into())]) }
+        MadeFrom {
+            project: project.into(),
+            path: path.into(),
+            fingerprints: BTreeMap::from([("code".into(), fingerprint.into())]),
+        }
     }
 
     #[test]
@@ -74,13 +89,19 @@ mod tests {
         assert_eq!(made_from("shop", "workflows/hello", "ab12").check(), Ok(()));
         assert_eq!(made_from("", "w", "").check(), Err(MadeFromError::Text { field: "project" }));
         assert_eq!(made_from("p", "a\nb", "").check(), Err(MadeFromError::Text { field: "path" }));
-        assert_eq!(made_from("p", &"é".repeat(201), "").check(), Err(MadeFromError::Text { field: "path" }));
+        assert_eq!(
+            made_from("p", &"é".repeat(201), "").check(),
+            Err(MadeFromError::Text { field: "path" })
+        );
         assert_eq!(made_from("p", "w", &"x".repeat(129)).check(), Err(MadeFromError::Fingerprints));
     }
 
     #[test]
     fn what_others_change_keeps_its_mark_without_fingerprints() {
         let changed = made_from("p", "w", "x").changed_by_others();
-        assert_eq!((changed.project.as_str(), changed.path.as_str(), changed.fingerprints.len()), ("p", "w", 0));
+        assert_eq!(
+            (changed.project.as_str(), changed.path.as_str(), changed.fingerprints.len()),
+            ("p", "w", 0)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Search by name over an organization's records: which fit some words, and in which order they are shown.
+//! Search by name over an organization's records: which fit some words, and in which order they are
+//! shown.
 
 /// The kinds of records that are found by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,19 +112,26 @@ impl AskedName {
         if name.starts_with(&self.whole) {
             return Some(1);
         }
-        let begins = |word: &String| name.split(|c: char| !c.is_alphanumeric()).any(|part| part.starts_with(word.as_str()));
+        let begins = |word: &String| {
+            name.split(|c: char| !c.is_alphanumeric()).any(|part| part.starts_with(word.as_str()))
+        };
         if self.words.iter().all(begins) {
             return Some(2);
         }
         if self.words.iter().all(|word| name.contains(word.as_str())) {
             return Some(3);
         }
-        self.words.iter().all(|word| name.contains(word.as_str()) || about.contains(word.as_str())).then_some(4)
+        self.words
+            .iter()
+            .all(|word| name.contains(word.as_str()) || about.contains(word.as_str()))
+            .then_some(4)
     }
 
-    /// The best `limit` of what fits: of equals those of an earlier kind, and of one kind in the order given.
+    /// The best `limit` of what fits: of equals those of an earlier kind, and of one kind in the
+    /// order given.
     pub fn best(&self, records: Vec<Named>, limit: usize) -> Vec<Named> {
-        let mut fitting: Vec<(u8, Named)> = records.into_iter().filter_map(|record| Some((self.rank(&record)?, record))).collect();
+        let mut fitting: Vec<(u8, Named)> =
+            records.into_iter().filter_map(|record| Some((self.rank(&record)?, record))).collect();
         fitting.sort_by_key(|(rank, record)| (*rank, record.kind));
         fitting.into_iter().take(limit).map(|(_, record)| record).collect()
     }
@@ -148,8 +156,15 @@ mod tests {
             named(NamedKind::Account, "Order", ""),
             named(NamedKind::Account, "none", ""),
         ];
-        let names = |text: &str, limit| AskedName::of(text).map(|asked| asked.best(all.clone(), limit).into_iter().map(|n| n.name).collect::<Vec<_>>());
-        assert_eq!(names("ORDER", 10).unwrap(), ["Order", "orders", "Orders in", "New order", "reorder", "other"]);
+        let names = |text: &str, limit| {
+            AskedName::of(text).map(|asked| {
+                asked.best(all.clone(), limit).into_iter().map(|n| n.name).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(
+            names("ORDER", 10).unwrap(),
+            ["Order", "orders", "Orders in", "New order", "reorder", "other"]
+        );
         assert_eq!(names("order new", 10).unwrap(), ["New order"]);
         assert_eq!(names("id_none", 10).unwrap(), ["none"]);
         assert_eq!(names("order", 2).unwrap(), ["Order", "orders"]);
@@ -158,6 +173,9 @@ mod tests {
 
     #[test]
     fn kinds_are_read_as_they_are_written() {
-        assert!(NamedKind::ALL.into_iter().all(|kind| NamedKind::parse(kind.as_str()) == Some(kind)) && NamedKind::ALL.is_sorted());
+        assert!(
+            NamedKind::ALL.into_iter().all(|kind| NamedKind::parse(kind.as_str()) == Some(kind))
+                && NamedKind::ALL.is_sorted()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! An author's files that are not code: which are taken along with code that reads them, and how their bytes stand where texts are.
+//! An author's files that are not code: which are taken along with code that reads them, and how
+//! their bytes stand where texts are.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +15,8 @@ const PART_BYTES_MAX: usize = 255;
 /// A larger file of data is left out of a registry.
 pub const DATA_FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Endings of files of data. A list of what is taken, for such a file is also written where somebody pulls a workflow: none of these is what a tool runs.
+/// Endings of files of data. A list of what is taken, for such a file is also written where
+/// somebody pulls a workflow: none of these is what a tool runs.
 const DATA_ENDINGS: &[&str] = &[
     "afm",
     "avsc",
@@ -101,13 +103,15 @@ const DATA_ENDINGS: &[&str] = &[
     "zst",
 ];
 /// Texts without one of which no code depends on where its file lies.
-const TOKENS: &[&str] = &["__dirname", "__filename", "import.meta", "createRequire", "require(", "import("];
+const TOKENS: &[&str] =
+    &["__dirname", "__filename", "import.meta", "createRequire", "require(", "import("];
 
 /// A file's bytes as a text: as they are where they are text, else in base64.
 #[must_use]
 pub fn text_of(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
-        // A database may take no NUL in a text, and what looks like base64 of ours must stay what it is.
+        // A database may take no NUL in a text, and what looks like base64 of ours must stay what
+        // it is.
         Ok(text) if !text.contains('\0') && !text.starts_with(BYTES) => text,
         Ok(text) => format!("{BYTES}{}", STANDARD.encode(text)),
         Err(error) => format!("{BYTES}{}", STANDARD.encode(error.as_bytes())),
@@ -127,7 +131,8 @@ pub fn bytes_of(text: &str) -> Cow<'_, [u8]> {
 #[must_use]
 pub fn is_data(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.rsplit_once('.').is_some_and(|(_, ending)| DATA_ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
+    name.rsplit_once('.')
+        .is_some_and(|(_, ending)| DATA_ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
 /// Whether code may read files beside its own, or load them by a name that it makes.
@@ -139,23 +144,32 @@ pub fn may_read_beside(code: &str) -> bool {
 /// Whether code asks where its file lies: then files of data of its app go into a registry with it.
 #[must_use]
 pub fn asks_where_it_lies(code: &str) -> bool {
-    ["__dirname", "__filename", "import.meta", "createRequire"].iter().any(|token| code.contains(token))
+    ["__dirname", "__filename", "import.meta", "createRequire"]
+        .iter()
+        .any(|token| code.contains(token))
 }
 
-/// The folder of the app that a file of a tree belongs to, whatever stands before it: what is before `sources`, `actions`, `common` or `app`, else the file's own.
-/// Empty, or with a slash at its end.
+/// The folder of the app that a file of a tree belongs to, whatever stands before it: what is
+/// before `sources`, `actions`, `common` or `app`, else the file's own. Empty, or with a slash at
+/// its end.
 #[must_use]
 pub fn app_folder(path: &str) -> &str {
     let marks = ["sources/", "actions/", "common/", "app/"];
     let starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
-    let at = starts.into_iter().find(|at| marks.iter().any(|mark| path[*at..].starts_with(mark))).or_else(|| path.rfind('/').map(|at| at + 1));
+    let at = starts
+        .into_iter()
+        .find(|at| marks.iter().any(|mark| path[*at..].starts_with(mark)))
+        .or_else(|| path.rfind('/').map(|at| at + 1));
     &path[..at.unwrap_or(0)]
 }
 
-/// Whether a file of a tree is data that is taken: by its name, and for one of the apps whose folders are given.
+/// Whether a file of a tree is data that is taken: by its name, and for one of the apps whose
+/// folders are given.
 #[must_use]
 pub fn is_data_of(path: &str, apps: &BTreeSet<String>) -> bool {
-    is_data(path) && path.split('/').all(|part| problem_of_part(part).is_none()) && apps.iter().any(|app| path.starts_with(app.as_str()))
+    is_data(path)
+        && path.split('/').all(|part| problem_of_part(part).is_none())
+        && apps.iter().any(|app| path.starts_with(app.as_str()))
 }
 
 /// Why a part of a path is not the name of an author's file or folder.
@@ -165,18 +179,22 @@ pub fn problem_of_part(part: &str) -> Option<&'static str> {
         "" => Some("a part of it is empty"),
         _ if part.starts_with('.') => Some("a part of it begins with a dot"),
         "node_modules" => Some("Node loads what is in `node_modules`"),
-        _ if part.contains(['\\', '/', '\0']) || part.chars().any(char::is_control) => Some("it holds a character that no name has"),
+        _ if part.contains(['\\', '/', '\0']) || part.chars().any(char::is_control) => {
+            Some("it holds a character that no name has")
+        }
         _ if part.len() > PART_BYTES_MAX => Some("a part of it has more than 255 bytes"),
         _ => None,
     }
 }
 
-/// Texts in code that may name files, relative to it: what stands between quotes, also where several follow each other as arguments of `path.join`, and
-/// pieces of template texts. Too many do no harm: what counts is which files are there.
+/// Texts in code that may name files, relative to it: what stands between quotes, also where
+/// several follow each other as arguments of `path.join`, and pieces of template texts. Too many do
+/// no harm: what counts is which files are there.
 #[must_use]
 pub fn named(code: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    // The end of the last text, the texts that it follows with nothing but a comma between, and where these stand in what was found.
+    // The end of the last text, the texts that it follows with nothing but a comma between, and
+    // where these stand in what was found.
     let mut row: Option<(usize, String, Option<usize>)> = None;
     let mut at = 0;
     let bytes = code.as_bytes();
@@ -196,7 +214,10 @@ pub fn named(code: &str) -> Vec<String> {
         if quote == b'`' {
             found.extend(
                 text.split("${")
-                    .filter_map(|piece| Some(piece.rsplit_once('}').map_or(piece, |(_, after)| after)).filter(|piece| !piece.is_empty()))
+                    .filter_map(|piece| {
+                        Some(piece.rsplit_once('}').map_or(piece, |(_, after)| after))
+                            .filter(|piece| !piece.is_empty())
+                    })
                     .map(str::to_owned),
             );
         } else if text.len() <= 1_000 {
@@ -221,7 +242,8 @@ pub fn named(code: &str) -> Vec<String> {
     found
 }
 
-/// Where a text that names a file leads from a folder, both with `/`; None where it leads out, or nowhere else.
+/// Where a text that names a file leads from a folder, both with `/`; None where it leads out, or
+/// nowhere else.
 #[must_use]
 pub fn lead(folder: &str, named: &str) -> Option<String> {
     let named = named.split(['?', '#']).next().unwrap_or(named);
@@ -252,7 +274,14 @@ mod tests {
 
     #[test]
     fn bytes_come_back_as_they_were() {
-        for bytes in [&b"plain"[..], b"\xff\xd8\x00", b"a\0b", b"data:application/octet-stream;base64,AAAA", "ä\u{feff}".as_bytes(), b""] {
+        for bytes in [
+            &b"plain"[..],
+            b"\xff\xd8\x00",
+            b"a\0b",
+            b"data:application/octet-stream;base64,AAAA",
+            "ä\u{feff}".as_bytes(),
+            b"",
+        ] {
             assert_eq!(bytes_of(&text_of(bytes.to_vec())), bytes);
         }
         assert_eq!(text_of(b"plain".to_vec()), "plain");
@@ -286,13 +315,25 @@ mod tests {
         }
         let apps = BTreeSet::from(["components/acme/".to_owned()]);
         assert!(is_data_of("components/acme/data/x.csv", &apps));
-        for path in ["components/other/x.csv", "components/acme/.x/y.csv", "components/acme/x.sh", "components/acme/node_modules/x.csv"] {
+        for path in [
+            "components/other/x.csv",
+            "components/acme/.x/y.csv",
+            "components/acme/x.sh",
+            "components/acme/node_modules/x.csv",
+        ] {
             assert!(!is_data_of(path, &apps), "{path}");
         }
     }
 
     #[test]
     fn data_is_told_by_its_ending() {
-        assert!(is_data("a/b.CSV") && is_data("x.tar.gz") && !is_data("Makefile") && !is_data("a.sh") && !is_data("a/csv") && !is_data(".envrc"));
+        assert!(
+            is_data("a/b.CSV")
+                && is_data("x.tar.gz")
+                && !is_data("Makefile")
+                && !is_data("a.sh")
+                && !is_data("a/csv")
+                && !is_data(".envrc")
+        );
     }
 }

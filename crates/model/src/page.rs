@@ -9,13 +9,15 @@ pub struct Page {
     pub limit: u32,
     /// Items after this cursor (exclusive).
     pub after: Option<String>,
-    /// Items before this cursor (exclusive); without `after` the page is the one that ends right before it.
+    /// Items before this cursor (exclusive); without `after` the page is the one that ends right
+    /// before it.
     pub before: Option<String>,
     /// The memory for it.
     pub room: Room,
 }
 
-/// The memory that a page may take: it is asked before texts are read that may be large. By default there is always enough.
+/// The memory that a page may take: it is asked before texts are read that may be large. By default
+/// there is always enough.
 #[derive(Clone, Default)]
 pub struct Room(Option<Arc<dyn Fn(u64) -> bool + Send + Sync>>);
 
@@ -51,10 +53,13 @@ impl Page {
 
     /// Cursors that are given, with their names.
     pub fn cursors(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        [("after", &self.after), ("before", &self.before)].into_iter().filter_map(|(name, cursor)| Some((name, cursor.as_deref()?)))
+        [("after", &self.after), ("before", &self.before)]
+            .into_iter()
+            .filter_map(|(name, cursor)| Some((name, cursor.as_deref()?)))
     }
 
-    /// Whether the page is filled from its end: going back, what lies next to the cursor is asked for, not the start of the list.
+    /// Whether the page is filled from its end: going back, what lies next to the cursor is asked
+    /// for, not the start of the list.
     pub const fn from_end(&self) -> bool {
         self.before.is_some() && self.after.is_none()
     }
@@ -67,7 +72,8 @@ pub struct Listing<T> {
     pub items: Vec<T>,
     /// Items in the whole list.
     pub total_count: u64,
-    /// Ids of stored records of this page that cannot be read, in its order: they are not among the items, and keep nobody from those.
+    /// Ids of stored records of this page that cannot be read, in its order: they are not among the
+    /// items, and keep nobody from those.
     pub damaged: Vec<String>,
 }
 
@@ -77,7 +83,8 @@ impl<T> Listing<T> {
         Self { items, total_count, damaged: Vec::new() }
     }
 
-    /// The cursor that the next page follows; None behind the last page. A page on which nothing can be read has one as well.
+    /// The cursor that the next page follows; None behind the last page. A page on which nothing
+    /// can be read has one as well.
     pub fn next(&self, id: impl Fn(&T) -> String) -> Option<String> {
         self.items.last().map(id).or_else(|| self.damaged.last().cloned())
     }

@@ -35,7 +35,8 @@ pub struct PauseState {
     pub kind: PauseKind,
     /// The step.
     pub namespace: String,
-    /// For a step that runs again: `{runs, context}`, and the request that ended an earlier pause of it.
+    /// For a step that runs again: `{runs, context}`, and the request that ended an earlier pause
+    /// of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Box<RawValue>>,
     /// How often the step was retried after errors.

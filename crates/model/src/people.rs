@@ -117,7 +117,16 @@ impl Session {
         let ends_at = Some(self.ends_at());
         let key_id = ApiKeyId::from_row(self.id.to_string());
         let (scopes, session) = (role.scopes(), Some(self.id));
-        Caller { org_id: self.org_id, user_id: self.user_id, key_id, scopes, rate_per_minute: None, ends_at, session, external_user_id: None }
+        Caller {
+            org_id: self.org_id,
+            user_id: self.user_id,
+            key_id,
+            scopes,
+            rate_per_minute: None,
+            ends_at,
+            session,
+            external_user_id: None,
+        }
     }
 }
 
@@ -180,7 +189,10 @@ mod tests {
     #[test]
     fn a_role_is_a_scope_and_the_widest_that_a_key_has() {
         for role in Role::ALL {
-            assert_eq!((Role::parse(role.as_str()), Role::of(&role.scopes())), (Some(role), Some(role)));
+            assert_eq!(
+                (Role::parse(role.as_str()), Role::of(&role.scopes())),
+                (Some(role), Some(role))
+            );
         }
         assert_eq!(Role::of(&Scopes::one(Scope::Invoke)), None);
     }

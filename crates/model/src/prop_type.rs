@@ -62,8 +62,9 @@ impl PropType {
         (item, is_list)
     }
 
-    /// Whether a deploy needs a value, where the definition does not say that it is optional: interfaces and services are made by the server, and the hosted
-    /// platform takes components whose accounts and stores are not chosen yet.
+    /// Whether a deploy needs a value, where the definition does not say that it is optional:
+    /// interfaces and services are made by the server, and the hosted platform takes components
+    /// whose accounts and stores are not chosen yet.
     pub const fn needs_value(self) -> bool {
         match self {
             Self::Text | Self::Integer | Self::Boolean | Self::Object | Self::Other => true,

@@ -1,4 +1,5 @@
-//! Configured values of props: validation and the form in which they are kept (spec 2.7, 8; reference 2, 3).
+//! Configured values of props: validation and the form in which they are kept (spec 2.7, 8;
+//! reference 2, 3).
 
 use serde_json::{Map, Value, json};
 
@@ -42,7 +43,9 @@ pub enum PropError {
         allowed: String,
     },
     /// A value that is written as the server's own storage writes secrets.
-    #[error("the value of the prop `{name}` has the key `{SEALED}`, which only the server writes; give the value itself, under another key")]
+    #[error(
+        "the value of the prop `{name}` has the key `{SEALED}`, which only the server writes; give the value itself, under another key"
+    )]
     Reserved {
         /// The prop.
         name: String,
@@ -102,20 +105,28 @@ pub enum Site {
     Source,
     /// A step: values may be `{{expressions}}`, and missing ones are found when it runs.
     Step,
-    /// An action that a caller runs by itself: values are data, `{{` is text, and missing ones are found when it runs.
+    /// An action that a caller runs by itself: values are data, `{{` is text, and missing ones are
+    /// found when it runs.
     Call,
 }
 
 impl Site {
-    /// Whether `value` is code that only the step's process evaluates, so that nothing can be checked about it before.
+    /// Whether `value` is code that only the step's process evaluates, so that nothing can be
+    /// checked about it before.
     pub fn evaluates(self, value: &Value) -> bool {
         self == Self::Step && holds_expression(value)
     }
 }
 
-/// Checks `given` against the definitions and gives the values to keep: defaults filled in, `{__lv}` unwrapped where the prop has no `withLabel`.
-/// All problems are reported, not only the first.
-pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Map<String, Value>, Vec<PropError>> {
+/// Checks `given` against the definitions and gives the values to keep: defaults filled in,
+/// `{__lv}` unwrapped where the prop has no `withLabel`. All problems are reported, not only the
+/// first.
+pub fn check(
+    defs: &[PropDef],
+    given: &Map<String, Value>,
+    site: Site,
+    now: Timestamp,
+) -> Result<Map<String, Value>, Vec<PropError>> {
     if given.len() > PROPS_MAX {
         return Err(vec![PropError::TooMany { count: given.len() }]);
     }
@@ -130,10 +141,15 @@ pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Time
             errors.push(PropError::Unknown { name: shown(name), known: names_of(defs) });
         }
     }
-    for def in defs.iter().filter(|def| given.get(&def.name).is_none_or(|value| value.get(SEALED).is_none())) {
+    for def in defs
+        .iter()
+        .filter(|def| given.get(&def.name).is_none_or(|value| value.get(SEALED).is_none()))
+    {
         match value_of(def, given, site, now) {
             // A default, or within a label.
-            Ok(Some(value)) if value.get(SEALED).is_some() => errors.push(PropError::Reserved { name: def.name.clone() }),
+            Ok(Some(value)) if value.get(SEALED).is_some() => {
+                errors.push(PropError::Reserved { name: def.name.clone() })
+            }
             Ok(Some(value)) => {
                 kept.insert(def.name.clone(), value);
             }
@@ -143,7 +159,8 @@ pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Time
     }
     if site != Site::Source {
         for (name, value) in given {
-            if !kept.contains_key(name) && !value.is_null() && defs.iter().all(|d| &d.name != name) {
+            if !kept.contains_key(name) && !value.is_null() && defs.iter().all(|d| &d.name != name)
+            {
                 kept.insert(name.clone(), value.clone());
             }
         }
@@ -153,7 +170,8 @@ pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Time
 
 /// The names that an error lists.
 fn names_of(defs: &[PropDef]) -> String {
-    let names: Vec<_> = defs.iter().take(NAMES_SHOWN).map(|def| format!("`{}`", shown(&def.name))).collect();
+    let names: Vec<_> =
+        defs.iter().take(NAMES_SHOWN).map(|def| format!("`{}`", shown(&def.name))).collect();
     match defs.len().checked_sub(NAMES_SHOWN) {
         _ if defs.is_empty() => "none".to_owned(),
         Some(more @ 1..) => format!("{} and {more} more", names.join(", ")),
@@ -161,20 +179,39 @@ fn names_of(defs: &[PropDef]) -> String {
     }
 }
 
-fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Option<Value>, PropError> {
+fn value_of(
+    def: &PropDef,
+    given: &Map<String, Value>,
+    site: Site,
+    now: Timestamp,
+) -> Result<Option<Value>, PropError> {
     let given = given.get(&def.name).filter(|v| !v.is_null());
     match PropType::parse(&def.prop_type) {
         (PropType::TimerInterface, false) => return timer(def, given, now).map(Some),
-        (PropType::HttpInterface | PropType::Db | PropType::AppHook, false) => return made_here(def, given).map(Some),
+        (PropType::HttpInterface | PropType::Db | PropType::AppHook, false) => {
+            return made_here(def, given).map(Some);
+        }
         _ => {}
     }
     let value = match (given, def.rest.get("static").or(def.default.as_ref())) {
-        (Some(value), default) if def.is(PropType::HttpRequest) => over_default(unwrap_label(def, value), default),
+        (Some(value), default) if def.is(PropType::HttpRequest) => {
+            over_default(unwrap_label(def, value), default)
+        }
         (Some(value), _) => unwrap_label(def, value),
         // What a request begins with is none as long as it leads nowhere.
-        (None, Some(default)) if def.is(PropType::HttpRequest) && !scalar_fits(PropType::HttpRequest, def, default) => return Ok(None),
+        (None, Some(default))
+            if def.is(PropType::HttpRequest)
+                && !scalar_fits(PropType::HttpRequest, def, default) =>
+        {
+            return Ok(None);
+        }
         (None, Some(default)) if !default.is_null() => default.clone(),
-        _ if def.required() && site == Site::Source => return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }),
+        _ if def.required() && site == Site::Source => {
+            return Err(PropError::Missing {
+                name: def.name.clone(),
+                prop_type: def.prop_type.clone(),
+            });
+        }
         _ => return Ok(None),
     };
     let value = if def.app().is_some() { account_record(value) } else { value };
@@ -189,23 +226,33 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
 /// Fields of the forms that records show of what the server makes.
 const SHOWN_OF_MADE: [&str; 3] = ["type", "endpoint_url", "event_names"];
 
-/// What no value makes: a record's own form may come back, and the shorthand of definitions is one of the type. What is kept is the type alone.
+/// What no value makes: a record's own form may come back, and the shorthand of definitions is one
+/// of the type. What is kept is the type alone.
 fn made_here(def: &PropDef, given: Option<&Value>) -> Result<Value, PropError> {
     let is_shown = |record: &Map<String, Value>| {
-        record.keys().all(|name| SHOWN_OF_MADE.contains(&name.as_str())) && record.get("type").is_none_or(|name| *name == def.prop_type)
+        record.keys().all(|name| SHOWN_OF_MADE.contains(&name.as_str()))
+            && record.get("type").is_none_or(|name| *name == def.prop_type)
     };
     match given {
         Some(Value::Object(record)) if is_shown(record) => Ok(json!({ "type": def.prop_type })),
         Some(value) if value.as_str().is_none_or(|name| name != def.prop_type) => {
-            Err(PropError::Type { name: def.name.clone(), value: shown(&value.to_string()), allowed: format!("none: the server makes the {}", def.prop_type) })
+            Err(PropError::Type {
+                name: def.name.clone(),
+                value: shown(&value.to_string()),
+                allowed: format!("none: the server makes the {}", def.prop_type),
+            })
         }
         _ => Ok(json!({ "type": def.prop_type })),
     }
 }
 
-/// `{__lv: {label, value}}` may always be sent, for each item of a list too; code sees it as a plain value unless the prop has `withLabel`.
+/// `{__lv: {label, value}}` may always be sent, for each item of a list too; code sees it as a
+/// plain value unless the prop has `withLabel`.
 fn unwrap_label(def: &PropDef, value: &Value) -> Value {
-    let bare = |held: &Value| if has_label(def) { None } else { held.get("value").cloned() }.unwrap_or_else(|| held.clone());
+    let bare = |held: &Value| {
+        if has_label(def) { None } else { held.get("value").cloned() }
+            .unwrap_or_else(|| held.clone())
+    };
     match value {
         Value::Array(items) => items.iter().map(|item| unwrap_label(def, item)).collect(),
         Value::Object(map) if map.len() == 1 => match map.get("__lv") {
@@ -228,7 +275,9 @@ fn account_record(value: Value) -> Value {
 
 /// A request with what its definition begins with, such as the method, where it says nothing else.
 fn over_default(mut value: Value, default: Option<&Value>) -> Value {
-    if let (Some(value), Some(default)) = (value.as_object_mut(), default.and_then(Value::as_object)) {
+    if let (Some(value), Some(default)) =
+        (value.as_object_mut(), default.and_then(Value::as_object))
+    {
         for (field, begins) in default {
             value.entry(field.clone()).or_insert_with(|| begins.clone());
         }
@@ -259,20 +308,31 @@ fn holds_expression(value: &Value) -> bool {
 
 fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
     let refuse = |allowed: &str| {
-        let labelled = if has_label(def) { ", alone or as {\"label\": \"…\", \"value\": …}" } else { "" };
-        Err(PropError::Type { name: def.name.clone(), value: shown_value(def, value), allowed: format!("{allowed}{labelled}") })
+        let labelled =
+            if has_label(def) { ", alone or as {\"label\": \"…\", \"value\": …}" } else { "" };
+        Err(PropError::Type {
+            name: def.name.clone(),
+            value: shown_value(def, value),
+            allowed: format!("{allowed}{labelled}"),
+        })
     };
     let (item_type, is_list) = PropType::parse(&def.prop_type);
     if is_list {
         let misfit = match value {
-            Value::Array(items) => items.iter().position(|item| !scalar_fits(item_type, def, item)).map(|at| format!("; the one at {at} is none")),
+            Value::Array(items) => items
+                .iter()
+                .position(|item| !scalar_fits(item_type, def, item))
+                .map(|at| format!("; the one at {at} is none")),
             _ => Some(String::new()),
         };
         let items = match item_type {
             PropType::App => "connected accounts, each {\"authProvisionId\": \"apn_…\"}".to_owned(),
             _ => {
                 let name = def.prop_type.trim_end_matches("[]");
-                format!("{name} values{}", if item_type == PropType::Integer { bounds(def) } else { String::new() })
+                format!(
+                    "{name} values{}",
+                    if item_type == PropType::Integer { bounds(def) } else { String::new() }
+                )
             }
         };
         return misfit.map_or(Ok(()), |which| refuse(&format!("an array of {items}{which}")));
@@ -286,17 +346,26 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
         PropType::Object => refuse("an object"),
         PropType::App => {
             let app = def.app().unwrap_or_default();
-            refuse(&format!("a connected account of {app}: {{\"authProvisionId\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"))
+            refuse(&format!(
+                "a connected account of {app}: {{\"authProvisionId\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"
+            ))
         }
-        PropType::HttpRequest => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
-        PropType::Sql => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
-        PropType::FileStore => refuse("a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet"),
+        PropType::HttpRequest => refuse(
+            "an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`",
+        ),
+        PropType::Sql => refuse(
+            "a query: a string, or an object with the string `query` and optionally the array `params`",
+        ),
+        PropType::FileStore => refuse(
+            "a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet",
+        ),
         // Text: of the types that are left every value fits.
         _ => refuse("a string"),
     }
 }
 
-/// A refused value as an error shows it: what is secret, or may be a key in the place of an account, is not repeated.
+/// A refused value as an error shows it: what is secret, or may be a key in the place of an
+/// account, is not repeated.
 fn shown_value(def: &PropDef, value: &Value) -> String {
     let is_account = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("apn_"));
     if def.secret != Some(true) && (def.app().is_none() || is_account(value)) {
@@ -329,21 +398,38 @@ fn has_label(def: &PropDef) -> bool {
 }
 
 fn scalar_fits(prop_type: PropType, def: &PropDef, value: &Value) -> bool {
-    let labelled = value.as_object().filter(|_| has_label(def)).and_then(|labelled| labelled.get("value"));
-    labelled.is_some_and(|value| bare_fits(prop_type, def, value)) || bare_fits(prop_type, def, value)
+    let labelled =
+        value.as_object().filter(|_| has_label(def)).and_then(|labelled| labelled.get("value"));
+    labelled.is_some_and(|value| bare_fits(prop_type, def, value))
+        || bare_fits(prop_type, def, value)
 }
 
 fn bare_fits(prop_type: PropType, def: &PropDef, value: &Value) -> bool {
     match prop_type {
         // Values typed into a form arrive as text and are kept as given (registry facts 5.24).
         PropType::Text => value.is_string() || value.is_number(),
-        PropType::Integer => value.as_f64().is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
+        PropType::Integer => value.as_f64().is_some_and(|n| {
+            n.fract() == 0.0
+                && def.min.is_none_or(|min| n >= min)
+                && def.max.is_none_or(|max| n <= max)
+        }),
         PropType::Boolean => value.is_boolean(),
-        PropType::Object => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
+        PropType::Object => {
+            value.is_object()
+                || value
+                    .as_str()
+                    .is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok())
+        }
         PropType::App => value.is_object(),
         PropType::HttpRequest => value.get("url").is_some_and(Value::is_string),
-        PropType::Sql => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
-        PropType::FileStore => value.as_str().is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
+        PropType::Sql => {
+            value.is_string()
+                || (value.get("query").is_some_and(Value::is_string)
+                    && value.get("params").is_none_or(Value::is_array))
+        }
+        PropType::FileStore => value
+            .as_str()
+            .is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
         PropType::DataStore
         | PropType::Alert
         | PropType::HttpInterface
@@ -360,8 +446,12 @@ pub fn passed_over_by_timer(value: &Value) -> Option<String> {
     let has = |name: &str| value.get(name).is_some_and(|held| !held.is_null() && *held != "");
     let interval = ["intervalSeconds", "interval_seconds"].into_iter().find(|name| has(name));
     match interval {
-        Some(interval) if has("cron") => Some(format!("it has both `cron` and `{interval}`; give one of them, and null for the other")),
-        Some(_) if has("timezone") && value["timezone"] != "UTC" => Some("it has a `timezone`, which counts with `cron` alone".into()),
+        Some(interval) if has("cron") => Some(format!(
+            "it has both `cron` and `{interval}`; give one of them, and null for the other"
+        )),
+        Some(_) if has("timezone") && value["timezone"] != "UTC" => {
+            Some("it has a `timezone`, which counts with `cron` alone".into())
+        }
         _ => None,
     }
 }
@@ -385,7 +475,9 @@ pub fn parse_timer(value: &Value, now: Timestamp) -> Result<Option<Schedule>, Sc
 pub fn timer_value(schedule: &Schedule) -> Value {
     match schedule {
         Schedule::IntervalSeconds(seconds) => json!({ "cron": null, "interval_seconds": seconds }),
-        Schedule::Cron { cron, timezone } => json!({ "cron": cron, "interval_seconds": null, "timezone": timezone }),
+        Schedule::Cron { cron, timezone } => {
+            json!({ "cron": cron, "interval_seconds": null, "timezone": timezone })
+        }
     }
 }
 
@@ -393,14 +485,24 @@ fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, 
     let value = def.rest.get("static").or(given).or(def.default.as_ref());
     let schedule_error = |source| PropError::Schedule { name: def.name.clone(), source };
     let Some(value) = value else {
-        return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() });
+        return Err(PropError::Missing {
+            name: def.name.clone(),
+            prop_type: def.prop_type.clone(),
+        });
     };
     const FIELDS: [&str; 5] = ["type", "cron", "timezone", "intervalSeconds", "interval_seconds"];
     // Of a definition the first that is understood counts, as on the hosted platform.
-    let unread = given.and_then(Value::as_object).and_then(|given| given.keys().find(|name| !FIELDS.contains(&name.as_str())));
-    let wrong = unread.map(|name| format!("it has the field `{}`, which is none of a timer's", shown(name))).or_else(|| passed_over_by_timer(given?));
+    let unread = given
+        .and_then(Value::as_object)
+        .and_then(|given| given.keys().find(|name| !FIELDS.contains(&name.as_str())));
+    let wrong = unread
+        .map(|name| format!("it has the field `{}`, which is none of a timer's", shown(name)))
+        .or_else(|| passed_over_by_timer(given?));
     if let Some(reason) = wrong {
-        return Err(schedule_error(ScheduleError::Ambiguous { value: shown(&value.to_string()), reason }));
+        return Err(schedule_error(ScheduleError::Ambiguous {
+            value: shown(&value.to_string()),
+            reason,
+        }));
     }
     match parse_timer(value, now).map_err(schedule_error)? {
         Some(schedule) => Ok(timer_value(&schedule)),

@@ -1,9 +1,11 @@
-//! How many requests a key may make: a bucket that fills by the minute's share, and holds a minute's worth.
+//! How many requests a key may make: a bucket that fills by the minute's share, and holds a
+//! minute's worth.
 
 use crate::clock::Timestamp;
 
-/// Milliseconds of a minute, the unit in which a request is counted: a request costs so many, and each millisecond that
-/// passes brings as many as requests are allowed in a minute. Whole numbers, so that nothing is lost in rounding.
+/// Milliseconds of a minute, the unit in which a request is counted: a request costs so many, and
+/// each millisecond that passes brings as many as requests are allowed in a minute. Whole numbers,
+/// so that nothing is lost in rounding.
 const COST: i64 = 60_000;
 
 /// The bucket of one key.
@@ -62,8 +64,13 @@ mod tests {
     #[test]
     fn waiting_brings_no_more_than_a_minutes_worth_and_a_clock_may_step_back() {
         let mut bucket = Bucket::new(2, Timestamp(0));
-        assert!(!bucket.is_full_again(Timestamp(59_999)) && bucket.is_full_again(Timestamp(60_000)));
-        assert_eq!((bucket.take(2, Timestamp(1 << 40)), bucket.take(2, Timestamp(1 << 40))), (Ok(()), Ok(())));
+        assert!(
+            !bucket.is_full_again(Timestamp(59_999)) && bucket.is_full_again(Timestamp(60_000))
+        );
+        assert_eq!(
+            (bucket.take(2, Timestamp(1 << 40)), bucket.take(2, Timestamp(1 << 40))),
+            (Ok(()), Ok(()))
+        );
         assert_eq!(bucket.take(2, Timestamp(5)), Err(30_000));
         assert_eq!(bucket.take(2, Timestamp(30_005)), Ok(()));
     }

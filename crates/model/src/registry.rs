@@ -64,35 +64,66 @@ pub struct RegistryFile {
 
 /// The folder below `components/` that a path is in; empty for one elsewhere.
 pub fn app_of(path: &str) -> &str {
-    path.strip_prefix("components/").and_then(|below| below.split_once('/')).map_or("", |(app, _)| app)
+    path.strip_prefix("components/")
+        .and_then(|below| below.split_once('/'))
+        .map_or("", |(app, _)| app)
 }
 
-/// Folders of other apps that a file may import from: `@pipedream/<app>` and `../<app>/`. More than it does import, never less.
+/// Folders of other apps that a file may import from: `@pipedream/<app>` and `../<app>/`. More than
+/// it does import, never less.
 pub fn apps_mentioned(text: &str) -> BTreeSet<&str> {
-    let name = |rest: &'_ str| rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').unwrap_or(rest.len());
-    let after = |marker: &'static str| text.match_indices(marker).map(move |(at, _)| &text[at + marker.len()..]);
-    after("@pipedream/").chain(after("../")).map(|rest| &rest[..name(rest)]).filter(|app| !app.is_empty()).collect()
+    let name = |rest: &'_ str| {
+        rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-')
+            .unwrap_or(rest.len())
+    };
+    let after = |marker: &'static str| {
+        text.match_indices(marker).map(move |(at, _)| &text[at + marker.len()..])
+    };
+    after("@pipedream/")
+        .chain(after("../"))
+        .map(|rest| &rest[..name(rest)])
+        .filter(|app| !app.is_empty())
+        .collect()
 }
 
-/// The components that fit, best first. All words must be found; a hit in the key or name weighs more than one in the
-/// description, a whole word more than a part. Without words, all of the app in the order of keys.
-pub fn search<'c>(components: impl IntoIterator<Item = &'c RegistryComponent>, words: &str, app: Option<&str>, limit: usize) -> Vec<&'c RegistryComponent> {
+/// The components that fit, best first. All words must be found; a hit in the key or name weighs
+/// more than one in the description, a whole word more than a part. Without words, all of the app
+/// in the order of keys.
+pub fn search<'c>(
+    components: impl IntoIterator<Item = &'c RegistryComponent>,
+    words: &str,
+    app: Option<&str>,
+    limit: usize,
+) -> Vec<&'c RegistryComponent> {
     let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    let of_app = components.into_iter().filter(|component| app.is_none_or(|app| component.app == app));
-    let mut found: Vec<(u32, &RegistryComponent)> = of_app.filter_map(|component| Some((score(component, &words)?, component))).collect();
-    found.sort_by(|(a, first), (b, second)| b.cmp(a).then_with(|| first.key.len().cmp(&second.key.len())).then_with(|| first.key.cmp(&second.key)));
+    let of_app =
+        components.into_iter().filter(|component| app.is_none_or(|app| component.app == app));
+    let mut found: Vec<(u32, &RegistryComponent)> =
+        of_app.filter_map(|component| Some((score(component, &words)?, component))).collect();
+    found.sort_by(|(a, first), (b, second)| {
+        b.cmp(a)
+            .then_with(|| first.key.len().cmp(&second.key.len()))
+            .then_with(|| first.key.cmp(&second.key))
+    });
     found.dedup_by(|(_, a), (_, b)| a.key == b.key);
     found.into_iter().take(limit).map(|(_, component)| component).collect()
 }
 
 /// None where a word is nowhere.
 fn score(component: &RegistryComponent, words: &[String]) -> Option<u32> {
-    let (key, name, description) = (component.key.to_lowercase(), component.name.to_lowercase(), component.description.to_lowercase());
+    let (key, name, description) = (
+        component.key.to_lowercase(),
+        component.name.to_lowercase(),
+        component.description.to_lowercase(),
+    );
     let mut total = 0;
     for word in words {
-        let score = weight(&key, word, 20).max(weight(&name, word, 20)).max(weight(&description, word, 2));
+        let score =
+            weight(&key, word, 20).max(weight(&name, word, 20)).max(weight(&description, word, 2));
         // The whole key, or the app, is what was meant.
-        total += score + if key == *word { 100 } else { 0 } + if component.app == *word { 10 } else { 0 };
+        total += score
+            + if key == *word { 100 } else { 0 }
+            + if component.app == *word { 10 } else { 0 };
         if score == 0 {
             return None;
         }
@@ -137,8 +168,13 @@ mod tests {
             component("files-new-file", "New File", "Emits when a message holds a file"),
             component("chat-messages", "Messages", "All of them"),
         ];
-        let keys = |words: &str, app| search(&all, words, app, 10).into_iter().map(|c| c.key.as_str()).collect::<Vec<_>>();
-        assert_eq!(keys("message", None), ["chat-new-message", "mail-new-message", "chat-messages", "files-new-file"]);
+        let keys = |words: &str, app| {
+            search(&all, words, app, 10).into_iter().map(|c| c.key.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            keys("message", None),
+            ["chat-new-message", "mail-new-message", "chat-messages", "files-new-file"]
+        );
         assert_eq!(keys("New MESSAGE chat", None), ["chat-new-message"]);
         assert_eq!(keys("", Some("chat")), ["chat-messages", "chat-new-message"]);
         assert!(keys("nothing", None).is_empty() && keys("message", Some("none")).is_empty());
@@ -148,7 +184,13 @@ mod tests {
     #[test]
     fn other_apps_that_a_file_names() {
         let text = "import a from '@pipedream/google_drive/x.mjs'; import b from \"../../../slack-bot/y.mjs\"; import './z.mjs'";
-        assert_eq!(apps_mentioned(text).into_iter().collect::<Vec<_>>(), ["google_drive", "slack-bot"]);
-        assert_eq!((app_of("components/slack/slack.app.mjs"), app_of("package.json")), ("slack", ""));
+        assert_eq!(
+            apps_mentioned(text).into_iter().collect::<Vec<_>>(),
+            ["google_drive", "slack-bot"]
+        );
+        assert_eq!(
+            (app_of("components/slack/slack.app.mjs"), app_of("package.json")),
+            ("slack", "")
+        );
     }
 }

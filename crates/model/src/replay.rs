@@ -1,4 +1,5 @@
-//! A replay of many runs: a job that outlives the server and is looked at, held and ended while it goes on.
+//! A replay of many runs: a job that outlives the server and is looked at, held and ended while it
+//! goes on.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +45,8 @@ pub struct Replay {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplaySelection {
-    /// These; without them, all that failed and fit the rest. Runs that are replays themselves, and those of which a replay succeeded, do not.
+    /// These; without them, all that failed and fit the rest. Runs that are replays themselves, and
+    /// those of which a replay succeeded, do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<RunId>>,
     /// The error's class.
@@ -146,7 +148,9 @@ impl ReplayStatus {
 
     /// Reads back [`ReplayStatus::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Running, Self::Paused, Self::Done, Self::Cancelled, Self::Failed].into_iter().find(|s| s.as_str() == text)
+        [Self::Running, Self::Paused, Self::Done, Self::Cancelled, Self::Failed]
+            .into_iter()
+            .find(|s| s.as_str() == text)
     }
 
     /// Whether nothing follows.

@@ -16,7 +16,8 @@ pub enum RunStatus {
     Queued,
     /// Claimed under a lease.
     Running,
-    /// Its attempt ended with a pause: waits for its time or for a request, and costs no memory meanwhile.
+    /// Its attempt ended with a pause: waits for its time or for a request, and costs no memory
+    /// meanwhile.
     Paused,
     /// Settled well.
     Succeeded,
@@ -41,7 +42,9 @@ impl RunStatus {
 
     /// Reads back [`RunStatus::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Queued, Self::Running, Self::Paused, Self::Succeeded, Self::Failed, Self::Cancelled].into_iter().find(|s| s.as_str() == text)
+        [Self::Queued, Self::Running, Self::Paused, Self::Succeeded, Self::Failed, Self::Cancelled]
+            .into_iter()
+            .find(|s| s.as_str() == text)
     }
 
     /// Whether nothing follows.
@@ -91,9 +94,11 @@ pub struct NewRun {
     pub deployment_id: Option<DeploymentId>,
     /// What it is for.
     pub kind: RunKind,
-    /// The interface or emitter that brought the event: `hi_`, `ti_`, `dc_`, `p_`; empty for run now.
+    /// The interface or emitter that brought the event: `hi_`, `ti_`, `dc_`, `p_`; empty for run
+    /// now.
     pub trigger_id: String,
-    /// The event, JSON text; shared, since a large one would be there once for who stores it and once for who runs it.
+    /// The event, JSON text; shared, since a large one would be there once for who stores it and
+    /// once for who runs it.
     pub event: Arc<str>,
     /// [`Context`] as JSON text.
     pub context: String,
@@ -101,7 +106,8 @@ pub struct NewRun {
     pub created_at: Timestamp,
     /// Where it starts: [`Start::Claimed`] by the accepting node, or in the queue.
     pub start: Start,
-    /// What it begins behind, JSON text of [`RunResult`]: a replay from a step has the results of the steps before.
+    /// What it begins behind, JSON text of [`RunResult`]: a replay from a step has the results of
+    /// the steps before.
     pub result: Option<String>,
     /// The run that it replays by itself. Replays of many runs keep theirs ([`crate::replay`]).
     pub replays: Option<Original>,
@@ -135,7 +141,8 @@ pub enum Start {
     },
 }
 
-/// Who and what a run comes from: `steps.trigger.context` and `original_context` (spec 2.3, reference 4).
+/// Who and what a run comes from: `steps.trigger.context` and `original_context` (spec 2.3,
+/// reference 4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// Unique for each execution (KSUID).
@@ -168,13 +175,15 @@ pub struct Context {
     pub project_id: Option<String>,
     /// Version of Millrace.
     pub platform_version: String,
-    /// Whether nothing of it is kept once it has ended: neither its event nor what its steps left, nor its log.
+    /// Whether nothing of it is kept once it has ended: neither its event nor what its steps left,
+    /// nor its log.
     #[serde(default, rename = "nostore", skip_serializing_if = "std::ops::Not::not")]
     pub keeps_nothing: bool,
     /// When the tick was due that this run is of, ISO 8601; only where it came late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<String>,
-    /// Whether this run handles an `$errors` event, so that its own error triggers no listener (invariant 4).
+    /// Whether this run handles an `$errors` event, so that its own error triggers no listener
+    /// (invariant 4).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub handles_error: bool,
 }
@@ -208,7 +217,8 @@ pub struct Run {
     pub started_at: Option<Timestamp>,
     /// When it was settled.
     pub finished_at: Option<Timestamp>,
-    /// Step results, JSON text of [`RunResult`]; until it is settled, those of the finished steps that its next attempt begins behind.
+    /// Step results, JSON text of [`RunResult`]; until it is settled, those of the finished steps
+    /// that its next attempt begins behind.
     pub result: Option<String>,
     /// The error body (spec 2.3), JSON text.
     pub error: Option<String>,
@@ -234,7 +244,8 @@ pub struct RunResult {
     /// While it is paused: where, how and until when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<crate::pause::Paused>,
-    /// What finished steps of an attempt that has not ended gave to `$.send`: kinds and payloads, delivered when it ends.
+    /// What finished steps of an attempt that has not ended gave to `$.send`: kinds and payloads,
+    /// delivered when it ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<Sent>,
     /// What they wrote: lines of the log, stored as such when it ends.
@@ -261,13 +272,15 @@ pub struct StepResult {
     /// When it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<i64>,
-    /// Its props after expressions, an object: bounded, without credentials. Absent where it has none.
+    /// Its props after expressions, an object: bounded, without credentials. Absent where it has
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub props: Option<Box<serde_json::value::RawValue>>,
     /// Why it failed, where it will be tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<StepError>,
-    /// Its tries before this one, of those that a pause, a retry or the end of their process ended; the last [`StepResult::ATTEMPTS_MAX`].
+    /// Its tries before this one, of those that a pause, a retry or the end of their process ended;
+    /// the last [`StepResult::ATTEMPTS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<StepAttempt>,
 }
@@ -277,21 +290,40 @@ impl StepResult {
     pub const ATTEMPTS_MAX: usize = 20;
 
     /// A step of which no more is known.
-    pub fn new(namespace: String, status: RunStatus, duration_ms: Option<u64>, exports: Box<serde_json::value::RawValue>) -> Self {
-        Self { namespace, status, duration_ms, exports, started_at_ms: None, props: None, error: None, attempts: Vec::new() }
+    pub fn new(
+        namespace: String,
+        status: RunStatus,
+        duration_ms: Option<u64>,
+        exports: Box<serde_json::value::RawValue>,
+    ) -> Self {
+        Self {
+            namespace,
+            status,
+            duration_ms,
+            exports,
+            started_at_ms: None,
+            props: None,
+            error: None,
+            attempts: Vec::new(),
+        }
     }
 
     /// Its tries, this one as the last.
     pub fn tries(self) -> Vec<StepAttempt> {
         let mut tries = self.attempts;
-        tries.push(StepAttempt { started_at_ms: self.started_at_ms, duration_ms: self.duration_ms, error: self.error });
+        tries.push(StepAttempt {
+            started_at_ms: self.started_at_ms,
+            duration_ms: self.duration_ms,
+            error: self.error,
+        });
         let beyond = tries.len().saturating_sub(Self::ATTEMPTS_MAX);
         tries.drain(..beyond);
         tries
     }
 }
 
-/// A try of a step that was tried again. One that ended with its process left nothing: [`StepAttempt::LOST`].
+/// A try of a step that was tried again. One that ended with its process left nothing:
+/// [`StepAttempt::LOST`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepAttempt {
     /// When it began.
@@ -318,7 +350,11 @@ pub struct StepError {
 
 /// What was given to `$.send`: kind, payload, and the step that did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sent(pub String, pub Box<serde_json::value::RawValue>, #[serde(default)] pub Option<String>);
+pub struct Sent(
+    pub String,
+    pub Box<serde_json::value::RawValue>,
+    #[serde(default)] pub Option<String>,
+);
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -376,7 +412,8 @@ pub struct LogLine {
     pub step: Option<String>,
 }
 
-/// Which lines of a workflow's or source's log are asked for; what is not given does not narrow them.
+/// Which lines of a workflow's or source's log are asked for; what is not given does not narrow
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
     /// Of one of these levels.
@@ -427,10 +464,18 @@ mod tests {
     fn what_was_stored_before_steps_were_named_is_read() {
         let text = r#"{"steps":[{"namespace":"a","status":"succeeded","exports":{}}],"sends":[["http",{}],["email",{},"b"]],"logs":[{"at":1,"level":"log","text":"t"}]}"#;
         let read: RunResult = serde_json::from_str(text).unwrap();
-        assert_eq!(read.sends.iter().map(|sent| sent.2.as_deref()).collect::<Vec<_>>(), [None, Some("b")]);
+        assert_eq!(
+            read.sends.iter().map(|sent| sent.2.as_deref()).collect::<Vec<_>>(),
+            [None, Some("b")]
+        );
         assert_eq!((read.steps[0].props.is_none(), read.logs[0].step.as_deref()), (true, None));
-        let tries =
-            (0..30).fold(read.steps[0].clone(), |step, at| StepResult { attempts: StepResult { started_at_ms: Some(at), ..step.clone() }.tries(), ..step });
-        assert_eq!((tries.attempts.len(), tries.attempts[0].started_at_ms), (StepResult::ATTEMPTS_MAX, Some(10)));
+        let tries = (0..30).fold(read.steps[0].clone(), |step, at| StepResult {
+            attempts: StepResult { started_at_ms: Some(at), ..step.clone() }.tries(),
+            ..step
+        });
+        assert_eq!(
+            (tries.attempts.len(), tries.attempts[0].started_at_ms),
+            (StepResult::ATTEMPTS_MAX, Some(10))
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Filter of runs: what a list shows, and what is cancelled or replayed together. Stored as JSON, under the names of the API's parameters.
+//! Filter of runs: what a list shows, and what is cancelled or replayed together. Stored as JSON,
+//! under the names of the API's parameters.
 
 use serde::{Deserialize, Serialize};
 

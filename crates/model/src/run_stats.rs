@@ -1,4 +1,5 @@
-//! Statistics of runs over time: how many ended how, and the percentiles of their durations, in buckets of one length.
+//! Statistics of runs over time: how many ended how, and the percentiles of their durations, in
+//! buckets of one length.
 
 use crate::clock::Timestamp;
 use crate::ids::DeploymentId;
@@ -66,7 +67,10 @@ pub enum BucketsError {
     #[error("`bucket_ms` is less than {}, the shortest bucket", Buckets::LENGTH_MIN_MS)]
     TooShort,
     /// There would be too many.
-    #[error("the range has more than {} buckets; give a longer `bucket_ms`, or a shorter range", Buckets::MAX)]
+    #[error(
+        "the range has more than {} buckets; give a longer `bucket_ms`, or a shorter range",
+        Buckets::MAX
+    )]
     TooMany,
 }
 
@@ -79,8 +83,13 @@ impl Buckets {
     const USUAL: i64 = 24;
 
     /// Buckets of this length, or 24 of them.
-    pub fn of(from: Timestamp, to: Timestamp, length_ms: Option<i64>) -> Result<Self, BucketsError> {
-        let range = to.ms().checked_sub(from.ms()).filter(|range| *range > 0).ok_or(BucketsError::Empty)?;
+    pub fn of(
+        from: Timestamp,
+        to: Timestamp,
+        length_ms: Option<i64>,
+    ) -> Result<Self, BucketsError> {
+        let range =
+            to.ms().checked_sub(from.ms()).filter(|range| *range > 0).ok_or(BucketsError::Empty)?;
         let length_ms = length_ms.unwrap_or((range / Self::USUAL).max(Self::LENGTH_MIN_MS));
         if length_ms < Self::LENGTH_MIN_MS {
             return Err(BucketsError::TooShort);
@@ -93,17 +102,29 @@ impl Buckets {
 
     /// The counts of all runs within, and of each bucket with its beginning.
     pub fn count(&self, runs: &[EndedRun]) -> (RunCounts, Vec<(Timestamp, RunCounts)>) {
-        let number = usize::try_from((self.to.ms() - self.from.ms() - 1) / self.length_ms + 1).unwrap_or(0);
+        let number =
+            usize::try_from((self.to.ms() - self.from.ms() - 1) / self.length_ms + 1).unwrap_or(0);
         let mut parts: Vec<Vec<&EndedRun>> = vec![Vec::new(); number];
-        for run in runs.iter().filter(|run| run.accepted_at >= self.from && run.accepted_at < self.to) {
-            let at = usize::try_from((run.accepted_at.ms() - self.from.ms()) / self.length_ms).unwrap_or(0);
+        for run in
+            runs.iter().filter(|run| run.accepted_at >= self.from && run.accepted_at < self.to)
+        {
+            let at = usize::try_from((run.accepted_at.ms() - self.from.ms()) / self.length_ms)
+                .unwrap_or(0);
             if let Some(part) = parts.get_mut(at) {
                 part.push(run);
             }
         }
         let total = counts(parts.iter().flatten().copied());
-        let begin = |n: usize| Timestamp(self.from.ms() + self.length_ms * i64::try_from(n).unwrap_or(0));
-        (total, parts.iter().enumerate().map(|(n, part)| (begin(n), counts(part.iter().copied()))).collect())
+        let begin =
+            |n: usize| Timestamp(self.from.ms() + self.length_ms * i64::try_from(n).unwrap_or(0));
+        (
+            total,
+            parts
+                .iter()
+                .enumerate()
+                .map(|(n, part)| (begin(n), counts(part.iter().copied())))
+                .collect(),
+        )
     }
 }
 
@@ -141,7 +162,8 @@ mod tests {
 
     #[test]
     fn runs_are_counted_where_they_were_accepted() {
-        let buckets = Buckets::of(Timestamp(10_000), Timestamp(12_500), Some(1_000)).expect("buckets");
+        let buckets =
+            Buckets::of(Timestamp(10_000), Timestamp(12_500), Some(1_000)).expect("buckets");
         let runs = [
             run(9_999, RunStatus::Failed, 1),
             run(10_000, RunStatus::Succeeded, 30),
@@ -151,29 +173,48 @@ mod tests {
             run(12_500, RunStatus::Succeeded, 1),
         ];
         let (total, parts) = buckets.count(&runs);
-        assert_eq!(total, RunCounts { succeeded: 2, failed: 1, cancelled: 1, p50_ms: Some(20), p95_ms: Some(30) });
-        let first = RunCounts { succeeded: 1, failed: 1, cancelled: 0, p50_ms: Some(10), p95_ms: Some(30) };
+        assert_eq!(
+            total,
+            RunCounts { succeeded: 2, failed: 1, cancelled: 1, p50_ms: Some(20), p95_ms: Some(30) }
+        );
+        let first =
+            RunCounts { succeeded: 1, failed: 1, cancelled: 0, p50_ms: Some(10), p95_ms: Some(30) };
         let second = RunCounts { cancelled: 1, ..RunCounts::default() };
-        let third = RunCounts { succeeded: 1, p50_ms: Some(20), p95_ms: Some(20), ..RunCounts::default() };
-        assert_eq!(parts, [(Timestamp(10_000), first), (Timestamp(11_000), second), (Timestamp(12_000), third)]);
+        let third =
+            RunCounts { succeeded: 1, p50_ms: Some(20), p95_ms: Some(20), ..RunCounts::default() };
+        assert_eq!(
+            parts,
+            [(Timestamp(10_000), first), (Timestamp(11_000), second), (Timestamp(12_000), third)]
+        );
     }
 
     #[test]
     fn a_percentile_is_one_of_the_values() {
         let values: Vec<i64> = (1..=100).collect();
         assert_eq!((percentile(&values, 50), percentile(&values, 95)), (Some(50), Some(95)));
-        assert_eq!((percentile(&[7], 50), percentile(&[7], 95), percentile(&[], 50)), (Some(7), Some(7), None));
+        assert_eq!(
+            (percentile(&[7], 50), percentile(&[7], 95), percentile(&[], 50)),
+            (Some(7), Some(7), None)
+        );
         assert_eq!(percentile(&[1, 2], 50), Some(1));
     }
 
     #[test]
     fn there_are_not_too_many_buckets() {
-        let of = |to, length| Buckets::of(Timestamp(0), Timestamp(to), length).map(|buckets| buckets.length_ms);
+        let of = |to, length| {
+            Buckets::of(Timestamp(0), Timestamp(to), length).map(|buckets| buckets.length_ms)
+        };
         assert_eq!(of(24 * 3_600_000, None), Ok(3_600_000));
         assert_eq!(of(5, None), Ok(1_000));
         assert_eq!(of(500_000, Some(1_000)), Ok(1_000));
         assert_eq!(of(500_001, Some(1_000)), Err(BucketsError::TooMany));
-        assert_eq!((of(0, None), of(10, Some(999))), (Err(BucketsError::Empty), Err(BucketsError::TooShort)));
-        assert_eq!(Buckets::of(Timestamp(i64::MIN), Timestamp(i64::MAX), None), Err(BucketsError::Empty));
+        assert_eq!(
+            (of(0, None), of(10, Some(999))),
+            (Err(BucketsError::Empty), Err(BucketsError::TooShort))
+        );
+        assert_eq!(
+            Buckets::of(Timestamp(i64::MIN), Timestamp(i64::MAX), None),
+            Err(BucketsError::Empty)
+        );
     }
 }

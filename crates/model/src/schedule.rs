@@ -1,4 +1,5 @@
-//! When a timer fires next (spec 2.7.2, reference 3): an interval, or a cron expression in a time zone.
+//! When a timer fires next (spec 2.7.2, reference 3): an interval, or a cron expression in a time
+//! zone.
 
 use std::str::FromStr as _;
 
@@ -14,7 +15,8 @@ mod cron;
 /// The longest interval: a year.
 pub const INTERVAL_SECONDS_MAX: i64 = 10 * 366 * 24 * 3600;
 
-/// A clock that goes back by less is put right, and cron times between are not fired twice; by more, it was wrong.
+/// A clock that goes back by less is put right, and cron times between are not fired twice; by
+/// more, it was wrong.
 pub const BACK_MS_MAX: i64 = 3 * 3600 * 1000;
 
 /// When a timer fires.
@@ -36,7 +38,9 @@ pub enum Schedule {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// Zero, negative or too long.
-    #[error("`{value}` is not an interval: allowed are whole seconds from 1 to {INTERVAL_SECONDS_MAX}")]
+    #[error(
+        "`{value}` is not an interval: allowed are whole seconds from 1 to {INTERVAL_SECONDS_MAX}"
+    )]
     Interval {
         /// The value given.
         value: String,
@@ -91,8 +95,13 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The first time after `now`. `anchor` is the previous tick or the creation: intervals count from it, and ticks missed while the server was down are not made up for.
-    pub fn next_after(&self, anchor: Timestamp, now: Timestamp) -> Result<Timestamp, ScheduleError> {
+    /// The first time after `now`. `anchor` is the previous tick or the creation: intervals count
+    /// from it, and ticks missed while the server was down are not made up for.
+    pub fn next_after(
+        &self,
+        anchor: Timestamp,
+        now: Timestamp,
+    ) -> Result<Timestamp, ScheduleError> {
         match self {
             Self::IntervalSeconds(seconds) => {
                 let step = seconds.saturating_mul(1000).max(1000);
@@ -100,25 +109,34 @@ impl Schedule {
                 Ok(anchor.plus_ms((missed + 1).saturating_mul(step)))
             }
             Self::Cron { cron, timezone } => {
-                let zone = Tz::from_str(timezone).map_err(|_| ScheduleError::Timezone { value: crate::shown(timezone) })?;
-                let times = CronTimes::parse(cron).map_err(|reason| ScheduleError::Cron { value: crate::shown(cron), reason })?;
+                let zone = Tz::from_str(timezone)
+                    .map_err(|_| ScheduleError::Timezone { value: crate::shown(timezone) })?;
+                let times = CronTimes::parse(cron)
+                    .map_err(|reason| ScheduleError::Cron { value: crate::shown(cron), reason })?;
                 let next = times.next_after(&now.datetime().with_timezone(&zone));
-                next.map(|at| Timestamp(at.timestamp_millis())).ok_or_else(|| ScheduleError::Never { value: crate::shown(cron) })
+                next.map(|at| Timestamp(at.timestamp_millis()))
+                    .ok_or_else(|| ScheduleError::Never { value: crate::shown(cron) })
             }
         }
     }
 
-    /// Where a tick that waits for `next_at` belongs after the clock went back to `now`; none: where it is. An interval is never waited for
-    /// longer than it is. Cron times that have fired are not fired again, unless the clock went back by more than [`BACK_MS_MAX`]: then it was
+    /// Where a tick that waits for `next_at` belongs after the clock went back to `now`; none:
+    /// where it is. An interval is never waited for longer than it is. Cron times that have fired
+    /// are not fired again, unless the clock went back by more than [`BACK_MS_MAX`]: then it was
     /// wrong before, and the new time counts.
-    pub fn rewound(&self, next_at: Timestamp, now: Timestamp) -> Result<Option<Timestamp>, ScheduleError> {
+    pub fn rewound(
+        &self,
+        next_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, ScheduleError> {
         match self {
             Self::IntervalSeconds(seconds) => {
                 let latest = now.plus_ms(seconds.saturating_mul(1000).max(1000));
                 Ok((next_at > latest).then_some(latest))
             }
             Self::Cron { .. } => {
-                // The tick before `next_at` has fired, so the clock went back by at least as much as lies between it and now.
+                // The tick before `next_at` has fired, so the clock went back by at least as much
+                // as lies between it and now.
                 let wrong_since = self.next_after(now, now.plus_ms(BACK_MS_MAX))?;
                 Ok(if next_at > wrong_since { Some(self.next_after(now, now)?) } else { None })
             }
@@ -162,9 +180,19 @@ mod tests {
 
     #[test]
     fn cron_has_five_fields_or_six_or_is_a_word() {
-        for (cron, next) in [("30 9 * * *", "2023-11-16T09:30:00.000Z"), ("15 30 9 * * *", "2023-11-16T09:30:15.000Z"), ("@daily", "2023-11-16T00:00:00.000Z")]
-        {
-            assert_eq!(Schedule::cron(cron, None, NOON).and_then(|s| s.next_after(NOON, NOON)).expect(cron).iso(), next, "{cron}");
+        for (cron, next) in [
+            ("30 9 * * *", "2023-11-16T09:30:00.000Z"),
+            ("15 30 9 * * *", "2023-11-16T09:30:15.000Z"),
+            ("@daily", "2023-11-16T00:00:00.000Z"),
+        ] {
+            assert_eq!(
+                Schedule::cron(cron, None, NOON)
+                    .and_then(|s| s.next_after(NOON, NOON))
+                    .expect(cron)
+                    .iso(),
+                next,
+                "{cron}"
+            );
         }
     }
 
@@ -172,7 +200,10 @@ mod tests {
     fn an_interval_is_never_waited_for_longer_than_it_is() {
         let every_minute = Schedule::interval(60).expect("valid");
         assert_eq!(every_minute.rewound(NOON.plus_ms(60_000), NOON), Ok(None));
-        assert_eq!(every_minute.rewound(NOON.plus_ms(3_600_000), NOON), Ok(Some(NOON.plus_ms(60_000))));
+        assert_eq!(
+            every_minute.rewound(NOON.plus_ms(3_600_000), NOON),
+            Ok(Some(NOON.plus_ms(60_000)))
+        );
     }
 
     #[test]
@@ -186,7 +217,10 @@ mod tests {
         }
         assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-4 * hour)), Ok(Some(NOON)));
         // Years ahead, as a machine without a clock of its own may be until it asks for the time.
-        assert_eq!(daily.rewound(NOON.plus_ms(24 * hour * 3_650), NOON.plus_ms(-hour)), Ok(Some(NOON)));
+        assert_eq!(
+            daily.rewound(NOON.plus_ms(24 * hour * 3_650), NOON.plus_ms(-hour)),
+            Ok(Some(NOON))
+        );
         // Nothing happened: the next tick is the next one.
         assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(1_000)), Ok(None));
     }
@@ -195,7 +229,10 @@ mod tests {
     fn bad_schedules_say_what_is_allowed() {
         assert!(Schedule::interval(0).is_err());
         assert!(Schedule::interval(-5).is_err());
-        assert!(matches!(Schedule::cron("61 * * * *", None, NOON), Err(ScheduleError::Cron { .. })));
+        assert!(matches!(
+            Schedule::cron("61 * * * *", None, NOON),
+            Err(ScheduleError::Cron { .. })
+        ));
         let allowed = "allowed are five fields, or six that begin with seconds, such as `*/5 * * * *`, or a word such as `@daily`";
         for (cron, why) in [
             ("nonsense", "it has 1 field"),
@@ -204,8 +241,14 @@ mod tests {
             ("0 0 12 * * * 2030", "it has 7 fields"),
             ("* * * * * * * *", "it has 8 fields"),
             ("0 9 * * MONDAY", "`MONDAY` is no name; names are SUN, MON, TUE, WED, THU, FRI, SAT"),
-            ("0 9 * * mon-friday", "`FRIDAY` is no name; names are SUN, MON, TUE, WED, THU, FRI, SAT"),
-            ("0 0 9 1 January *", "`JANUARY` is no name; names are JAN, FEB, MAR, APR, MAY, JUN, JUL, AUG, SEP, OCT, NOV, DEC"),
+            (
+                "0 9 * * mon-friday",
+                "`FRIDAY` is no name; names are SUN, MON, TUE, WED, THU, FRI, SAT",
+            ),
+            (
+                "0 0 9 1 January *",
+                "`JANUARY` is no name; names are JAN, FEB, MAR, APR, MAY, JUN, JUL, AUG, SEP, OCT, NOV, DEC",
+            ),
         ] {
             let error = Schedule::cron(cron, None, NOON).expect_err(cron).to_string();
             assert_eq!(error, format!("`{cron}` is not a cron expression: {why}; {allowed}"));
@@ -213,8 +256,14 @@ mod tests {
         for taken in ["0 9 * * MON-FRI", "0 9 * jan,Dec Mon#1", "0 9 * * FRIL", "0 9 L * *"] {
             assert!(Schedule::cron(taken, None, NOON).is_ok(), "{taken}");
         }
-        assert!(matches!(Schedule::cron("@sometimes", None, NOON), Err(ScheduleError::Cron { .. })));
-        assert!(matches!(Schedule::cron("* * * * *", Some("Mars/Base"), NOON), Err(ScheduleError::Timezone { .. })));
+        assert!(matches!(
+            Schedule::cron("@sometimes", None, NOON),
+            Err(ScheduleError::Cron { .. })
+        ));
+        assert!(matches!(
+            Schedule::cron("* * * * *", Some("Mars/Base"), NOON),
+            Err(ScheduleError::Timezone { .. })
+        ));
         assert!(Schedule::cron("0 0 30 2 *", None, NOON).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Words of a run's texts, as the search index holds them, and of a search.
 //!
-//! A word is a sequence of letters and digits in lower case; a character of Chinese or Japanese is a word. Names of JSON fields are none: only values.
+//! A word is a sequence of letters and digits in lower case; a character of Chinese or Japanese is
+//! a word. Names of JSON fields are none: only values.
 
 use std::collections::BTreeSet;
 
@@ -64,10 +65,13 @@ pub fn asked(text: &str) -> Result<Vec<AskedWord>, SearchError> {
     }
 }
 
-/// The words of a run, each once: of the JSON texts of its error, its event and its result, which may be cut.
+/// The words of a run, each once: of the JSON texts of its error, its event and its result, which
+/// may be cut.
 pub fn words_of_run(error: Option<&str>, event: &str, result: Option<&str>) -> BTreeSet<String> {
     let (mut words, mut taken) = (BTreeSet::new(), 0);
-    for (text, bytes_max) in [(error, ERROR_BYTES_MAX), (Some(event), EVENT_BYTES_MAX), (result, TEXT_BYTES_MAX)] {
+    for (text, bytes_max) in
+        [(error, ERROR_BYTES_MAX), (Some(event), EVENT_BYTES_MAX), (result, TEXT_BYTES_MAX)]
+    {
         values(text.unwrap_or(""), |value| {
             let left = bytes_max.saturating_sub(taken);
             let value = &value[..value.floor_char_boundary(left)];
@@ -81,7 +85,8 @@ pub fn words_of_run(error: Option<&str>, event: &str, result: Option<&str>) -> B
     words
 }
 
-/// Hands over each string and number of a JSON text that is no name of a field, until `take` has enough.
+/// Hands over each string and number of a JSON text that is no name of a field, until `take` has
+/// enough.
 fn values(json: &str, mut take: impl FnMut(&str) -> bool) {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -94,14 +99,22 @@ fn values(json: &str, mut take: impl FnMut(&str) -> bool) {
             }
             let end = at.min(bytes.len());
             at = (at + 1).min(bytes.len());
-            let is_name = bytes[at..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+            let is_name =
+                bytes[at..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
             let Some(raw) = json.get(begin + 1..end) else { continue };
-            let decoded = if raw.contains('\\') { json.get(begin..at).and_then(|quoted| serde_json::from_str::<String>(quoted).ok()) } else { None };
+            let decoded = if raw.contains('\\') {
+                json.get(begin..at).and_then(|quoted| serde_json::from_str::<String>(quoted).ok())
+            } else {
+                None
+            };
             if !is_name && !take(decoded.as_deref().unwrap_or(raw)) {
                 return;
             }
         } else if bytes[at].is_ascii_digit() {
-            at += bytes[at..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+            at += bytes[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit() || **byte == b'.')
+                .count();
             if !take(&json[begin..at]) {
                 return;
             }
@@ -111,13 +124,18 @@ fn values(json: &str, mut take: impl FnMut(&str) -> bool) {
     }
 }
 
-/// Leaves out what follows `/resume/` and `/cancel/`: such an address ends the pause of a run without a key, and who may only read is shown none.
+/// Leaves out what follows `/resume/` and `/cancel/`: such an address ends the pause of a run
+/// without a key, and who may only read is shown none.
 fn split_without_codes(mut text: &str, take: &mut impl FnMut(String)) {
     loop {
-        let next = ["/resume/", "/cancel/"].iter().filter_map(|start| text.find(start).map(|at| at + start.len())).min();
+        let next = ["/resume/", "/cancel/"]
+            .iter()
+            .filter_map(|start| text.find(start).map(|at| at + start.len()))
+            .min();
         let Some(next) = next else { return split(text, take) };
         split(&text[..next], take);
-        text = text[next..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        text = text[next..]
+            .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     }
 }
 
@@ -158,7 +176,9 @@ mod tests {
     #[test]
     fn values_are_split_at_what_is_no_letter_or_digit() {
         assert_eq!(
-            words(r#"{"name":"Ünal, ORD-1182","total" : 12.50,"tags":["a b",true,null,{"k":"x@y.test"}]}"#),
+            words(
+                r#"{"name":"Ünal, ORD-1182","total" : 12.50,"tags":["a b",true,null,{"k":"x@y.test"}]}"#
+            ),
             ["1182", "12", "50", "a", "b", "ord", "test", "x", "y", "ünal"]
         );
         assert_eq!(words(r#"{"a":"line\nnext\u0041 \"q\" \ud83d\ude00"}"#), ["line", "nexta", "q"]);
@@ -167,7 +187,9 @@ mod tests {
 
     #[test]
     fn a_text_that_was_cut_gives_the_words_before() {
-        for text in [r#"{"a":"one","b":"tw"#, r#"{"a":"one","b":"tw\"#, r#"{"a":"one","b"#, "", "\"", "\\"] {
+        for text in
+            [r#"{"a":"one","b":"tw"#, r#"{"a":"one","b":"tw\"#, r#"{"a":"one","b"#, "", "\"", "\\"]
+        {
             let found = words(text);
             assert!(text.len() < 5 || found.contains(&"one".to_owned()), "{text}: {found:?}");
         }
@@ -176,7 +198,11 @@ mod tests {
     #[test]
     fn an_error_comes_first_and_a_large_event_leaves_room_for_results() {
         let large = format!("{{\"a\":\"{}\"}}", "x ".repeat(TEXT_BYTES_MAX));
-        let found = words_of_run(Some(r#"{"message":"broken"}"#), &large, Some(r#"{"steps":[{"exports":{"a":"result"}}]}"#));
+        let found = words_of_run(
+            Some(r#"{"message":"broken"}"#),
+            &large,
+            Some(r#"{"steps":[{"exports":{"a":"result"}}]}"#),
+        );
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["broken", "result", "x"]);
         let long = "y".repeat(1_000);
         assert_eq!(words(&format!("[\"{long}\"]")), ["y".repeat(WORD_CHARS_MAX)]);
@@ -185,16 +211,28 @@ mod tests {
 
     #[test]
     fn addresses_that_end_a_pause_are_not_found_by_their_code() {
-        let text = r#"{"a":"see https://x.test/resume/run_1-2-c0de_Z9 or \/cancel\/run_1-2-zz, then"}"#;
+        let text =
+            r#"{"a":"see https://x.test/resume/run_1-2-c0de_Z9 or \/cancel\/run_1-2-zz, then"}"#;
         assert_eq!(words(text), ["cancel", "https", "or", "resume", "see", "test", "then", "x"]);
     }
 
     #[test]
     fn a_search_has_words_and_beginnings() {
         let word = |text: &str, is_prefix| AskedWord { text: text.into(), is_prefix };
-        assert_eq!(asked("ORD-1182 \"failed\" cust*"), Ok(vec![word("ord", false), word("1182", false), word("failed", false), word("cust", true)]));
+        assert_eq!(
+            asked("ORD-1182 \"failed\" cust*"),
+            Ok(vec![
+                word("ord", false),
+                word("1182", false),
+                word("failed", false),
+                word("cust", true)
+            ])
+        );
         assert_eq!(asked(" -- "), Err(SearchError::Empty));
         assert_eq!(asked("ab*"), Err(SearchError::ShortPrefix));
-        assert_eq!(asked(&(0..17).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")), Err(SearchError::TooMany));
+        assert_eq!(
+            asked(&(0..17).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")),
+            Err(SearchError::TooMany)
+        );
     }
 }

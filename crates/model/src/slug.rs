@@ -1,6 +1,7 @@
 //! Names to slugs (spec 2.6): unique within an organization, a number appended where taken.
 
-/// Lower case letters and digits, runs of anything else become one dash. Empty names give `component`.
+/// Lower case letters and digits, runs of anything else become one dash. Empty names give
+/// `component`.
 pub fn slugify(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     for c in name.chars().flat_map(char::to_lowercase) {

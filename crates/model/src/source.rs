@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
-use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
+use crate::ids::{
+    ComponentId, DeploymentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId,
+};
 use crate::limits::RunLimits;
 use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
@@ -28,7 +30,8 @@ pub struct Source {
     pub name_slug: String,
     /// The external user whose it is; none: the organization's own.
     pub external_user_id: Option<String>,
-    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the
+    /// component.
     pub dynamic_props: Option<Vec<PropDef>>,
     /// Normalized values by prop name; secrets are sealed.
     pub configured_props: Map<String, Value>,
@@ -38,7 +41,8 @@ pub struct Source {
     pub inactive_reason: Option<String>,
     /// What its author said of how it runs.
     pub settings: SourceSettings,
-    /// What holds its runs back in the queue: with a `$.service.db` they run one at a time, in the order of acceptance.
+    /// What holds its runs back in the queue: with a `$.service.db` they run one at a time, in the
+    /// order of acceptance.
     pub limits: Option<RunLimits>,
     /// The file it was made from, where somebody keeps it in one.
     pub made_from: Option<MadeFrom>,
@@ -76,7 +80,8 @@ pub struct SourceContent {
     pub component_id: ComponentId,
     /// Values by prop name; secrets are sealed.
     pub configured_props: Map<String, Value>,
-    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the
+    /// component.
     pub dynamic_props: Option<Vec<PropDef>>,
     /// How its runs are run.
     pub settings: SourceSettings,
@@ -100,13 +105,15 @@ impl Source {
 pub struct SourceSettings {
     /// Runs that one process serves at the same time, 1 to [`CALLS_PER_ISOLATE_MAX`]; None: 1.
     pub calls_per_isolate: Option<u32>,
-    /// Runs at the same time. None: one where the source has a `$.service.db`, else as many as there is room for.
+    /// Runs at the same time. None: one where the source has a `$.service.db`, else as many as
+    /// there is room for.
     pub concurrency: Option<u32>,
 }
 
 impl SourceSettings {
-    /// What holds the runs of a source with these settings back. Two runs that go on at the same time both read what was stored before either of them: only
-    /// one at a time never loses an update of `$.service.db`.
+    /// What holds the runs of a source with these settings back. Two runs that go on at the same
+    /// time both read what was stored before either of them: only one at a time never loses an
+    /// update of `$.service.db`.
     pub fn limits(&self, has_db: bool) -> Option<RunLimits> {
         let concurrency = self.concurrency.or(has_db.then_some(1))?;
         Some(RunLimits { concurrency: Some(concurrency), throttle: None, in_order: true })
@@ -136,7 +143,11 @@ impl Owner {
 
     /// Reads back what [`Owner::as_str`] gave.
     pub fn from_row(id: String) -> Self {
-        if id.starts_with(SourceId::PREFIX) { Self::Source(SourceId::from_row(id)) } else { Self::Workflow(WorkflowId::from_row(id)) }
+        if id.starts_with(SourceId::PREFIX) {
+            Self::Source(SourceId::from_row(id))
+        } else {
+            Self::Workflow(WorkflowId::from_row(id))
+        }
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Subscription {
     pub listener_id: String,
     /// The stream: empty for the default channel.
     pub event_name: String,
-    /// Whether it exists because a workflow names the source as its trigger; such ones follow the deployment.
+    /// Whether it exists because a workflow names the source as its trigger; such ones follow the
+    /// deployment.
     pub from_trigger: bool,
     /// When it was made.
     pub created_at: Timestamp,

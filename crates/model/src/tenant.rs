@@ -14,7 +14,8 @@ pub struct Organization {
     pub orgname: String,
     /// The owner's address.
     pub email: String,
-    /// Where error notices of workflows go that name no recipients of their own; none: to the owner.
+    /// Where error notices of workflows go that name no recipients of their own; none: to the
+    /// owner.
     pub error_recipients: Vec<String>,
     /// The project that workflows are made in by default.
     pub project_id: ProjectId,
@@ -38,15 +39,18 @@ pub struct User {
 }
 
 /// What a key may do. Wider ones hold narrower ones, see [`Scopes::allow`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// Look at everything but credentials.
     Read,
     /// Let sources and workflows run, and runs be replayed.
     Invoke,
-    /// Make, change and delete components, sources, workflows, subscriptions, webhooks and apps; also all of `read` and
-    /// `invoke`: whoever may deploy code can let it run and look at what it sees.
+    /// Make, change and delete components, sources, workflows, subscriptions, webhooks and apps;
+    /// also all of `read` and `invoke`: whoever may deploy code can let it run and look at what it
+    /// sees.
     Deploy,
     /// Everything; also credentials, keys and organizations.
     Full,
@@ -103,7 +107,10 @@ impl Scopes {
     /// Words with commas or spaces between them, as stored. The word that is no scope is the error.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-        words.map(|word| Scope::parse(word).ok_or_else(|| word.to_owned())).collect::<Result<Vec<_>, _>>().map(Self::of)
+        words
+            .map(|word| Scope::parse(word).ok_or_else(|| word.to_owned()))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Self::of)
     }
 
     /// Whether a route that needs `scope` may be used.
@@ -156,7 +163,9 @@ impl ApiKey {
     /// Who asks by this key, having shown the one with that hash.
     pub fn caller(self, key_hash: &str) -> Caller {
         let ends_at = match &self.old {
-            Some((hash, until)) if hash == key_hash && self.key_hash != key_hash => Some(self.expires_at.map_or(*until, |end| end.min(*until))),
+            Some((hash, until)) if hash == key_hash && self.key_hash != key_hash => {
+                Some(self.expires_at.map_or(*until, |end| end.min(*until)))
+            }
             _ => self.expires_at,
         };
         Caller {
@@ -172,7 +181,8 @@ impl ApiKey {
     }
 }
 
-/// A program that gets short-lived tokens for its id and secret (`client_credentials`). As stored: never the secret, only its SHA-256.
+/// A program that gets short-lived tokens for its id and secret (`client_credentials`). As stored:
+/// never the secret, only its SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OauthClient {
     /// Its id.
@@ -231,7 +241,8 @@ pub struct Caller {
     pub org_id: OrgId,
     /// The user.
     pub user_id: UserId,
-    /// The key that was shown; the id of the OAuth client, where a token was, and of the session, where its cookie was.
+    /// The key that was shown; the id of the OAuth client, where a token was, and of the session,
+    /// where its cookie was.
     pub key_id: ApiKeyId,
     /// What the key may do.
     pub scopes: Scopes,
@@ -241,7 +252,8 @@ pub struct Caller {
     pub ends_at: Option<Timestamp>,
     /// The session of a person who signed in; none: a program asks, by a key or token.
     pub session: Option<SessionId>,
-    /// The external user for whom the request is made: accounts and sources of others are not there for it. None: the organization's own program, for which all are.
+    /// The external user for whom the request is made: accounts and sources of others are not there
+    /// for it. None: the organization's own program, for which all are.
     pub external_user_id: Option<String>,
 }
 
@@ -266,7 +278,11 @@ mod tests {
     fn wider_scopes_hold_narrower_ones() {
         let allowed = |text: &str| {
             let scopes = Scopes::parse(text).ok().flatten();
-            let mut names: Vec<_> = Scope::ALL.into_iter().filter(|s| scopes.as_ref().is_some_and(|own| own.allow(*s))).map(Scope::as_str).collect();
+            let mut names: Vec<_> = Scope::ALL
+                .into_iter()
+                .filter(|s| scopes.as_ref().is_some_and(|own| own.allow(*s)))
+                .map(Scope::as_str)
+                .collect();
             names.sort_unstable();
             names
         };

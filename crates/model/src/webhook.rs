@@ -57,7 +57,9 @@ impl Health {
             return self;
         }
         let failures = self.failures.saturating_add(1);
-        let paused_until = failures.checked_sub(FAILURES_MAX).map(|over| now.plus_ms((PAUSE_MS << over.min(10)).min(PAUSE_MAX_MS)));
+        let paused_until = failures
+            .checked_sub(FAILURES_MAX)
+            .map(|over| now.plus_ms((PAUSE_MS << over.min(10)).min(PAUSE_MAX_MS)));
         Self { failures, paused_until }
     }
 
@@ -73,11 +75,19 @@ pub const GIVE_UP_AFTER_MS: i64 = 24 * 3600 * 1000;
 const WAIT_MS: i64 = 5_000;
 const WAIT_MAX_MS: i64 = 6 * 3600 * 1000;
 
-/// When a delivery that failed `failed` times (at least once) is tried again: exponential, a fifth more or less by
-/// `chance` (0 to 1), so that what failed together does not come back together; not sooner than the receiver asked for.
-/// `None`: it would be after `give_up_at`.
-pub fn next_try(failed: u32, chance: f64, now: Timestamp, asked_ms: Option<i64>, give_up_at: Timestamp) -> Option<Timestamp> {
-    let wait = WAIT_MS.saturating_mul(3_i64.saturating_pow(failed.saturating_sub(1).min(20))).min(WAIT_MAX_MS);
+/// When a delivery that failed `failed` times (at least once) is tried again: exponential, a fifth
+/// more or less by `chance` (0 to 1), so that what failed together does not come back together; not
+/// sooner than the receiver asked for. `None`: it would be after `give_up_at`.
+pub fn next_try(
+    failed: u32,
+    chance: f64,
+    now: Timestamp,
+    asked_ms: Option<i64>,
+    give_up_at: Timestamp,
+) -> Option<Timestamp> {
+    let wait = WAIT_MS
+        .saturating_mul(3_i64.saturating_pow(failed.saturating_sub(1).min(20)))
+        .min(WAIT_MAX_MS);
     let jittered = (wait as f64 * (0.8 + 0.4 * chance.clamp(0.0, 1.0))) as i64;
     let at = now.plus_ms(jittered.max(asked_ms.unwrap_or(0).clamp(0, WAIT_MAX_MS)));
     (at <= give_up_at).then_some(at)
@@ -153,16 +163,30 @@ mod tests {
                 waits.push(at.ms() - now.ms());
                 (now, failed) = (at, failed + 1);
             }
-            assert!((8..=13).contains(&waits.len()) && now.ms() > GIVE_UP_AFTER_MS * 2 / 3, "{waits:?}");
-            assert!(waits.windows(2).all(|w| w[0] <= w[1]) && (4_000..=6_000).contains(&waits[0]), "{waits:?}");
+            assert!(
+                (8..=13).contains(&waits.len()) && now.ms() > GIVE_UP_AFTER_MS * 2 / 3,
+                "{waits:?}"
+            );
+            assert!(
+                waits.windows(2).all(|w| w[0] <= w[1]) && (4_000..=6_000).contains(&waits[0]),
+                "{waits:?}"
+            );
         }
     }
 
     #[test]
     fn a_receiver_may_ask_for_more_time_within_bounds() {
-        let at = |asked| next_try(1, 0.5, Timestamp(0), Some(asked), Timestamp(i64::MAX)).map(Timestamp::ms);
-        assert_eq!((at(60_000), at(1), at(-5), at(i64::MAX)), (Some(60_000), Some(5_000), Some(5_000), Some(WAIT_MAX_MS)));
-        assert_eq!(next_try(u32::MAX, 1.0, Timestamp(0), None, Timestamp(GIVE_UP_AFTER_MS)), Some(Timestamp(WAIT_MAX_MS / 5 * 6)));
+        let at = |asked| {
+            next_try(1, 0.5, Timestamp(0), Some(asked), Timestamp(i64::MAX)).map(Timestamp::ms)
+        };
+        assert_eq!(
+            (at(60_000), at(1), at(-5), at(i64::MAX)),
+            (Some(60_000), Some(5_000), Some(5_000), Some(WAIT_MAX_MS))
+        );
+        assert_eq!(
+            next_try(u32::MAX, 1.0, Timestamp(0), None, Timestamp(GIVE_UP_AFTER_MS)),
+            Some(Timestamp(WAIT_MAX_MS / 5 * 6))
+        );
     }
 
     #[test]
@@ -176,7 +200,11 @@ mod tests {
             .map(|_| {
                 health = health.after(false, now);
                 let until = health.paused_until.unwrap_or(now);
-                assert_eq!(health.after(false, until.plus_ms(-1)), health, "a late failure adds nothing");
+                assert_eq!(
+                    health.after(false, until.plus_ms(-1)),
+                    health,
+                    "a late failure adds nothing"
+                );
                 let pause = until.ms() - now.ms();
                 now = until;
                 pause / 1000
@@ -185,6 +213,11 @@ mod tests {
         assert_eq!(pauses, [30, 60, 120, 240, 480, 900, 900]);
         assert!(health.is_probing());
         assert_eq!(health.after(true, now), Health::default());
-        assert!(Health { failures: u32::MAX, paused_until: None }.after(false, Timestamp(0)).paused_until.is_some());
+        assert!(
+            Health { failures: u32::MAX, paused_until: None }
+                .after(false, Timestamp(0))
+                .paused_until
+                .is_some()
+        );
     }
 }

@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
-use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, UserId, WorkflowId};
+use crate::ids::{
+    ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId,
+    UserId, WorkflowId,
+};
 use crate::limits::{Retry, RunLimits, Throttle};
 use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
@@ -46,7 +49,8 @@ pub struct Workflow {
 /// The changes of a draft.
 #[derive(Clone, Debug)]
 pub struct Drafted {
-    /// Counts them; 1 for a draft as it was made. What is written over a draft of another revision was made without knowing it.
+    /// Counts them; 1 for a draft as it was made. What is written over a draft of another revision
+    /// was made without knowing it.
     pub revision: i64,
     /// Whether the draft differs from the live version; read, never written.
     pub is_changed: bool,
@@ -133,12 +137,15 @@ pub enum Trigger {
         id: HttpInterfaceId,
         /// The secret part of the address.
         key: String,
-        /// Whether a client waits for the answer of the code, which fails it by giving none: by `asked`, or by the code of a step.
+        /// Whether a client waits for the answer of the code, which fails it by giving none: by
+        /// `asked`, or by the code of a step.
         custom_response: bool,
-        /// Whether the trigger's author asked for that; none: stored before that was known apart from the code.
+        /// Whether the trigger's author asked for that; none: stored before that was known apart
+        /// from the code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<bool>,
-        /// Whether the code may answer: a client waits, and gets the default answer where there is no other.
+        /// Whether the code may answer: a client waits, and gets the default answer where there is
+        /// no other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         may_respond: bool,
         /// Who may call it; none: anybody.
@@ -170,7 +177,8 @@ pub struct EndpointAuth {
     /// The token, or the secret of signatures, sealed under the master key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// The header of a signature in hex, in lower case; none: signatures are those of Standard Webhooks.
+    /// The header of a signature in hex, in lower case; none: signatures are those of Standard
+    /// Webhooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
 }
@@ -198,7 +206,8 @@ pub struct Step {
     pub component_id: ComponentId,
     /// The built module.
     pub artifact_id: String,
-    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the
+    /// component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic_props: Option<Vec<PropDef>>,
     /// Values by prop name; may hold `{{expressions}}`.
@@ -239,7 +248,8 @@ pub struct Settings {
     /// Runs for each interval; none: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<Throttle>,
-    /// Runs that may wait in the queue, beyond which the endpoint refuses; none: no limit of its own.
+    /// Runs that may wait in the queue, beyond which the endpoint refuses; none: no limit of its
+    /// own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_max: Option<u32>,
 }
@@ -247,8 +257,13 @@ pub struct Settings {
 impl Settings {
     /// What holds its runs back in the queue; None: nothing, they start where they are accepted.
     pub fn limits(&self) -> Option<RunLimits> {
-        let limited = self.concurrency.is_some() || self.throttle.is_some() || self.queue_max.is_some();
-        limited.then_some(RunLimits { concurrency: self.concurrency, throttle: self.throttle, in_order: false })
+        let limited =
+            self.concurrency.is_some() || self.throttle.is_some() || self.queue_max.is_some();
+        limited.then_some(RunLimits {
+            concurrency: self.concurrency,
+            throttle: self.throttle,
+            in_order: false,
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Questions of code that waits for the answer: bounded, and each answered exactly once, also where nobody does.
+//! Questions of code that waits for the answer: bounded, and each answered exactly once, also where
+//! nobody does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use crate::outgoing::Outgoing;
 use crate::wire::{self, WireError};
 
-/// Asks of a call that may be unanswered; the runtime holds further ones back, so that one more is a violation.
+/// Asks of a call that may be unanswered; the runtime holds further ones back, so that one more is
+/// a violation.
 const OPEN_MAX: usize = 100;
-/// Answers of one host that are worked on, or wait to be written, at once: a host that does not read holds up only itself.
+/// Answers of one host that are worked on, or wait to be written, at once: a host that does not
+/// read holds up only itself.
 const TURNS: usize = 16;
 /// The largest payload of an ask, bytes: a value of a data store with its key, and room to spare.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 2 << 20;
@@ -98,7 +101,10 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.give(Err(AskError::new("InternalFailure", "the server could not answer; its log tells why")));
+        self.give(Err(AskError::new(
+            "InternalFailure",
+            "the server could not answer; its log tells why",
+        )));
     }
 }
 
@@ -123,7 +129,14 @@ pub(crate) struct Asks {
 
 impl Asks {
     /// Takes an ask in; None: it is too large, and was answered so.
-    pub(crate) fn open(&mut self, desk: &Desk, call: u64, ask: u64, kind: String, payload: &RawValue) -> Result<Option<Ask>, WireError> {
+    pub(crate) fn open(
+        &mut self,
+        desk: &Desk,
+        call: u64,
+        ask: u64,
+        kind: String,
+        payload: &RawValue,
+    ) -> Result<Option<Ask>, WireError> {
         // Rising numbers are unique, and cost no memory.
         if ask <= self.newest {
             return Err(WireError::OutOfOrder("an ask whose number does not rise"));
@@ -133,9 +146,14 @@ impl Asks {
             return Err(WireError::OutOfOrder("more unanswered asks than allowed"));
         }
         let (writer, turns) = (desk.writer.clone(), desk.turns.clone());
-        let mut reply = Reply { call, ask, writer, open: self.open.clone(), turns, turn: None, given: false };
+        let mut reply =
+            Reply { call, ask, writer, open: self.open.clone(), turns, turn: None, given: false };
         if payload.get().len() > PAYLOAD_BYTES_MAX {
-            let message = format!("what `{}` is given has {} bytes, allowed are {PAYLOAD_BYTES_MAX}", millrace_model::shown(&kind), payload.get().len());
+            let message = format!(
+                "what `{}` is given has {} bytes, allowed are {PAYLOAD_BYTES_MAX}",
+                millrace_model::shown(&kind),
+                payload.get().len()
+            );
             reply.give(Err(AskError::new("PayloadTooLarge", message)));
             return Ok(None);
         }

@@ -15,7 +15,9 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::ask::{Asks, Desk};
-use crate::types::{CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse, LateSink};
+use crate::types::{
+    CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse, LateSink,
+};
 use crate::wire::{FromHost, StepState, WireError, WireFailure, WirePause};
 
 /// The most characters of an error's class.
@@ -25,7 +27,8 @@ const STACK_BYTES_MAX: usize = 64 << 10;
 
 /// What a line of output counts beside its text, bytes: empty lines need room too.
 const LINE_BYTES: usize = 64;
-/// A call that writes so many times what is kept of its output is ended: reading on costs the server, and keeps nothing.
+/// A call that writes so many times what is kept of its output is ended: reading on costs the
+/// server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
 
 /// Frames that only show how far a step is: far more than the runtime sends of a hundred steps.
@@ -35,7 +38,8 @@ const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
 /// What is kept of a call's output after its end, bytes.
 const LATE_BYTES_MAX: usize = 64 << 10;
 
-/// Events that a call may emit, and what it may send, in all: each is stored and delivered by itself.
+/// Events that a call may emit, and what it may send, in all: each is stored and delivered by
+/// itself.
 const EMITS_MAX: usize = 10_000;
 
 /// Different refused connections that a call's output tells of.
@@ -142,7 +146,14 @@ impl UnderWay {
     }
 
     /// Takes an ask of this call, `id` in its host.
-    pub(crate) fn ask(&mut self, desk: &Desk, id: u64, ask: u64, kind: String, payload: &RawValue) -> Result<(), WireError> {
+    pub(crate) fn ask(
+        &mut self,
+        desk: &Desk,
+        id: u64,
+        ask: u64,
+        kind: String,
+        payload: &RawValue,
+    ) -> Result<(), WireError> {
         if let Some(ask) = self.asks.open(desk, id, ask, kind, payload)? {
             self.sink.ask(ask);
         }
@@ -152,7 +163,8 @@ impl UnderWay {
     /// Takes a frame that names this call.
     pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
         // Neither is part of the result.
-        let is_shown = matches!(frame, FromHost::Step { state: StepState::Props | StepState::Exported, .. });
+        let is_shown =
+            matches!(frame, FromHost::Step { state: StepState::Props | StepState::Exported, .. });
         if is_shown {
             self.shown_bytes += bytes;
             if self.shown_bytes > SHOWN_BYTES_MAX {
@@ -179,19 +191,29 @@ impl UnderWay {
         let owned = |raw: &RawValue| raw.to_owned();
         let effect = match frame {
             FromHost::Log { level, text, ts, .. } => return Ok(self.log(&level, text, ts)),
-            FromHost::Emit { event, meta, .. } => Effect::Emit { event: event.map(owned), meta: meta.map(owned) },
+            FromHost::Emit { event, meta, .. } => {
+                Effect::Emit { event: event.map(owned), meta: meta.map(owned) }
+            }
             FromHost::Db { key, value, .. } => Effect::Db { key, value: value.map(owned) },
             FromHost::Respond { status, headers, body, encoding, immediate, .. } => {
                 if !(100..=599).contains(&status) {
-                    return Err(WireError::OutOfOrder("a response with a status outside 100 to 599"));
+                    return Err(WireError::OutOfOrder(
+                        "a response with a status outside 100 to 599",
+                    ));
                 }
-                if let Err(error) = check_headers(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))) {
-                    return Ok(After::OverWithHost(self.payload_too_large(format!("the answer cannot be sent: {error}"))));
+                if let Err(error) = check_headers(
+                    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())),
+                ) {
+                    return Ok(After::OverWithHost(
+                        self.payload_too_large(format!("the answer cannot be sent: {error}")),
+                    ));
                 }
                 let body = match &*encoding {
-                    "base64" => {
-                        Bytes::from(base64::engine::general_purpose::STANDARD.decode(body.as_bytes()).map_err(|e| WireError::Malformed(e.to_string()))?)
-                    }
+                    "base64" => Bytes::from(
+                        base64::engine::general_purpose::STANDARD
+                            .decode(body.as_bytes())
+                            .map_err(|e| WireError::Malformed(e.to_string()))?,
+                    ),
                     _ => Bytes::from(body.into_owned()),
                 };
                 Effect::Respond(HttpResponse { status, headers, body, immediate })
@@ -202,34 +224,54 @@ impl UnderWay {
             }
             FromHost::Step { namespace, state: StepState::Props, props, .. } => {
                 let props = props.ok_or(WireError::OutOfOrder("a step's props without props"))?;
-                if props.get().len() > SHOWN_PROPS_BYTES_MAX || self.step.as_ref() != Some(&namespace) {
+                if props.get().len() > SHOWN_PROPS_BYTES_MAX
+                    || self.step.as_ref() != Some(&namespace)
+                {
                     return Ok(After::GoesOn);
                 }
                 checked_object(props, "a step's props")?;
                 Effect::StepProps { namespace, props: owned(props) }
             }
             FromHost::Step { namespace, state: StepState::Exported, exports, .. } => {
-                let exports = exports.ok_or(WireError::OutOfOrder("what a step exported without exports"))?;
-                if self.step.as_ref() == Some(&namespace) && exports.get().len() <= self.result_bytes_left {
+                let exports =
+                    exports.ok_or(WireError::OutOfOrder("what a step exported without exports"))?;
+                if self.step.as_ref() == Some(&namespace)
+                    && exports.get().len() <= self.result_bytes_left
+                {
                     self.failed_exports(namespace, exports)?;
                 }
                 return Ok(After::GoesOn);
             }
-            FromHost::Step { namespace, state: StepState::Finished, duration_ms, exports, .. } => {
+            FromHost::Step {
+                namespace, state: StepState::Finished, duration_ms, exports, ..
+            } => {
                 self.step = None;
-                let exports = exports.ok_or(WireError::OutOfOrder("a finished step without exports"))?;
+                let exports =
+                    exports.ok_or(WireError::OutOfOrder("a finished step without exports"))?;
                 checked_object(exports, "a finished step's exports")?;
-                Effect::StepFinished { namespace, duration_ms: duration_ms.max(0.0) as u64, exports: exports.to_owned() }
+                Effect::StepFinished {
+                    namespace,
+                    duration_ms: duration_ms.max(0.0) as u64,
+                    exports: exports.to_owned(),
+                }
             }
-            FromHost::Send { kind, payload, .. } => Effect::Send { kind, payload: payload.to_owned() },
+            FromHost::Send { kind, payload, .. } => {
+                Effect::Send { kind, payload: payload.to_owned() }
+            }
             FromHost::Done { ok: true, result, exit, paused, .. } => {
                 let null = || RawValue::NULL.to_owned();
                 let paused = paused.map(checked_pause).transpose()?;
-                let done = CallDone { result: result.map_or_else(null, owned), exit: exit.map(|e| e.reason.unwrap_or_default()), paused };
+                let done = CallDone {
+                    result: result.map_or_else(null, owned),
+                    exit: exit.map(|e| e.reason.unwrap_or_default()),
+                    paused,
+                };
                 return Ok(After::Over(Ok(done)));
             }
             FromHost::Done { ok: false, error, namespace, exports, .. } => {
-                if let (Some(exports), Some(step)) = (exports, self.step().filter(|step| Some(step) == namespace.as_ref())) {
+                if let (Some(exports), Some(step)) =
+                    (exports, self.step().filter(|step| Some(step) == namespace.as_ref()))
+                {
                     self.failed_exports(step, exports)?;
                 }
                 let namespace = namespace.or_else(|| self.step());
@@ -256,7 +298,10 @@ impl UnderWay {
         if exports.get().len() <= self.result_bytes_left {
             self.sink.effect(Effect::StepFailed { namespace, exports: exports.to_owned() });
         } else {
-            let text = format!("the exports of the step `{namespace}` are not kept: the run would leave more than {} bytes", self.result_bytes_max);
+            let text = format!(
+                "the exports of the step `{namespace}` are not kept: the run would leave more than {} bytes",
+                self.result_bytes_max
+            );
             // One line is no flood.
             let _ = self.log("warn", text, SystemClock.now().0);
         }
@@ -268,7 +313,11 @@ impl UnderWay {
         if self.refused.len() > REFUSALS_KEPT || !self.refused.insert(*refusal) {
             return;
         }
-        let text = if self.refused.len() > REFUSALS_KEPT { "[more connections were refused; the rest is cut]".into() } else { refusal.to_string() };
+        let text = if self.refused.len() > REFUSALS_KEPT {
+            "[more connections were refused; the rest is cut]".into()
+        } else {
+            refusal.to_string()
+        };
         if self.refused.len() <= REFUSALS_KEPT {
             self.sink.refused(refusal);
         }
@@ -282,10 +331,16 @@ impl UnderWay {
             self.sink.effect(Effect::Log { level: LogLevel::parse(level), text, ts_ms });
         } else if !self.logs_cut {
             self.logs_cut = true;
-            self.sink.effect(Effect::Log { level: LogLevel::Warn, text: "[the output of this run is longer than is kept; the rest is cut]".into(), ts_ms });
+            self.sink.effect(Effect::Log {
+                level: LogLevel::Warn,
+                text: "[the output of this run is longer than is kept; the rest is cut]".into(),
+                ts_ms,
+            });
         } else if self.log_bytes > self.log_bytes_max.saturating_mul(FLOOD_FACTOR) {
             let limit = self.log_bytes_max.saturating_mul(FLOOD_FACTOR);
-            let failure = self.payload_too_large(format!("the run wrote more than {limit} bytes of output, the limit; write less of it"));
+            let failure = self.payload_too_large(format!(
+                "the run wrote more than {limit} bytes of output, the limit; write less of it"
+            ));
             return After::OverWithHost(failure);
         }
         After::GoesOn
@@ -321,7 +376,9 @@ fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
         _ => return Err(WireError::OutOfOrder("a pause of an unknown kind")),
     };
     if !(0.0..=PAUSE_MS_MAX).contains(&pause.ms) {
-        return Err(WireError::OutOfOrder("a pause that is longer than a year, or ends before it begins"));
+        return Err(WireError::OutOfOrder(
+            "a pause that is longer than a year, or ends before it begins",
+        ));
     }
     pause.run.map_or(Ok(()), |run| checked_object(run, "the `run` of a pause"))?;
     pause.exports.map_or(Ok(()), |exports| checked_object(exports, "a pause's exports"))?;
@@ -338,13 +395,22 @@ fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
 
 /// What a later attempt begins with is read then: here it is still this call's fault.
 fn checked_object(object: &RawValue, what: &str) -> Result<(), WireError> {
-    if json::is_object(object.get()) { Ok(()) } else { Err(WireError::Malformed(format!("{what} are no object, or are nested too deep"))) }
+    if json::is_object(object.get()) {
+        Ok(())
+    } else {
+        Err(WireError::Malformed(format!("{what} are no object, or are nested too deep")))
+    }
 }
 
 /// An error that the code threw.
 pub(crate) fn thrown(error: WireFailure, namespace: Option<String>) -> CallFailure {
     // A class has one line, whatever code gave its error as a name.
-    let code: String = error.code.chars().take(CODE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let code: String = error
+        .code
+        .chars()
+        .take(CODE_CHARS_MAX)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     let code = code.trim();
     CallFailure {
         kind: FailureKind::Thrown,

@@ -27,7 +27,8 @@ pub(crate) enum Death {
     TooManyThreads { max: usize },
     /// We ended it: it watched too many descriptors.
     TooManyWatches { max: usize },
-    /// We ended it: its first thread ended without the others, and nobody could tell any more what they take.
+    /// We ended it: its first thread ended without the others, and nobody could tell any more what
+    /// they take.
     Headless,
     /// It exited or was killed.
     Exited(Option<ExitStatus>, String),
@@ -37,13 +38,15 @@ pub(crate) enum Death {
     NoRoom(String),
 }
 
-/// Whether a process could not be started for want of what each that ends gives back: descriptors, processes, memory. Not of disk.
+/// Whether a process could not be started for want of what each that ends gives back: descriptors,
+/// processes, memory. Not of disk.
 pub(crate) fn lacks_room(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE))
 }
 
 impl Death {
-    /// Why a process could not be started, or not be given what it loads. What the machine lacks at the moment is no fault of the code.
+    /// Why a process could not be started, or not be given what it loads. What the machine lacks at
+    /// the moment is no fault of the code.
     pub(crate) fn not_started(error: &std::io::Error) -> Self {
         if lacks_room(error) || matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) {
             return Self::NoRoom(error.to_string());
@@ -55,14 +58,26 @@ impl Death {
     pub(crate) fn of(status: Option<ExitStatus>, stderr: &str, heap_mb: u32) -> Self {
         let signal = status.and_then(|s| s.signal());
         // Out of memory, one thread aborts while another faults.
-        let fault = signal.is_some_and(|s| [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP, libc::SIGILL].contains(&s));
-        let aborted = fault || signal == Some(libc::SIGABRT) || status.is_some_and(|s| s.code() == Some(134));
+        let fault = signal.is_some_and(|s| {
+            [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP, libc::SIGILL].contains(&s)
+        });
+        let aborted =
+            fault || signal == Some(libc::SIGABRT) || status.is_some_and(|s| s.code() == Some(134));
         let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
         if aborted && says(&["heap limit"]) {
             return Self::OutOfMemory { heap_mb };
         }
-        // V8 tells of its last collections only where memory ended, and may fault before it says so.
-        if aborted && says(&["out of memory", "bad_alloc", " OOM ", "terminate called", "<--- Last few GCs"]) {
+        // V8 tells of its last collections only where memory ended, and may fault before it says
+        // so.
+        if aborted
+            && says(&[
+                "out of memory",
+                "bad_alloc",
+                " OOM ",
+                "terminate called",
+                "<--- Last few GCs",
+            ])
+        {
             return Self::ProcessFull { heap_mb };
         }
         let mut words = last_line(stderr);
@@ -123,7 +138,13 @@ impl Death {
             Self::NotStarted(why) => (FailureKind::HostCrashed, "InternalFailure", format!("a process for the code could not be started: {why}")),
             Self::NoRoom(why) => (FailureKind::NoRoom, "InternalFailure", format!("a process for the code could not be started: {why}")),
         };
-        CallFailure { kind, code: code.into(), stack: format!("{code}: {message}"), message, namespace }
+        CallFailure {
+            kind,
+            code: code.into(),
+            stack: format!("{code}: {message}"),
+            message,
+            namespace,
+        }
     }
 }
 
@@ -139,25 +160,54 @@ fn process_full(heap_mb: u32) -> String {
 /// A call ran over its time.
 pub(crate) fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailure {
     let message = format!("the code did not end within its limit of {} ms", limit.as_millis());
-    CallFailure { kind: FailureKind::Timeout, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace }
+    CallFailure {
+        kind: FailureKind::Timeout,
+        code: "Timeout".into(),
+        stack: format!("Timeout: {message}"),
+        message,
+        namespace,
+    }
 }
 
 /// A module's top level did not end.
 pub(crate) fn not_loaded(limit: Duration) -> CallFailure {
-    let message = format!("the code was not loaded within {} s; its top level must not wait or loop", limit.as_secs());
-    CallFailure { kind: FailureKind::LoadFailed, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace: None }
+    let message = format!(
+        "the code was not loaded within {} s; its top level must not wait or loop",
+        limit.as_secs()
+    );
+    CallFailure {
+        kind: FailureKind::LoadFailed,
+        code: "Timeout".into(),
+        stack: format!("Timeout: {message}"),
+        message,
+        namespace: None,
+    }
 }
 
 /// No room to wait.
 pub(crate) fn overloaded() -> CallFailure {
     let message = "too many runs wait for a process".to_owned();
-    CallFailure { kind: FailureKind::Overloaded, code: "InternalFailure".into(), stack: format!("InternalFailure: {message}"), message, namespace: None }
+    CallFailure {
+        kind: FailureKind::Overloaded,
+        code: "InternalFailure".into(),
+        stack: format!("InternalFailure: {message}"),
+        message,
+        namespace: None,
+    }
 }
 
 /// What it said last, before the traces that Node and V8 add and without their ornaments.
 fn last_line(text: &str) -> String {
-    let said = text.lines().take_while(|line| !line.starts_with("----- ")).map(|line| line.trim().trim_start_matches(['#', ' ']));
-    said.filter(|line| !line.is_empty() && !line.starts_with("<---")).last().unwrap_or("").chars().take(300).collect()
+    let said = text
+        .lines()
+        .take_while(|line| !line.starts_with("----- "))
+        .map(|line| line.trim().trim_start_matches(['#', ' ']));
+    said.filter(|line| !line.is_empty() && !line.starts_with("<---"))
+        .last()
+        .unwrap_or("")
+        .chars()
+        .take(300)
+        .collect()
 }
 
 #[cfg(test)]
@@ -176,20 +226,39 @@ mod tests {
             (5, chunk, "limit of 576 MiB", true),
             (11, semi, "limit of 576 MiB", true),
             (11, "terminate called after throwing an instance of '", "limit of 576 MiB", true),
-            (11, "\n<--- Last few GCs --->\n\n[1:0x1] 647 ms: Scavenge 3.4 (3.5) -> 3.0 (4.5) MB, allocation failure;\n", "limit of 576 MiB", true),
+            (
+                11,
+                "\n<--- Last few GCs --->\n\n[1:0x1] 647 ms: Scavenge 3.4 (3.5) -> 3.0 (4.5) MB, allocation failure;\n",
+                "limit of 576 MiB",
+                true,
+            ),
             (11, "", "limit of 576 MiB", false),
             (5, "#\n#\n", "limit of 576 MiB", false),
         ] {
             let failure = Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None);
-            assert!(failure.message.contains(limit) && failure.message.contains("memory_mb"), "{said:?}: {}", failure.message);
-            assert_eq!(failure.kind == FailureKind::OutOfMemory, is_sure, "{said:?}: {}", failure.message);
+            assert!(
+                failure.message.contains(limit) && failure.message.contains("memory_mb"),
+                "{said:?}: {}",
+                failure.message
+            );
+            assert_eq!(
+                failure.kind == FailureKind::OutOfMemory,
+                is_sure,
+                "{said:?}: {}",
+                failure.message
+            );
         }
     }
 
     #[test]
     fn another_end_is_told_by_what_was_said_before_it() {
-        let message = |signal, said: &str| Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None).message;
-        assert_eq!(message(6, "\n----- Native stack trace -----\n\n 1: 0xb7 node::Abort() [node]\n"), "the process of the code was killed by signal 6");
+        let message = |signal, said: &str| {
+            Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None).message
+        };
+        assert_eq!(
+            message(6, "\n----- Native stack trace -----\n\n 1: 0xb7 node::Abort() [node]\n"),
+            "the process of the code was killed by signal 6"
+        );
         assert_eq!(
             message(5, "#\n# Fatal JavaScript invalid size error 16777217\n#\n"),
             "the process of the code was killed by signal 5: Fatal JavaScript invalid size error 16777217"

@@ -15,7 +15,8 @@ pub struct Examined {
     pub walls: WallReport,
     /// Each wall, and all together.
     pub tried: Vec<Tried>,
-    /// What control groups could limit hosts by, were the server in the group that this process is in: of `memory`, `pids`, `cpu`.
+    /// What control groups could limit hosts by, were the server in the group that this process is
+    /// in: of `memory`, `pids`, `cpu`.
     pub groups: Vec<&'static str>,
 }
 
@@ -30,17 +31,25 @@ pub struct Tried {
     pub lack: Option<Lack>,
 }
 
-/// Looks for Node and tries the walls. Starts nothing that stays; `config.scratch_dir` is where a folder is made and removed again.
+/// Looks for Node and tries the walls. Starts nothing that stays; `config.scratch_dir` is where a
+/// folder is made and removed again.
 ///
 /// # Errors
 /// Where Node is missing or too old, or the folder cannot be made.
 pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
     let node = check_node(&config.node).await?;
     let scratch = |source| StartError::Scratch { path: config.scratch_dir.clone(), source };
-    let dir = tempfile::Builder::new().prefix("doctor-").tempdir_in(&config.scratch_dir).map_err(scratch)?;
+    let dir = tempfile::Builder::new()
+        .prefix("doctor-")
+        .tempdir_in(&config.scratch_dir)
+        .map_err(scratch)?;
     let scratch_dir = dir.path().canonicalize().map_err(scratch)?;
     let found = probe();
-    let one = |landlock: bool, seccomp: bool, egress: bool| WallReport { landlock_abi: found.landlock_abi.filter(|_| landlock), seccomp, egress };
+    let one = |landlock: bool, seccomp: bool, egress: bool| WallReport {
+        landlock_abi: found.landlock_abi.filter(|_| landlock),
+        seccomp,
+        egress,
+    };
     let mut tried = Vec::new();
     for (wall, walls, is_there) in [
         ("files (Landlock)", one(true, false, false), found.landlock_abi.is_some()),
@@ -61,8 +70,12 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
             match trial(&sandbox).await {
                 Ok(()) => (None, None),
                 Err(StartError::WallsFail { why }) => (Some(why), None),
-                Err(StartError::TrialLacks { why, lack, .. }) => (Some(format!("it could not be tried: {why}")), Some(lack)),
-                Err(StartError::Scratch { source, .. }) => (Some(format!("it could not be tried: {source}")), Lack::of(&source)),
+                Err(StartError::TrialLacks { why, lack, .. }) => {
+                    (Some(format!("it could not be tried: {why}")), Some(lack))
+                }
+                Err(StartError::Scratch { source, .. }) => {
+                    (Some(format!("it could not be tried: {source}")), Lack::of(&source))
+                }
                 Err(other) => (Some(other.to_string()), None),
             }
         } else {
@@ -70,5 +83,11 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
         };
         tried.push(Tried { wall, failed, lack });
     }
-    Ok(Examined { node: node.binary.display().to_string(), version: node.version, walls: found, tried, groups: ControlGroups::available() })
+    Ok(Examined {
+        node: node.binary.display().to_string(),
+        version: node.version,
+        walls: found,
+        tried,
+        groups: ControlGroups::available(),
+    })
 }

@@ -34,7 +34,8 @@ const ENDED_KEPT: usize = 64;
 /// Calls that a busy host has ahead, at most, and the bytes of the largest of them.
 const AHEAD_MAX: usize = 16;
 const AHEAD_BYTES_MAX: usize = 64 << 10;
-/// How long calls of a host are taken to be that has served none: too long to give it another one ahead.
+/// How long calls of a host are taken to be that has served none: too long to give it another one
+/// ahead.
 const UNKNOWN: Duration = Duration::from_millis(10);
 /// Calls over which the mean of their times is taken, about.
 const MEAN_OVER: u32 = 32;
@@ -84,7 +85,8 @@ pub(crate) struct Host {
 /// The calls that a host was given.
 struct Calls {
     under_way: HashMap<u64, UnderWay>,
-    /// Calls that it has ahead, the oldest first: it begins one when the one before is done and left nothing running.
+    /// Calls that it has ahead, the oldest first: it begins one when the one before is done and
+    /// left nothing running.
     ahead: VecDeque<Ahead>,
     /// It gave calls back: what is under way takes longer than was thought.
     gave_back: bool,
@@ -151,8 +153,18 @@ pub(crate) enum HostEvent {
 impl Calls {
     /// A line of a call that is over: of the latest it is handed on, of others dropped.
     /// How many come is counted for all calls, which needs no memory of each.
-    fn late_line(&mut self, id: u64, level: &str, text: String, ts_ms: i64) -> Result<(), WireError> {
-        if id == 0 || id > self.newest || self.under_way.contains_key(&id) || self.ahead.iter().any(|ahead| ahead.id == id) {
+    fn late_line(
+        &mut self,
+        id: u64,
+        level: &str,
+        text: String,
+        ts_ms: i64,
+    ) -> Result<(), WireError> {
+        if id == 0
+            || id > self.newest
+            || self.under_way.contains_key(&id)
+            || self.ahead.iter().any(|ahead| ahead.id == id)
+        {
             return Err(WireError::UnknownCall);
         }
         self.late_lines += 1;
@@ -290,7 +302,8 @@ impl Blank {
 }
 
 impl Host {
-    /// Begins a call: registers it under an id of its own, and sends its frame. Gives the call back where the host takes no more.
+    /// Begins a call: registers it under an id of its own, and sends its frame. Gives the call back
+    /// where the host takes no more.
     pub(crate) fn begin(self: &Arc<Self>, call: QueuedCall) -> Option<QueuedCall> {
         let mut calls = self.calls.lock();
         match self.hand_over(&mut calls, &call) {
@@ -302,8 +315,13 @@ impl Host {
         }
     }
 
-    /// Gives a busy host a call ahead, which it begins when it has ended those before. Gives the call back where the host takes no more.
-    pub(crate) fn begin_next(self: &Arc<Self>, ticket: u64, call: QueuedCall) -> Option<QueuedCall> {
+    /// Gives a busy host a call ahead, which it begins when it has ended those before. Gives the
+    /// call back where the host takes no more.
+    pub(crate) fn begin_next(
+        self: &Arc<Self>,
+        ticket: u64,
+        call: QueuedCall,
+    ) -> Option<QueuedCall> {
         let mut calls = self.calls.lock();
         match self.hand_over(&mut calls, &call) {
             Some(id) => {
@@ -324,7 +342,10 @@ impl Host {
             return None;
         }
         let id = calls.newest + 1;
-        let head = wire::head(&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()), call.fields.len());
+        let head = wire::head(
+            &format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()),
+            call.fields.len(),
+        );
         if self.desk.writer.try_send(Outgoing::new(head, call.fields.clone())).is_err() {
             // It reads nothing, or is gone.
             self.kill(Death::Ended);
@@ -334,24 +355,43 @@ impl Host {
         Some(id)
     }
 
-    /// How many calls it has ahead, where it may have one more: its calls are short, and none awaits anything.
+    /// How many calls it has ahead, where it may have one more: its calls are short, and none
+    /// awaits anything.
     pub(crate) fn takes_ahead(&self, call: &QueuedCall, wait_max: Duration) -> Option<usize> {
-        if self.retiring.load(Ordering::SeqCst) || self.slowed.load(Ordering::SeqCst) || call.fields.len() > AHEAD_BYTES_MAX {
+        if self.retiring.load(Ordering::SeqCst)
+            || self.slowed.load(Ordering::SeqCst)
+            || call.fields.len() > AHEAD_BYTES_MAX
+        {
             return None;
         }
         let calls = self.calls.lock();
         let there = calls.ahead.len();
         let waits = calls.mean * u32::try_from(there + 1).unwrap_or(u32::MAX);
-        let takes = !calls.dead && !calls.under_way.is_empty() && !calls.left_running && !calls.gave_back && there < AHEAD_MAX && waits <= wait_max;
+        let takes = !calls.dead
+            && !calls.under_way.is_empty()
+            && !calls.left_running
+            && !calls.gave_back
+            && there < AHEAD_MAX
+            && waits <= wait_max;
         (takes && calls.under_way.values().all(|call| !call.awaits)).then_some(there)
     }
 
-    /// Asks for a call back that it has ahead under this ticket, and that nobody waits for any more. One that it has begun goes on.
+    /// Asks for a call back that it has ahead under this ticket, and that nobody waits for any
+    /// more. One that it has begun goes on.
     pub(crate) fn ask_back(&self, ticket: u64) {
-        let id = self.calls.lock().ahead.iter().find(|ahead| ahead.ticket == ticket).map(|ahead| ahead.id);
+        let id = self
+            .calls
+            .lock()
+            .ahead
+            .iter()
+            .find(|ahead| ahead.ticket == ticket)
+            .map(|ahead| ahead.id);
         if let Some(id) = id {
             // One that is gone, or reads nothing, begins nothing either.
-            let _ = self.desk.writer.try_send(wire::frame(&[r#"{"t":"back","id":"#, &id.to_string(), "}"]).into());
+            let _ = self
+                .desk
+                .writer
+                .try_send(wire::frame(&[r#"{"t":"back","id":"#, &id.to_string(), "}"]).into());
         }
     }
 
@@ -370,11 +410,17 @@ impl Host {
 
     /// Whether it can take one more call now.
     pub(crate) fn is_free(&self, calls_max: u32) -> bool {
-        if self.retiring.load(Ordering::SeqCst) || self.slowed.load(Ordering::SeqCst) || !self.has_loaded() {
+        if self.retiring.load(Ordering::SeqCst)
+            || self.slowed.load(Ordering::SeqCst)
+            || !self.has_loaded()
+        {
             return false;
         }
         let calls = self.calls.lock();
-        !calls.dead && !calls.left_running && calls.ahead.is_empty() && calls.under_way.len() < calls_max as usize
+        !calls.dead
+            && !calls.left_running
+            && calls.ahead.is_empty()
+            && calls.under_way.len() < calls_max as usize
     }
 
     /// Whether it has no call.
@@ -392,8 +438,9 @@ impl Host {
         self.calls.lock().left_running
     }
 
-    /// Whether one of its calls awaits something, or left something running, and its process waits for something else than a processor. How long a call
-    /// has been under way says nothing of that: where processors are short, all take long.
+    /// Whether one of its calls awaits something, or left something running, and its process waits
+    /// for something else than a processor. How long a call has been under way says nothing of
+    /// that: where processors are short, all take long.
     pub(crate) fn awaits(&self) -> bool {
         let awaits = {
             let calls = self.calls.lock();
@@ -402,7 +449,8 @@ impl Host {
         awaits && self.pid.is_some_and(sleeps)
     }
 
-    /// A connection was refused. It is not known which call wanted it: all under way are told, each once of each address.
+    /// A connection was refused. It is not known which call wanted it: all under way are told, each
+    /// once of each address.
     fn refused(&self, refusal: &Refusal) {
         let mut calls = self.calls.lock();
         if calls.under_way.is_empty() && calls.refused.len() < REFUSALS_KEPT {
@@ -413,7 +461,8 @@ impl Host {
         }
     }
 
-    /// Takes a call away that ran over its time; None if it ended meanwhile. The host takes no more.
+    /// Takes a call away that ran over its time; None if it ended meanwhile. The host takes no
+    /// more.
     pub(crate) fn give_up(&self, id: u64) -> Option<UnderWay> {
         let mut calls = self.calls.lock();
         self.retiring.store(true, Ordering::SeqCst);
@@ -429,7 +478,11 @@ impl Host {
         let (tell, told) = oneshot::channel();
         self.cancels.lock().insert(id, tell);
         // A host that is gone needs no cancel.
-        let _ = self.desk.writer.send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"]).into()).await;
+        let _ = self
+            .desk
+            .writer
+            .send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"]).into())
+            .await;
         told
     }
 
@@ -442,8 +495,8 @@ impl Host {
         }
     }
 
-    /// Takes no more calls, and reports in the log of the last one why what it left running is ended. False where another one is under way: then the host ends
-    /// with that.
+    /// Takes no more calls, and reports in the log of the last one why what it left running is
+    /// ended. False where another one is under way: then the host ends with that.
     pub(crate) fn ends_without_call(&self, why: &str) -> bool {
         let mut calls = self.calls.lock();
         self.retiring.store(true, Ordering::SeqCst);
@@ -451,7 +504,13 @@ impl Host {
             return false;
         }
         if let Some((_, last)) = calls.ended.back_mut() {
-            last.line("warn", format!("what the run left running {why}, the limit, and was ended; await it in the run"), SystemClock.now().0);
+            last.line(
+                "warn",
+                format!(
+                    "what the run left running {why}, the limit, and was ended; await it in the run"
+                ),
+                SystemClock.now().0,
+            );
         }
         true
     }
@@ -486,7 +545,12 @@ impl Host {
     }
 
     /// Handles one frame of a call or of loading.
-    pub(crate) fn frame(self: &Arc<Self>, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<Option<HostEvent>, WireError> {
+    pub(crate) fn frame(
+        self: &Arc<Self>,
+        bytes: &Bytes,
+        phase: &mut Phase,
+        loading: &watch::Sender<Load>,
+    ) -> Result<Option<HostEvent>, WireError> {
         let frame = wire::parse(bytes)?;
         if matches!(frame, FromHost::Hello { .. }) != (*phase == Phase::Silent) {
             return Err(WireError::OutOfOrder("`hello` comes first, and once"));
@@ -497,14 +561,19 @@ impl Host {
                 *phase = Phase::Greeted;
                 return Ok(None);
             }
-            FromHost::Hello { .. } => return Err(WireError::OutOfOrder("another version of the protocol")),
-            FromHost::Loaded | FromHost::LoadFailed { .. } if !pending => return Err(WireError::OutOfOrder("loaded twice")),
+            FromHost::Hello { .. } => {
+                return Err(WireError::OutOfOrder("another version of the protocol"));
+            }
+            FromHost::Loaded | FromHost::LoadFailed { .. } if !pending => {
+                return Err(WireError::OutOfOrder("loaded twice"));
+            }
             FromHost::Loaded => {
                 loading.send_replace(Load::Loaded);
                 return Ok(Some(HostEvent::Freed));
             }
             FromHost::LoadFailed { error } => {
-                let failure = CallFailure { kind: FailureKind::LoadFailed, ..thrown(error.clone(), None) };
+                let failure =
+                    CallFailure { kind: FailureKind::LoadFailed, ..thrown(error.clone(), None) };
                 loading.send_replace(Load::Failed);
                 return Ok(Some(HostEvent::LoadFailed(failure)));
             }
@@ -517,7 +586,9 @@ impl Host {
             FromHost::Quiet => {
                 let mut calls = self.calls.lock();
                 if !std::mem::take(&mut calls.left_running) {
-                    return Err(WireError::OutOfOrder("`quiet` without a call that left something running"));
+                    return Err(WireError::OutOfOrder(
+                        "`quiet` without a call that left something running",
+                    ));
                 }
                 // What it did not give back reaches it only now.
                 calls.advance(self);
@@ -527,7 +598,9 @@ impl Host {
                 let mut calls = self.calls.lock();
                 let position = calls.ahead.iter().position(|ahead| ahead.id == *id);
                 calls.gave_back = true;
-                let back = position.and_then(|position| calls.ahead.remove(position)).ok_or(WireError::UnknownCall)?;
+                let back = position
+                    .and_then(|position| calls.ahead.remove(position))
+                    .ok_or(WireError::UnknownCall)?;
                 return Ok(Some(HostEvent::GaveBack(back)));
             }
             FromHost::Awaits { id }
@@ -540,14 +613,18 @@ impl Host {
             | FromHost::Ask { id, .. }
             | FromHost::Done { id, .. } => *id,
         };
-        // Held while the frame is handled: a call is given up before a frame of it or after, and one whose frame is a violation ends as its host does.
+        // Held while the frame is handled: a call is given up before a frame of it or after, and
+        // one whose frame is a violation ends as its host does.
         let mut calls = self.calls.lock();
         let frame = match frame {
-            FromHost::Log { late: true, level, text, ts, .. } => return calls.late_line(id, &level, text, ts).map(|()| None),
+            FromHost::Log { late: true, level, text, ts, .. } => {
+                return calls.late_line(id, &level, text, ts).map(|()| None);
+            }
             frame => frame,
         };
         let Some(call) = calls.under_way.get_mut(&id) else {
-            // Frames of a call that we gave up are late, until it is done; all others are forged, or follow an end.
+            // Frames of a call that we gave up are late, until it is done; all others are forged,
+            // or follow an end.
             if !calls.late.contains(&id) {
                 return Err(WireError::UnknownCall);
             }
@@ -561,7 +638,9 @@ impl Host {
                 call.awaits = true;
                 return Ok(None);
             }
-            FromHost::Ask { ask, kind, payload, .. } => return call.ask(&self.desk, id, ask, kind, payload).map(|()| None),
+            FromHost::Ask { ask, kind, payload, .. } => {
+                return call.ask(&self.desk, id, ask, kind, payload).map(|()| None);
+            }
             frame => frame,
         };
         let left_running = matches!(&frame, FromHost::Done { left_running: true, .. });

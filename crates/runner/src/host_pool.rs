@@ -1,7 +1,9 @@
-//! Host pool: the hosts of each isolate, the calls that wait for one, and the rules for who gets the next process.
+//! Host pool: the hosts of each isolate, the calls that wait for one, and the rules for who gets
+//! the next process.
 //!
-//! A call never waits for a particular host. Calls of one isolate wait in one queue, and the host that is ready first takes the oldest: they begin in the
-//! order in which they came, also while the first host starts.
+//! A call never waits for a particular host. Calls of one isolate wait in one queue, and the host
+//! that is ready first takes the oldest: they begin in the order in which they came, also while the
+//! first host starts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,26 +19,32 @@ use crate::death::Death;
 use crate::host::{Ahead, Blank, Host, Load};
 use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
 
-/// How long a host must have been idle before it is ended for another isolate: starting one costs more than waiting that long.
+/// How long a host must have been idle before it is ended for another isolate: starting one costs
+/// more than waiting that long.
 pub(crate) const IDLE: Duration = Duration::from_millis(100);
-/// How long a call waits before a busy host is retired for it, and how long such a host has then been in use.
+/// How long a call waits before a busy host is retired for it, and how long such a host has then
+/// been in use.
 const TURN: Duration = Duration::from_secs(2);
 /// Between two retirements of busy hosts.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long the pool believes that the machine has no room for more processes than there were when one could not be started.
+/// How long the pool believes that the machine has no room for more processes than there were when
+/// one could not be started.
 const NO_ROOM: Duration = Duration::from_secs(10);
-/// How long the oldest call waits before an isolate that has as many hosts as there are processors gets one more.
+/// How long the oldest call waits before an isolate that has as many hosts as there are processors
+/// gets one more.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// The same for an isolate that has fewer hosts than there are processors.
 pub(crate) const PATIENCE_FIRST: Duration = Duration::from_millis(2);
 /// Hosts of one isolate that start at the same time, for each processor.
 const STARTING_PER_PROCESSOR: usize = 4;
-/// Hosts that an isolate may have beyond the number of processors, for each host that waits in an `await`: so a burst of such calls doubles them again and again.
+/// Hosts that an isolate may have beyond the number of processors, for each host that waits in an
+/// `await`: so a burst of such calls doubles them again and again.
 const PER_AWAITING: usize = 4;
 
 /// All hosts of a runner, and the calls that wait for one.
 pub(crate) struct HostPool {
-    /// By organization and id: two organizations share no host, even if a mistake elsewhere gives them one id.
+    /// By organization and id: two organizations share no host, even if a mistake elsewhere gives
+    /// them one id.
     pub(crate) isolates: HashMap<IsolateKey, Isolate>,
     pub(crate) blanks: Vec<Blank>,
     waiting_count: usize,
@@ -61,8 +69,16 @@ pub(crate) fn key(spec: &IsolateSpec) -> IsolateKey {
 }
 
 /// The isolate, which is made where there is none.
-fn of<'a>(isolates: &'a mut HashMap<IsolateKey, Isolate>, spec: &Arc<IsolateSpec>) -> &'a mut Isolate {
-    isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() })
+fn of<'a>(
+    isolates: &'a mut HashMap<IsolateKey, Isolate>,
+    spec: &Arc<IsolateSpec>,
+) -> &'a mut Isolate {
+    isolates.entry(key(spec)).or_insert_with(|| Isolate {
+        spec: spec.clone(),
+        hosts: Vec::new(),
+        promised: 0,
+        waiting: BTreeMap::new(),
+    })
 }
 
 /// The hosts of one isolate and the calls that wait for them.
@@ -131,13 +147,18 @@ impl Isolate {
         self.hosts.iter().filter(|host| !host.retiring.load(Ordering::SeqCst))
     }
 
-    /// The host used last of those that can take a call, so that surplus hosts become idle and are ended.
+    /// The host used last of those that can take a call, so that surplus hosts become idle and are
+    /// ended.
     fn free(&self) -> Option<Arc<Host>> {
-        self.open().filter(|host| host.is_free(self.spec.calls_per_isolate)).max_by_key(|host| *host.used.lock()).cloned()
+        self.open()
+            .filter(|host| host.is_free(self.spec.calls_per_isolate))
+            .max_by_key(|host| *host.used.lock())
+            .cloned()
     }
 
-    /// Whether one more host would serve those that wait sooner. Short calls are served by as many hosts as there are processors; more are started for each
-    /// host that waits itself, in an `await`.
+    /// Whether one more host would serve those that wait sooner. Short calls are served by as many
+    /// hosts as there are processors; more are started for each host that waits itself, in an
+    /// `await`.
     fn wants_host(&self, processors: usize, now: Instant) -> bool {
         let Some((_, oldest)) = self.waiting.first_key_value() else { return false };
         let waited = now.duration_since(oldest.since);
@@ -147,7 +168,10 @@ impl Isolate {
         }
         let starting = self.promised + self.open().filter(|host| !host.has_loaded()).count();
         let patience = if there < processors && starting == 0 { PATIENCE_FIRST } else { PATIENCE };
-        if waited < patience || there >= self.spec.isolates_max as usize || starting >= self.waiting.len().min(processors * STARTING_PER_PROCESSOR) {
+        if waited < patience
+            || there >= self.spec.isolates_max as usize
+            || starting >= self.waiting.len().min(processors * STARTING_PER_PROCESSOR)
+        {
             return false;
         }
         // How many hosts must be waiting; each is looked at in /proc, so no more than that are.
@@ -155,14 +179,18 @@ impl Isolate {
         self.open().filter(|host| host.awaits()).take(needed).count() == needed
     }
 
-    /// Gives calls that wait to busy hosts ahead, as far as these take them; how many. To the one that has the fewest first.
+    /// Gives calls that wait to busy hosts ahead, as far as these take them; how many. To the one
+    /// that has the fewest first.
     fn give_ahead(&mut self, wait_max: Duration) -> usize {
         if self.spec.in_order || self.spec.calls_per_isolate != 1 {
             return 0;
         }
         let mut given = 0;
         while let Some(oldest) = self.waiting.first_entry() {
-            let taking = self.hosts.iter().filter_map(|host| Some((host.takes_ahead(oldest.get(), wait_max)?, host)));
+            let taking = self
+                .hosts
+                .iter()
+                .filter_map(|host| Some((host.takes_ahead(oldest.get(), wait_max)?, host)));
             let Some((_, host)) = taking.min_by_key(|(there, _)| *there) else { break };
             let (ticket, call) = oldest.remove_entry();
             if let Some(back) = host.begin_next(ticket, call) {
@@ -214,7 +242,12 @@ impl HostPool {
     }
 
     /// Gives a call to a free host of its isolate, or queues it behind those that wait.
-    pub(crate) fn enqueue(&mut self, spec: &Arc<IsolateSpec>, call: QueuedCall, config: &RunnerConfig) -> Queued {
+    pub(crate) fn enqueue(
+        &mut self,
+        spec: &Arc<IsolateSpec>,
+        call: QueuedCall,
+        config: &RunnerConfig,
+    ) -> Queued {
         if self.closed {
             return Queued::Closed;
         }
@@ -240,7 +273,8 @@ impl HostPool {
         Queued::Waits(self.next_ticket)
     }
 
-    /// Puts a call back into its queue that a host had ahead and did not begin. It keeps its place there.
+    /// Puts a call back into its queue that a host had ahead and did not begin. It keeps its place
+    /// there.
     pub(crate) fn requeue(&mut self, host: &Arc<Host>, back: Ahead) {
         // Its caller may have gone away.
         if self.closed || back.call.begun.is_closed() {
@@ -306,7 +340,8 @@ impl HostPool {
         }
     }
 
-    /// Takes hosts out of the pool that take no more calls: those with a call end with it, the others at once.
+    /// Takes hosts out of the pool that take no more calls: those with a call end with it, the
+    /// others at once.
     pub(crate) fn retire(&mut self, host: &Arc<Host>) {
         self.remove(host);
         host.retiring.store(true, Ordering::SeqCst);
@@ -334,11 +369,15 @@ impl HostPool {
     /// The idle host unused for longest, of any isolate, or of those of one organization.
     fn idlest(&self, organization: Option<&str>) -> Option<Arc<Host>> {
         let hosts = self.hosts().filter(|h| organization.is_none_or(|o| h.organization == o));
-        hosts.filter(|h| h.is_idle() && h.has_loaded() && h.used.lock().elapsed() >= IDLE).min_by_key(|h| *h.used.lock()).cloned()
+        hosts
+            .filter(|h| h.is_idle() && h.has_loaded() && h.used.lock().elapsed() >= IDLE)
+            .min_by_key(|h| *h.used.lock())
+            .cloned()
     }
 
-    /// Retires a busy host for those that wait: the one that has been in use for longest, of the organization given, or of the one with the most hosts. No more
-    /// of them at once than isolates wait, nor than a quarter. Gives one that is idle already.
+    /// Retires a busy host for those that wait: the one that has been in use for longest, of the
+    /// organization given, or of the one with the most hosts. No more of them at once than isolates
+    /// wait, nor than a quarter. Gives one that is idle already.
     fn retire_busy(&mut self, organization: Option<&str>, now: Instant) -> Option<Arc<Host>> {
         if self.retired.is_some_and(|at| now.duration_since(at) < PAUSE) {
             return None;
@@ -347,16 +386,27 @@ impl HostPool {
         for host in self.hosts() {
             *counts.entry(&host.organization).or_default() += 1;
         }
-        let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization);
+        let most = || {
+            counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization)
+        };
         let of = organization.or_else(most)?;
-        let leaving = self.hosts().filter(|h| h.organization == of && h.makes_room.load(Ordering::SeqCst)).count();
+        let leaving = self
+            .hosts()
+            .filter(|h| h.organization == of && h.makes_room.load(Ordering::SeqCst))
+            .count();
         let own = counts.get(of).copied().unwrap_or_default();
         let waiting = self.isolates.values().filter(|isolate| !isolate.waiting.is_empty()).count();
         if leaving >= waiting || leaving >= (own / 4).max(1) {
             return None;
         }
-        let may = self.hosts().filter(|h| h.organization == of).filter_map(|h| Some((h.may_make_room()?, h)));
-        let host = may.filter(|(since, _)| now.duration_since(*since) >= TURN).min_by_key(|(since, _)| *since).map(|(_, host)| host.clone())?;
+        let may = self
+            .hosts()
+            .filter(|h| h.organization == of)
+            .filter_map(|h| Some((h.may_make_room()?, h)));
+        let host = may
+            .filter(|(since, _)| now.duration_since(*since) >= TURN)
+            .min_by_key(|(since, _)| *since)
+            .map(|(_, host)| host.clone())?;
         self.retired = Some(now);
         host.makes_room.store(true, Ordering::SeqCst);
         host.retiring.store(true, Ordering::SeqCst);
@@ -383,29 +433,40 @@ impl HostPool {
         self.has_no_more_room().map_or(config.hosts_max, |count| count.clamp(1, config.hosts_max))
     }
 
-    /// Whether there is no room for another host of an organization, and whose idle host would make room: anybody's, or one of its own, where it has all that
-    /// it may have. A quarter of all hosts is kept for others.
+    /// Whether there is no room for another host of an organization, and whose idle host would make
+    /// room: anybody's, or one of its own, where it has all that it may have. A quarter of all
+    /// hosts is kept for others.
     fn is_full<'a>(&self, organization: &'a str, config: &RunnerConfig) -> (bool, Option<&'a str>) {
         let is_own_full = self.hosts_of(organization) >= config.hosts_max - config.hosts_max / 4;
         (is_own_full || self.count() >= self.room(config), is_own_full.then_some(organization))
     }
 
-    /// The isolate that gets the next host: of those that want one, first of the organizations with the fewest hosts, then the one whose call waits for longest.
+    /// The isolate that gets the next host: of those that want one, first of the organizations with
+    /// the fewest hosts, then the one whose call waits for longest.
     pub(crate) fn staff(&mut self, config: &RunnerConfig) -> Staffing {
         if self.closed {
             return Staffing::Nothing;
         }
         let now = Instant::now();
-        let wanting = self.isolates.values().filter(|isolate| isolate.wants_host(self.processors, now));
-        let mut wanting: Vec<_> = wanting.map(|i| (self.hosts_of(&i.spec.organization), i.oldest(), i.spec.clone())).collect();
+        let wanting =
+            self.isolates.values().filter(|isolate| isolate.wants_host(self.processors, now));
+        let mut wanting: Vec<_> = wanting
+            .map(|i| (self.hosts_of(&i.spec.organization), i.oldest(), i.spec.clone()))
+            .collect();
         wanting.sort_by_key(|(hosts, oldest, _)| (*hosts, *oldest));
         for (_, oldest, spec) in wanting {
             let (is_full, whose) = self.is_full(&spec.organization, config);
             if !is_full {
                 return Staffing::Start(spec);
             }
-            let has_waited = self.isolates.get(&key(&spec)).and_then(|i| i.waiting.get(&oldest)).is_some_and(|call| now.duration_since(call.since) >= TURN);
-            let ending = self.idlest(whose).or_else(|| if has_waited { self.retire_busy(whose, now) } else { None });
+            let has_waited = self
+                .isolates
+                .get(&key(&spec))
+                .and_then(|i| i.waiting.get(&oldest))
+                .is_some_and(|call| now.duration_since(call.since) >= TURN);
+            let ending = self
+                .idlest(whose)
+                .or_else(|| if has_waited { self.retire_busy(whose, now) } else { None });
             if let Some(ending) = ending {
                 self.retire(&ending);
                 if self.has_no_more_room().is_none() {
@@ -429,7 +490,10 @@ impl HostPool {
     pub(crate) fn close(&mut self) -> (Vec<Arc<Host>>, Vec<Blank>) {
         self.closed = true;
         self.waiting_count = 0;
-        let hosts = std::mem::take(&mut self.isolates).into_values().flat_map(|isolate| isolate.hosts).collect();
+        let hosts = std::mem::take(&mut self.isolates)
+            .into_values()
+            .flat_map(|isolate| isolate.hosts)
+            .collect();
         (hosts, std::mem::take(&mut self.blanks))
     }
 }

@@ -1,4 +1,5 @@
-//! Artifact and event to effects: hosts and isolates, the wire protocol (`runtime/PROTOCOL.md`), limits, causes of death.
+//! Artifact and event to effects: hosts and isolates, the wire protocol (`runtime/PROTOCOL.md`),
+//! limits, causes of death.
 //!
 //! Nothing that a host sends is trusted. Start at [`Runner::call`].
 

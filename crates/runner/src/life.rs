@@ -36,9 +36,11 @@ const BUSY: Duration = Duration::from_millis(100);
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often it is looked how many threads and watches of epoll a host has, and how much memory.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long a process may be without its first thread until it counts as one that hides what it takes, and not as one that ends.
+/// How long a process may be without its first thread until it counts as one that hides what it
+/// takes, and not as one that ends.
 const HEADLESS_MAX: Duration = Duration::from_secs(3);
-/// Memory beyond the limit of a process that is looked over: what is closed to writing by right, as the linker does. MiB.
+/// Memory beyond the limit of a process that is looked over: what is closed to writing by right, as
+/// the linker does. MiB.
 const MARGIN_MB: u64 = 64;
 /// How often it is looked what it keeps in its temporary folder.
 const LOOK_AT_FILES: Duration = Duration::from_secs(2);
@@ -63,8 +65,14 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
-    pub(crate) async fn live(mut self, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
+    /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is
+    /// under way.
+    pub(crate) async fn live(
+        mut self,
+        wire: UnixStream,
+        queue: mpsc::Receiver<Outgoing>,
+        killed: oneshot::Receiver<Death>,
+    ) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
         let death = match load_frame(self.host.spec(), &self.private).await {
             Ok(load) => {
@@ -121,9 +129,14 @@ impl Life {
         // What it may have started goes with it.
         kill_group(&self.child);
         // One that closed its wire and lives on is of no use, and was ended by the line above.
-        let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok().and_then(Result::ok);
+        let status =
+            tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok().and_then(Result::ok);
         // Should another process hold its standard error open, that is not waited for.
-        let words = tokio::time::timeout(EXIT_TIMEOUT, words).await.ok().and_then(Result::ok).unwrap_or_default();
+        let words = tokio::time::timeout(EXIT_TIMEOUT, words)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default();
         if self.group.as_ref().is_some_and(HostGroup::was_out_of_memory) {
             return Death::ProcessFull { heap_mb: self.heap_mb };
         }
@@ -136,7 +149,8 @@ impl Life {
         let mut phase = Phase::Silent;
         let mut begun: Option<Begun> = None;
         loop {
-            // Where a frame has begun, its rest is on its way: nobody waits for anything in the middle of one.
+            // Where a frame has begun, its rest is on its way: nobody waits for anything in the
+            // middle of one.
             let more = read.read_buf(&mut buffer);
             let came = match &begun {
                 Some(begun) => tokio::time::timeout_at(begun.look_at, more).await,
@@ -147,9 +161,13 @@ impl Life {
                 (Ok(Ok(bytes)), Some(begun)) => begun.came += bytes,
                 (Ok(Ok(_)), None) => {}
                 (Err(_), begun) => {
-                    // It may be waiting for a processor, or be busy: its first thread sleeps also while others collect garbage for it.
+                    // It may be waiting for a processor, or be busy: its first thread sleeps also
+                    // while others collect garbage for it.
                     let used = self.child.id().filter(|pid| sleeps(*pid)).and_then(processor::used);
-                    let before = begun.take().filter(|begun| begun.came < COMES_ON).and_then(|begun| begun.idle_at);
+                    let before = begun
+                        .take()
+                        .filter(|begun| begun.came < COMES_ON)
+                        .and_then(|begun| begun.idle_at);
                     if before.zip(used).is_some_and(|(before, now)| now < before + BUSY) {
                         return Err(WireError::BrokeOff { seconds: BROKEN_OFF_AFTER.as_secs() });
                     }
@@ -173,7 +191,9 @@ impl Life {
     /// Ends once the host has used too much of the processor without a call.
     async fn share_the_processor(&self) -> Death {
         let mut part = self.shares.part(&self.host.organization);
-        let Some(mut meter) = self.child.id().map(Meter::new) else { return std::future::pending().await };
+        let Some(mut meter) = self.child.id().map(Meter::new) else {
+            return std::future::pending().await;
+        };
         if part.keeps_back(Instant::now()) && meter.keep_back(true) {
             self.give_less(true);
         }
@@ -187,7 +207,11 @@ impl Life {
             let Some(seen) = meter.look(self.host.ended(), self.host.calls()) else { continue };
             late = if seen.has_worked { Duration::ZERO } else { late + seen.taken.used };
             let most = self.late_processor_max;
-            if late > most && self.host.ends_without_call(&format!("used {most:?} of processor time after its end")) {
+            if late > most
+                && self
+                    .host
+                    .ends_without_call(&format!("used {most:?} of processor time after its end"))
+            {
                 return Death::Ended;
             }
             let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());
@@ -207,7 +231,8 @@ impl Life {
         }
     }
 
-    /// Ends once it has or keeps more than it may, or hides what it has. None of these looks waits for another: a host can make one of them long.
+    /// Ends once it has or keeps more than it may, or hides what it has. None of these looks waits
+    /// for another: a host can make one of them long.
     async fn too_much(&self) -> Death {
         tokio::select! {
             death = self.has_too_much() => death,
@@ -216,15 +241,17 @@ impl Life {
         }
     }
 
-    /// Threads and memory: limits of the kernel's there are for the threads of all processes of a user, and for memory that can be written to: what native code
-    /// fills and then closes to writing is not counted.
+    /// Threads and memory: limits of the kernel's there are for the threads of all processes of a
+    /// user, and for memory that can be written to: what native code fills and then closes to
+    /// writing is not counted.
     async fn has_too_much(&self) -> Death {
         let memory_kib_max = (u64::from(self.heap_mb) + BESIDE_HEAP_MB + MARGIN_MB) << 10;
         let mut headless_since = None;
         loop {
             tokio::time::sleep(LOOK).await;
             let Some(taken) = self.child.id().and_then(Taken::of) else { continue };
-            // Of a process that ends, the first thread may be the first to go, and on a busy machine the kernel takes a while to free its memory.
+            // Of a process that ends, the first thread may be the first to go, and on a busy
+            // machine the kernel takes a while to free its memory.
             headless_since = taken.is_headless.then(|| headless_since.unwrap_or_else(Instant::now));
             if headless_since.is_some_and(|since: Instant| since.elapsed() > HEADLESS_MAX) {
                 return Death::Headless;
@@ -260,7 +287,9 @@ impl Life {
             match tokio::task::spawn_blocking(move || Private::usage(&tmp, pid)).await {
                 Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
                 Ok(Usage::NotNow) => {}
-                Ok(Usage::Bytes(_) | Usage::Uncountable) => return Death::TmpFull { bytes_max: self.tmp_bytes_max },
+                Ok(Usage::Bytes(_) | Usage::Uncountable) => {
+                    return Death::TmpFull { bytes_max: self.tmp_bytes_max };
+                }
                 // The runtime ends.
                 Err(_) => std::future::pending().await,
             }
@@ -306,12 +335,19 @@ async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Deat
     let paths = if spec.modules.iter().any(|module| module.packages.is_some()) {
         let (code, modules) = (private.code().to_owned(), spec.modules.clone());
         // Thousands of links: other tasks go on meanwhile.
-        tokio::task::spawn_blocking(move || admit(&code, &modules)).await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
+        tokio::task::spawn_blocking(move || admit(&code, &modules))
+            .await
+            .unwrap_or_else(|e| Err(std::io::Error::other(e)))
     } else {
         private.admit(&spec.modules)
     };
     let paths = paths.map_err(|e| Death::not_started(&e))?;
-    let modules: Vec<_> = spec.modules.iter().zip(paths).map(|(m, path)| serde_json::json!({ "name": m.name, "path": path })).collect();
+    let modules: Vec<_> = spec
+        .modules
+        .iter()
+        .zip(paths)
+        .map(|(m, path)| serde_json::json!({ "name": m.name, "path": path }))
+        .collect();
     let frame = serde_json::json!({
         "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "tmp": private.tmp(), "one_call": spec.calls_per_isolate == 1,
     });

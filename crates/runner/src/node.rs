@@ -33,7 +33,8 @@ impl WebSocketGlobal {
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
         match (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) {
             (22.., _) => Self::Present,
-            // Newer versions need not know the flag, and Node refuses to start with one that it does not know.
+            // Newer versions need not know the flag, and Node refuses to start with one that it
+            // does not know.
             (21, _) | (20, 10..) => Self::BehindFlag("--experimental-websocket"),
             _ => Self::Missing,
         }
@@ -43,26 +44,37 @@ impl WebSocketGlobal {
 /// Finds Node's real path (hosts get no PATH) and checks its version.
 ///
 /// # Errors
-/// `NodeMissing` where nothing is there, `NodeFailed` where it tells no version, `NodeTooOld` where it is not new enough.
+/// `NodeMissing` where nothing is there, `NodeFailed` where it tells no version, `NodeTooOld` where
+/// it is not new enough.
 pub(crate) async fn check_node(node: &Path) -> Result<NodeFiles, StartError> {
     let failed = |said: String| StartError::NodeFailed { node: node.display().to_string(), said };
     let mut command = Command::new(node);
     command.arg("-p").arg(QUESTION).env_remove("NODE_OPTIONS").kill_on_drop(true);
     let output = match tokio::time::timeout(ANSWER_TIMEOUT, command.output()).await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => return Err(StartError::NodeMissing { node: node.display().to_string() }),
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(StartError::NodeMissing { node: node.display().to_string() });
+        }
         Ok(Err(error)) => return Err(failed(error.to_string())),
-        Err(_) => return Err(failed(format!("it took longer than {} s", ANSWER_TIMEOUT.as_secs()))),
+        Err(_) => {
+            return Err(failed(format!("it took longer than {} s", ANSWER_TIMEOUT.as_secs())));
+        }
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines();
     let (version, path) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
-    let major = version.trim_start_matches('v').split('.').next().and_then(|m| m.parse::<u32>().ok());
+    let major =
+        version.trim_start_matches('v').split('.').next().and_then(|m| m.parse::<u32>().ok());
     match major {
-        Some(major) if major >= NODE_MAJOR_MIN && !path.is_empty() => {
-            Ok(NodeFiles::new(PathBuf::from(path), version.trim_start_matches('v'), lines.filter_map(mapped_file)))
-        }
-        Some(_) => Err(StartError::NodeTooOld { node: node.display().to_string(), found: version.trim_start_matches('v').into() }),
+        Some(major) if major >= NODE_MAJOR_MIN && !path.is_empty() => Ok(NodeFiles::new(
+            PathBuf::from(path),
+            version.trim_start_matches('v'),
+            lines.filter_map(mapped_file),
+        )),
+        Some(_) => Err(StartError::NodeTooOld {
+            node: node.display().to_string(),
+            found: version.trim_start_matches('v').into(),
+        }),
         None => Err(failed(format!("{}, {}", output.status, first_words(&output.stderr)))),
     }
 }
@@ -71,7 +83,11 @@ pub(crate) async fn check_node(node: &Path) -> Result<NodeFiles, StartError> {
 fn first_words(stderr: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
     let text = String::from_utf8_lossy(stderr);
-    let line = text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphabetic)).unwrap_or("without a word");
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.chars().any(char::is_alphabetic))
+        .unwrap_or("without a word");
     line.chars().take(CHARS_MAX).collect()
 }
 

@@ -7,8 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// Frames that are taken off the queue at once.
 const BATCH_MAX: usize = 64;
-/// Bytes that are gathered to be written in one go. What is larger is written from where it lies: a copy would take as much again, and room for it
-/// would be kept as long as the host.
+/// Bytes that are gathered to be written in one go. What is larger is written from where it lies: a
+/// copy would take as much again, and room for it would be kept as long as the host.
 const GATHERED_MAX: usize = 64 << 10;
 
 /// A frame to be written.
@@ -45,8 +45,13 @@ pub(crate) fn fields(object: Box<RawValue>) -> Bytes {
     fields.map_or(Bytes::from_static(b"}"), |length| whole.slice(whole.len() - length..))
 }
 
-/// Writes frames until there are no more or they cannot be written; small ones that wait go together.
-pub(crate) async fn write(mut to: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Outgoing>, first: Bytes) {
+/// Writes frames until there are no more or they cannot be written; small ones that wait go
+/// together.
+pub(crate) async fn write(
+    mut to: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<Outgoing>,
+    first: Bytes,
+) {
     if to.write_all(&first).await.is_err() {
         return;
     }
@@ -59,7 +64,11 @@ pub(crate) async fn write(mut to: impl AsyncWrite + Unpin, mut queue: mpsc::Rece
     }
 }
 
-async fn write_batch(to: &mut (impl AsyncWrite + Unpin), waiting: &mut Vec<Outgoing>, gathered: &mut BytesMut) -> std::io::Result<()> {
+async fn write_batch(
+    to: &mut (impl AsyncWrite + Unpin),
+    waiting: &mut Vec<Outgoing>,
+    gathered: &mut BytesMut,
+) -> std::io::Result<()> {
     for frame in waiting.iter_mut() {
         for part in [std::mem::take(&mut frame.head), std::mem::take(&mut frame.rest)] {
             if gathered.len() + part.len() > GATHERED_MAX {
@@ -85,8 +94,10 @@ mod tests {
 
     #[tokio::test]
     async fn frames_of_all_sizes_arrive_whole_and_in_their_order() {
-        let sizes = [0, 1, GATHERED_MAX - 1, 1, 1, GATHERED_MAX, GATHERED_MAX + 1, 7, 3 * GATHERED_MAX, 5];
-        let filled = |n: usize| Bytes::from(vec![u8::try_from(n % 251).unwrap(); sizes[n % sizes.len()]]);
+        let sizes =
+            [0, 1, GATHERED_MAX - 1, 1, 1, GATHERED_MAX, GATHERED_MAX + 1, 7, 3 * GATHERED_MAX, 5];
+        let filled =
+            |n: usize| Bytes::from(vec![u8::try_from(n % 251).unwrap(); sizes[n % sizes.len()]]);
         let (sender, queue) = mpsc::channel(1_000);
         let mut expected = b"first".to_vec();
         for n in 0..200 {

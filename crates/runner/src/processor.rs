@@ -1,9 +1,13 @@
-//! Hosts that burn the processor get less of it than others, so that one's busy loop is not everybody's delay.
+//! Hosts that burn the processor get less of it than others, so that one's busy loop is not
+//! everybody's delay.
 //!
-//! What is lowered can be raised again by no ordinary user: a host that was slowed is not kept once it has nothing to do.
+//! What is lowered can be raised again by no ordinary user: a host that was slowed is not kept once
+//! it has nothing to do.
 //!
-//! A smaller share alone delays others still: whoever wakes up waits until the turn of the one that burns is over. So turns are short, except those of
-//! hosts that burn: Linux lets the one with the shorter turn go first, as far as its share allows (since 6.12; before, the length that is asked for is ignored).
+//! A smaller share alone delays others still: whoever wakes up waits until the turn of the one that
+//! burns is over. So turns are short, except those of hosts that burn: Linux lets the one with the
+//! shorter turn go first, as far as its share allows (since 6.12; before, the length that is asked
+//! for is ignored).
 
 use std::time::Duration;
 
@@ -11,13 +15,15 @@ use crate::shares::Taken;
 
 /// How often it is looked how much of the processor a host uses.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
-/// Of each of two seconds on end, so much makes a host one that burns: a quarter of a processor, for where many want it nobody gets more ...
+/// Of each of two seconds on end, so much makes a host one that burns: a quarter of a processor,
+/// for where many want it nobody gets more ...
 const BURNS: Duration = Duration::from_millis(250);
 /// ... for calls that take this much each: many short ones are what it is there for ...
 const FOR_EACH_CALL: Duration = Duration::from_millis(100);
 /// ... or more than one thread can use, whatever its calls.
 const BURNS_IN_ANY_CASE: Duration = Duration::from_millis(1500);
-/// Where very many want it, nobody gets that much: then it counts that a process wants half of one, waiting included ...
+/// Where very many want it, nobody gets that much: then it counts that a process wants half of one,
+/// waiting included ...
 const WANTS: Duration = Duration::from_millis(500);
 /// ... and gets some of it: who is only delayed by others does not burn.
 const GETS: Duration = Duration::from_millis(20);
@@ -28,12 +34,14 @@ const TURN: Duration = Duration::from_micros(500);
 /// The turn of a host that burns, and of one that keeps back.
 const TURN_OF_BURNING: Duration = Duration::from_millis(100);
 
-/// Gives the calling thread, and all threads and processes that it starts from now on, short turns: to be called before there are others.
+/// Gives the calling thread, and all threads and processes that it starts from now on, short turns:
+/// to be called before there are others.
 pub fn take_short_turns() {
     set_turn(0, own_niceness(), TURN);
 }
 
-/// Lets the calling thread, and all threads and processes that it starts from now on, wait for those with short turns.
+/// Lets the calling thread, and all threads and processes that it starts from now on, wait for
+/// those with short turns.
 pub fn take_long_turns() {
     set_turn(0, own_niceness(), TURN_OF_BURNING);
 }
@@ -63,7 +71,14 @@ pub(crate) struct Seen {
 
 impl Meter {
     pub(crate) fn new(pid: u32) -> Self {
-        Self { pid, taken: Taken::default(), ended: 0, burned: false, keeps_back: false, niceness: 0 }
+        Self {
+            pid,
+            taken: Taken::default(),
+            ended: 0,
+            burned: false,
+            keeps_back: false,
+            niceness: 0,
+        }
     }
 
     /// What was taken until now is not looked at.
@@ -71,13 +86,15 @@ impl Meter {
         self.taken = taken(self.pid).unwrap_or_default();
     }
 
-    /// `ended`: calls that have ended since it began; `under_way`: those that have not. None where it is gone.
+    /// `ended`: calls that have ended since it began; `under_way`: those that have not. None where
+    /// it is gone.
     pub(crate) fn look(&mut self, ended: u64, under_way: usize) -> Option<Seen> {
         let now = taken(self.pid)?;
         let (taken, calls) = (now - self.taken, ended.saturating_sub(self.ended));
         (self.taken, self.ended) = (now, ended);
         // While it keeps back it waits for that, and not for want of what it burns.
-        let burned = burns(taken.used, if self.keeps_back { Duration::ZERO } else { taken.waited }, calls);
+        let burned =
+            burns(taken.used, if self.keeps_back { Duration::ZERO } else { taken.waited }, calls);
         Some(Seen {
             taken,
             has_worked: calls > 0 || (under_way > 0 && taken.used > Duration::ZERO),
@@ -85,8 +102,9 @@ impl Meter {
         })
     }
 
-    /// Lets all of its threads, and those that they start, wait for others: beside them, and, where the kernel shares the processor between sessions
-    /// first (`autogroup`), as the session that a host is.
+    /// Lets all of its threads, and those that they start, wait for others: beside them, and, where
+    /// the kernel shares the processor between sessions first (`autogroup`), as the session that a
+    /// host is.
     #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
     pub(crate) fn slow_down(&mut self) {
         // SAFETY: a plain system call on a group of ours, whose process is not reaped.
@@ -96,19 +114,28 @@ impl Meter {
         self.set(NICE, NICE, TURN_OF_BURNING, true);
     }
 
-    /// Lets it wait for others until it need not any more: all of this can be taken back. Whether that changed.
+    /// Lets it wait for others until it need not any more: all of this can be taken back. Whether
+    /// that changed.
     pub(crate) fn keep_back(&mut self, keeps_back: bool) -> bool {
         let niceness = if keeps_back { NICE } else { 0 };
         let changes = std::mem::replace(&mut self.keeps_back, keeps_back) != keeps_back;
         if changes || keeps_back || self.niceness != niceness {
-            self.set(own_niceness(), niceness, if keeps_back { TURN_OF_BURNING } else { TURN }, keeps_back);
+            self.set(
+                own_niceness(),
+                niceness,
+                if keeps_back { TURN_OF_BURNING } else { TURN },
+                keeps_back,
+            );
         }
         changes
     }
 
     fn set(&mut self, nice: i32, niceness: i32, turn: Duration, is_kept_off: bool) {
-        // Not every kernel has it; it is asked ten times a second at most, and refuses more. What is refused now is done at the next look.
-        if self.niceness != niceness && std::fs::write(format!("/proc/{}/autogroup", self.pid), niceness.to_string()).is_ok() {
+        // Not every kernel has it; it is asked ten times a second at most, and refuses more. What
+        // is refused now is done at the next look.
+        if self.niceness != niceness
+            && std::fs::write(format!("/proc/{}/autogroup", self.pid), niceness.to_string()).is_ok()
+        {
             self.niceness = niceness;
         }
         let allowed = allowed_processors(is_kept_off);
@@ -126,14 +153,16 @@ impl Meter {
     }
 }
 
-/// The server's own processors; where there are several, all but one of them for hosts that are kept off it. A share of each is not enough, for whoever
-/// wakes up on one that is busy waits until the kernel next looks whose turn it is, some milliseconds each time.
+/// The server's own processors; where there are several, all but one of them for hosts that are
+/// kept off it. A share of each is not enough, for whoever wakes up on one that is busy waits until
+/// the kernel next looks whose turn it is, some milliseconds each time.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
 fn allowed_processors(is_kept_off: bool) -> Option<libc::cpu_set_t> {
     let size = size_of::<libc::cpu_set_t>();
     // SAFETY: all zeros is the empty set.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is as large as it is said to be. Machines with more processors than it holds answer with an error.
+    // SAFETY: the set is as large as it is said to be. Machines with more processors than it holds
+    // answer with an error.
     if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } < 0 {
         return None;
     }
@@ -141,7 +170,12 @@ fn allowed_processors(is_kept_off: bool) -> Option<libc::cpu_set_t> {
         return Some(allowed);
     }
     // SAFETY: it counts, and looks up what is in the set; the index is below its size.
-    let (count, first) = unsafe { (libc::CPU_COUNT(&allowed), (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &allowed))) };
+    let (count, first) = unsafe {
+        (
+            libc::CPU_COUNT(&allowed),
+            (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &allowed)),
+        )
+    };
     let (Some(first), 2..) = (first, count) else { return None };
     // SAFETY: as above.
     unsafe { libc::CPU_CLR(first, &mut allowed) };
@@ -161,8 +195,9 @@ fn own_niceness() -> i32 {
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// Sets the length of a thread's turns (0: of the calling one's), and its niceness, which the same call is about. One that is gone, or of a policy of
-/// its own, is left as it is: whoever goes on with the kernel's turns is slower, not wrong.
+/// Sets the length of a thread's turns (0: of the calling one's), and its niceness, which the same
+/// call is about. One that is gone, or of a policy of its own, is left as it is: whoever goes on
+/// with the kernel's turns is slower, not wrong.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn set_turn(thread: libc::pid_t, nice: i32, turn: Duration) {
     // SAFETY: all zeros are times of the kernel's choice.
@@ -178,7 +213,8 @@ fn set_turn(thread: libc::pid_t, nice: i32, turn: Duration) {
 fn burns(used: Duration, waited: Duration, ended: u64) -> bool {
     let wants = used + waited;
     let takes_much = used >= BURNS || (used >= GETS && wants >= WANTS);
-    used >= BURNS_IN_ANY_CASE || (takes_much && wants / u32::try_from(ended.max(1)).unwrap_or(u32::MAX) > FOR_EACH_CALL)
+    used >= BURNS_IN_ANY_CASE
+        || (takes_much && wants / u32::try_from(ended.max(1)).unwrap_or(u32::MAX) > FOR_EACH_CALL)
 }
 
 /// What a process has taken since it began; None where it is gone.
@@ -186,18 +222,25 @@ fn taken(pid: u32) -> Option<Taken> {
     Some(Taken { used: used(pid)?, waited: waited(pid) })
 }
 
-/// The time that the main thread of a process, where code runs, waited for a processor; none where the kernel does not tell.
+/// The time that the main thread of a process, where code runs, waited for a processor; none where
+/// the kernel does not tell.
 fn waited(pid: u32) -> Duration {
     let told = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
-    told.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok()).map_or(Duration::ZERO, Duration::from_nanos)
+    told.split_ascii_whitespace()
+        .nth(1)
+        .and_then(|ns| ns.parse().ok())
+        .map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-/// The time that all threads of a process, those that ended too, had the processor; None where it is gone.
+/// The time that all threads of a process, those that ended too, had the processor; None where it
+/// is gone.
 pub(crate) fn used(pid: u32) -> Option<Duration> {
-    ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| Duration::from_millis(ticks * 1000 / ticks_per_second()))
+    ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        .map(|ticks| Duration::from_millis(ticks * 1000 / ticks_per_second()))
 }
 
-/// The fields `utime` and `stime`. The second is a name in brackets, which is the process's own choice.
+/// The fields `utime` and `stime`. The second is a name in brackets, which is the process's own
+/// choice.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11);
@@ -208,7 +251,10 @@ fn ticks(stat: &str) -> Option<u64> {
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn ticks_per_second() -> u64 {
     // SAFETY: it only answers a question.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) })
+        .ok()
+        .filter(|ticks| *ticks > 0)
+        .unwrap_or(100)
 }
 
 #[cfg(test)]
@@ -234,13 +280,19 @@ mod tests {
             (ms(10), ms(900), 0, false),
             (ms(83), ms(900), 30, false),
         ] {
-            assert_eq!(burns(used, waited, ended), expected, "{used:?} of {waited:?} more for {ended}");
+            assert_eq!(
+                burns(used, waited, ended),
+                expected,
+                "{used:?} of {waited:?} more for {ended}"
+            );
         }
     }
 
     #[test]
     fn the_name_of_a_process_is_no_number() {
-        let stat = |name: &str| format!("7 ({name}) S 1 7 7 0 -1 4194560 100 0 0 0 31 11 0 0 20 0 8 0 100 0 0");
+        let stat = |name: &str| {
+            format!("7 ({name}) S 1 7 7 0 -1 4194560 100 0 0 0 31 11 0 0 20 0 8 0 100 0 0")
+        };
         assert_eq!(ticks(&stat("node")), Some(42));
         assert_eq!(ticks(&stat("a) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0")), Some(42));
         assert_eq!(ticks("7 (node"), None);

@@ -19,7 +19,10 @@ use crate::node::check_node;
 use crate::outgoing;
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
-use crate::types::{Call, CallFailure, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError};
+use crate::types::{
+    Call, CallFailure, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig,
+    RunnerStats, StartError,
+};
 
 /// How long a host has to show that its event loop turns.
 const CANCEL_GRACE: Duration = Duration::from_millis(250);
@@ -56,7 +59,8 @@ impl Runner {
     /// Checks Node and the walls, writes the runtime to its file and starts the blank hosts.
     ///
     /// # Errors
-    /// Where Node is missing or too old, the scratch folder cannot be written, a required wall is missing, or Node does not run within them.
+    /// Where Node is missing or too old, the scratch folder cannot be written, a required wall is
+    /// missing, or Node does not run within them.
     pub async fn start(config: RunnerConfig) -> Result<Self, StartError> {
         let walls = check(config.walls, probe())?;
         let node = check_node(&config.node).await?;
@@ -71,7 +75,8 @@ impl Runner {
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
         let thread_script = scratch_dir.join("worker.cjs");
         tokio::fs::write(&thread_script, &config.thread_script).await.map_err(scratch)?;
-        let groups = if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
+        let groups =
+            if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
         if let Some(groups) = &groups {
             tracing::info!(limits = groups.limits().join(", "), "each host gets a control group");
         }
@@ -87,7 +92,8 @@ impl Runner {
         if config.walls != Walls::Off {
             let tried = trial(&sandbox).await;
             if tried.is_err() && config.walls == Walls::BestEffort && sandbox.walls.egress {
-                // The kernel has what the guard needs, but what confines this server may keep it from looking into its hosts.
+                // The kernel has what the guard needs, but what confines this server may keep it
+                // from looking into its hosts.
                 sandbox.walls.egress = false;
                 trial(&sandbox).await?;
             } else {
@@ -122,18 +128,30 @@ impl Runner {
         self.0.sandbox.walls
     }
 
-    /// Where control groups are made, if anywhere: for other processes that strangers' code is read in.
+    /// Where control groups are made, if anywhere: for other processes that strangers' code is read
+    /// in.
     pub fn control_groups(&self) -> Option<Arc<ControlGroups>> {
         self.0.sandbox.groups.clone()
     }
 
-    /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
-    pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
+    /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not
+    /// count into the call's time.
+    pub async fn call(
+        &self,
+        isolate: Arc<IsolateSpec>,
+        call: Call,
+        sink: Arc<dyn EffectSink>,
+    ) -> CallOutcome {
         self.enqueue(isolate, call, sink).outcome().await
     }
 
     /// Queues a call. Calls of one isolate begin in the order in which they are queued.
-    pub fn enqueue(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> QueuedRun {
+    pub fn enqueue(
+        &self,
+        isolate: Arc<IsolateSpec>,
+        call: Call,
+        sink: Arc<dyn EffectSink>,
+    ) -> QueuedRun {
         let config = &self.0.config;
         let (end, ended) = oneshot::channel();
         let (begun, begins) = oneshot::channel();
@@ -141,7 +159,13 @@ impl Runner {
             since: Instant::now(),
             fields: outgoing::fields(call.body),
             timeout: call.timeout,
-            under_way: UnderWay::new(sink, end, call.first_step, config.log_bytes_max, config.result_bytes_max),
+            under_way: UnderWay::new(
+                sink,
+                end,
+                call.first_step,
+                config.log_bytes_max,
+                config.result_bytes_max,
+            ),
             begun,
         };
         let mut run = QueuedRun {
@@ -169,12 +193,19 @@ impl Runner {
     }
 
     /// Waits for the end of a call that a host has, within its time.
-    async fn end_of(&self, host: &Arc<Host>, id: u64, timeout: Duration, ended: &mut oneshot::Receiver<Ended>) -> Ended {
+    async fn end_of(
+        &self,
+        host: &Arc<Host>,
+        id: u64,
+        timeout: Duration,
+        ended: &mut oneshot::Receiver<Ended>,
+    ) -> Ended {
         match in_time(timeout, ended).await {
             Some(Ok(ended)) => ended,
             Some(Err(_)) => Err(Death::Ended.failure(None)),
             None => {
-                // It may have ended in this very moment: then its end was lost with the receiver, and it counts as late.
+                // It may have ended in this very moment: then its end was lost with the receiver,
+                // and it counts as late.
                 let step = host.give_up(id).and_then(|c| c.step());
                 self.retire_after_timeout(host, id).await;
                 Err(death::timed_out(timeout, step))
@@ -182,7 +213,8 @@ impl Runner {
         }
     }
 
-    /// A host with a call that never ended takes no new ones; it is ended at once if its event loop is blocked or nobody else is in it.
+    /// A host with a call that never ended takes no new ones; it is ended at once if its event loop
+    /// is blocked or nobody else is in it.
     async fn retire_after_timeout(&self, host: &Arc<Host>, id: u64) {
         self.0.pool.lock().remove(host);
         if host.calls() == 0 {
@@ -228,9 +260,14 @@ impl Runner {
         }
     }
 
-    /// A host could not be started. Where the machine has no room for another process, a blank host ends for it, or idle ones must; other failures are those of
-    /// all calls that wait for it.
-    fn make_room(&self, pool: &mut HostPool, spec: &Arc<IsolateSpec>, error: &std::io::Error) -> Option<Staffing> {
+    /// A host could not be started. Where the machine has no room for another process, a blank host
+    /// ends for it, or idle ones must; other failures are those of all calls that wait for it.
+    fn make_room(
+        &self,
+        pool: &mut HostPool,
+        spec: &Arc<IsolateSpec>,
+        error: &std::io::Error,
+    ) -> Option<Staffing> {
         if lacks_room(error) {
             if let Some(blank) = pool.blanks.pop() {
                 return Some(pool.start_after(spec, End::Blank(Box::new(blank))));
@@ -268,7 +305,13 @@ impl Runner {
             None => self.start_blank(heap_mb)?,
         };
         let runner = self.clone();
-        let host = blank.assign(spec, &self.0.config, &self.0.lives, &self.0.shares, move |host, event| runner.on_event(host, event));
+        let host = blank.assign(
+            spec,
+            &self.0.config,
+            &self.0.lives,
+            &self.0.shares,
+            move |host, event| runner.on_event(host, event),
+        );
         pool.add(spec, host);
         self.refill();
         Ok(())
@@ -279,7 +322,8 @@ impl Runner {
         let mut pool = self.0.pool.lock();
         match event {
             HostEvent::Freed => {
-                let ends = host.retiring.load(Ordering::SeqCst) || host.slowed.load(Ordering::SeqCst);
+                let ends =
+                    host.retiring.load(Ordering::SeqCst) || host.slowed.load(Ordering::SeqCst);
                 if !ends {
                     return pool.serve(host);
                 }
@@ -305,7 +349,9 @@ impl Runner {
                     pool.requeue(host, call);
                 }
                 // One that we ended while it loaded is no fault of the code: another host loads it.
-                if let Some(failure) = unloaded.filter(|failure| failure.kind != FailureKind::HostLost) {
+                if let Some(failure) =
+                    unloaded.filter(|failure| failure.kind != FailureKind::HostLost)
+                {
                     pool.fail(&host.isolate, &failure);
                 }
             }
@@ -316,10 +362,12 @@ impl Runner {
 
     /// Ends a host in a while, unless what its last call left running has ended by then.
     fn end_if_it_goes_on(&self, host: &Arc<Host>) {
-        let (host, calls, most) = (Arc::downgrade(host), host.ended(), self.0.config.left_running_max);
+        let (host, calls, most) =
+            (Arc::downgrade(host), host.ended(), self.0.config.left_running_max);
         tokio::spawn(async move {
             tokio::time::sleep(most).await;
-            if let Some(host) = host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls)
+            if let Some(host) =
+                host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls)
                 && host.ends_without_call(&format!("kept its process from other runs for {most:?}"))
             {
                 host.kill(Death::Ended);
@@ -331,7 +379,8 @@ impl Runner {
         Ok(Blank::new(self.0.sandbox.launch(&self.0.script, heap_mb)?, heap_mb))
     }
 
-    /// Starts blank hosts, a little later than they are missed, so that the call which took one goes first.
+    /// Starts blank hosts, a little later than they are missed, so that the call which took one
+    /// goes first.
     fn refill(&self) {
         if self.0.refilling.swap(true, Ordering::SeqCst) {
             return;
@@ -339,17 +388,23 @@ impl Runner {
         let runner = self.clone();
         tokio::spawn(async move {
             // Where the machine has no room for more, what there is goes to the calls that wait.
-            let missing = |pool: &HostPool| !pool.closed && pool.blanks.len() < runner.0.config.blank_hosts && pool.has_no_more_room().is_none();
+            let missing = |pool: &HostPool| {
+                !pool.closed
+                    && pool.blanks.len() < runner.0.config.blank_hosts
+                    && pool.has_no_more_room().is_none()
+            };
             loop {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 {
-                    // Set under the lock: a call that takes a blank host afterwards starts another refill.
+                    // Set under the lock: a call that takes a blank host afterwards starts another
+                    // refill.
                     let pool = runner.0.pool.lock();
                     if !missing(&pool) {
                         runner.0.refilling.store(false, Ordering::SeqCst);
                         return;
                     }
-                    // Calls that wait start hosts themselves: a blank one beside them would only take their processors.
+                    // Calls that wait start hosts themselves: a blank one beside them would only
+                    // take their processors.
                     if pool.waiting() > 0 {
                         continue;
                     }
@@ -375,7 +430,8 @@ impl Runner {
     pub async fn evict(&self, isolate_id: &str) {
         {
             let mut pool = self.0.pool.lock();
-            let hosts: Vec<_> = pool.hosts().filter(|host| host.isolate.1 == isolate_id).cloned().collect();
+            let hosts: Vec<_> =
+                pool.hosts().filter(|host| host.isolate.1 == isolate_id).cloned().collect();
             for host in &hosts {
                 pool.retire(host);
             }
@@ -402,17 +458,21 @@ impl Runner {
                     tokio::time::sleep(STAFF_EVERY).await;
                 } else {
                     // Not for ever: a runner that nobody uses any more is dropped.
-                    let _ = tokio::time::timeout(Duration::from_secs(1), runner.0.waits.notified()).await;
+                    let _ = tokio::time::timeout(Duration::from_secs(1), runner.0.waits.notified())
+                        .await;
                 }
             }
         });
     }
 
-    /// Ends hosts that are unused for long. Blank ones are made anew from time to time: what they may read is fixed when they start, and a file
-    /// such as /etc/resolv.conf may be another one by then.
+    /// Ends hosts that are unused for long. Blank ones are made anew from time to time: what they
+    /// may read is fixed when they start, and a file such as /etc/resolv.conf may be another one by
+    /// then.
     fn spawn_sweeper(&self) {
         let inner = Arc::downgrade(&self.0);
-        let pause = SWEEP.min(self.0.config.idle_evict.min(self.0.config.surplus_idle) / 2).max(Duration::from_millis(1));
+        let pause = SWEEP
+            .min(self.0.config.idle_evict.min(self.0.config.surplus_idle) / 2)
+            .max(Duration::from_millis(1));
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(pause).await;
@@ -424,12 +484,20 @@ impl Runner {
                     }
                     let mut unused = Vec::new();
                     for isolate in pool.isolates.values() {
-                        let mut idle: Vec<_> = isolate.hosts.iter().filter(|h| h.is_idle() && h.has_loaded()).collect();
+                        let mut idle: Vec<_> = isolate
+                            .hosts
+                            .iter()
+                            .filter(|h| h.is_idle() && h.has_loaded())
+                            .collect();
                         idle.sort_by_key(|host| std::cmp::Reverse(*host.used.lock()));
                         // The one used last, where the others are busy too, stays for longer.
                         let spare = usize::from(idle.len() == isolate.hosts.len());
                         for (n, host) in idle.into_iter().enumerate() {
-                            let age_max = if n < spare { inner.config.idle_evict } else { inner.config.surplus_idle };
+                            let age_max = if n < spare {
+                                inner.config.idle_evict
+                            } else {
+                                inner.config.surplus_idle
+                            };
                             if host.used.lock().elapsed() > age_max {
                                 unused.push(host.clone());
                             }
@@ -461,7 +529,8 @@ impl Runner {
         }
     }
 
-    /// Ends all hosts, and waits until their processes are gone. Calls under way are lost with them.
+    /// Ends all hosts, and waits until their processes are gone. Calls under way are lost with
+    /// them.
     pub async fn shutdown(&self) {
         let (hosts, blanks) = self.0.pool.lock().close();
         self.0.waits.notify_one();
@@ -478,7 +547,8 @@ impl Runner {
     }
 }
 
-/// A call that waits for a host or is under way in one. Dropped while it waits, it leaves the queue; dropped later, the call goes on within its time.
+/// A call that waits for a host or is under way in one. Dropped while it waits, it leaves the
+/// queue; dropped later, the call goes on within its time.
 pub struct QueuedRun {
     runner: Runner,
     isolate: IsolateKey,
@@ -527,7 +597,10 @@ impl Drop for QueuedRun {
             self.runner.0.pool.lock().leave(&self.isolate, ticket);
         }
         let (serving, begins) = (self.serving.take(), self.begins.take());
-        let Some(mut ended) = self.ended.take().filter(|_| serving.is_some() || begins.is_some()) else { return };
+        let Some(mut ended) = self.ended.take().filter(|_| serving.is_some() || begins.is_some())
+        else {
+            return;
+        };
         let (runner, timeout) = (self.runner.clone(), self.timeout);
         tokio::spawn(async move {
             let serving = match (serving, begins) {
@@ -542,7 +615,8 @@ impl Drop for QueuedRun {
     }
 }
 
-/// Waits so long; None: it did not come. A server that stood still meanwhile first reads what has come: code that ended in its time has not run over it.
+/// Waits so long; None: it did not come. A server that stood still meanwhile first reads what has
+/// come: code that ended in its time has not run over it.
 pub(crate) async fn in_time<T>(limit: Duration, what: impl Future<Output = T>) -> Option<T> {
     let until = Instant::now() + limit;
     let mut what = std::pin::pin!(what);

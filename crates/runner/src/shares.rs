@@ -1,6 +1,7 @@
-//! What organizations take of the processors. Where there is not enough for all, one that takes more than its share keeps back until there is: its
-//! hosts leave a processor to the others, and wait where others want theirs. None of them need burn for that, for thirty hosts that each do a little
-//! take as much as one that does all it can.
+//! What organizations take of the processors. Where there is not enough for all, one that takes
+//! more than its share keeps back until there is: its hosts leave a processor to the others, and
+//! wait where others want theirs. None of them need burn for that, for thirty hosts that each do a
+//! little take as much as one that does all it can.
 
 use std::collections::HashMap;
 use std::ops::{Add, Sub};
@@ -14,7 +15,8 @@ use tokio::time::Instant;
 const MUCH: Duration = Duration::from_millis(250);
 /// For how long others leave room for an organization after one of its calls.
 const AT_WORK: Duration = Duration::from_secs(10);
-/// How long one keeps back that took more than its share: what it takes while it does says little of what it would.
+/// How long one keeps back that took more than its share: what it takes while it does says little
+/// of what it would.
 const KEEPS_BACK: Duration = Duration::from_secs(5);
 
 /// What there was of the processors for some process between two looks.
@@ -38,7 +40,10 @@ impl Sub for Taken {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        Self { used: self.used.saturating_sub(other.used), waited: self.waited.saturating_sub(other.waited) }
+        Self {
+            used: self.used.saturating_sub(other.used),
+            waited: self.waited.saturating_sub(other.waited),
+        }
     }
 }
 
@@ -71,7 +76,11 @@ pub(crate) struct Part {
 impl Shares {
     pub(crate) fn part(self: &Arc<Self>, organization: &str) -> Part {
         self.0.lock().entry(organization.to_owned()).or_default().hosts += 1;
-        Part { shares: self.clone(), organization: organization.to_owned(), taken: Taken::default() }
+        Part {
+            shares: self.clone(),
+            organization: organization.to_owned(),
+            taken: Taken::default(),
+        }
     }
 }
 
@@ -81,7 +90,8 @@ impl Part {
         self.shares.0.lock().get(&self.organization).is_some_and(|own| own.keeps_back(now))
     }
 
-    /// Tells what the host took since the last look, and whether it had calls; gives whether its organization is to keep back.
+    /// Tells what the host took since the last look, and whether it had calls; gives whether its
+    /// organization is to keep back.
     pub(crate) fn look(&mut self, taken: Taken, has_worked: bool, now: Instant) -> bool {
         let mut shares = self.shares.0.lock();
         let Some(own) = shares.get_mut(&self.organization) else { return false };
@@ -92,9 +102,15 @@ impl Part {
         }
         let used = own.taken.used;
         let all = shares.values().fold(Taken::default(), |all, share| all + share.taken);
-        let at_work = shares.values().filter(|share| share.worked.is_some_and(|at| now.duration_since(at) < AT_WORK)).count();
+        let at_work = shares
+            .values()
+            .filter(|share| share.worked.is_some_and(|at| now.duration_since(at) < AT_WORK))
+            .count();
         let is_short = all.waited >= all.used / 2;
-        let exceeds = is_short && at_work > 1 && used >= MUCH && used > all.used / u32::try_from(at_work).unwrap_or(u32::MAX);
+        let exceeds = is_short
+            && at_work > 1
+            && used >= MUCH
+            && used > all.used / u32::try_from(at_work).unwrap_or(u32::MAX);
         let Some(own) = shares.get_mut(&self.organization) else { return false };
         if exceeds {
             own.exceeded = Some(now);
@@ -126,13 +142,17 @@ mod tests {
     #[test]
     fn who_takes_more_than_its_share_keeps_back_where_there_is_not_enough() {
         let (shares, mut now) = (Arc::new(Shares::default()), Instant::now());
-        let (mut one, mut another, mut other) = (shares.part("a"), shares.part("a"), shares.part("b"));
+        let (mut one, mut another, mut other) =
+            (shares.part("a"), shares.part("a"), shares.part("b"));
         assert!(!one.look(took(900, 900), true, now), "nobody else is at work");
         assert!(!other.look(took(20, 20), true, now), "it takes little");
         assert!(!one.look(took(900, 100), true, now), "there is enough");
         assert!(!one.look(took(200, 900), true, now), "it takes little by itself");
         assert!(another.look(took(200, 900), true, now), "together they take much");
-        assert!(one.keeps_back(now) && shares.part("a").keeps_back(now) && !other.keeps_back(now), "as all of its hosts");
+        assert!(
+            one.keeps_back(now) && shares.part("a").keeps_back(now) && !other.keeps_back(now),
+            "as all of its hosts"
+        );
         drop(another);
         assert!(one.look(took(200, 900), true, now), "for a while");
         now += KEEPS_BACK;

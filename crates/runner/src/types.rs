@@ -37,10 +37,12 @@ pub struct RunnerConfig {
     pub idle_evict: Duration,
     /// A host of an isolate that has others is ended once it was idle for so long.
     pub surplus_idle: Duration,
-    /// How long what a call left running may keep its host from the next call; then the host is ended. The runtime lets the next call begin after a second, so
-    /// only code that blocks the event loop meets it.
+    /// How long what a call left running may keep its host from the next call; then the host is
+    /// ended. The runtime lets the next call begin after a second, so only code that blocks the
+    /// event loop meets it.
     pub left_running_max: Duration,
-    /// How long a call that a busy host is given ahead may be expected to wait there. None is given ahead where that is nothing.
+    /// How long a call that a busy host is given ahead may be expected to wait there. None is given
+    /// ahead where that is nothing.
     pub ahead_wait: Duration,
     /// Time on the processor that a host may use after its last call; then it is ended.
     pub late_processor_max: Duration,
@@ -94,7 +96,9 @@ impl Default for RunnerConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Node is not there.
-    #[error("Node.js was not found as `{node}`; install Node.js 20 or newer, or name its binary with --node")]
+    #[error(
+        "Node.js was not found as `{node}`; install Node.js 20 or newer, or name its binary with --node"
+    )]
     NodeMissing {
         /// What was looked for.
         node: String,
@@ -110,7 +114,9 @@ pub enum StartError {
         said: String,
     },
     /// Node is too old.
-    #[error("`{node}` is Node.js {found}; Millrace needs 20 or newer, name another binary with --node")]
+    #[error(
+        "`{node}` is Node.js {found}; Millrace needs 20 or newer, name another binary with --node"
+    )]
     NodeTooOld {
         /// The binary.
         node: String,
@@ -145,7 +151,9 @@ pub enum StartError {
         lack: Lack,
     },
     /// Node does not run within the walls, or they do not hold.
-    #[error("a trial of the walls around hosts failed: {why}; start with --sandbox=off to do without them, where every component is trusted")]
+    #[error(
+        "a trial of the walls around hosts failed: {why}; start with --sandbox=off to do without them, where every component is trusted"
+    )]
     WallsFail {
         /// What happened.
         why: String,
@@ -156,13 +164,19 @@ pub enum StartError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lack {
     /// Room on the disk, files on it, or a quota.
-    #[error("its disk has no room: make some (`df -h`, `df -i`, quotas), or put the data directory on another disk with --data-dir")]
+    #[error(
+        "its disk has no room: make some (`df -h`, `df -i`, quotas), or put the data directory on another disk with --data-dir"
+    )]
     Room,
     /// Descriptors, of this process or of the machine.
-    #[error("too many files are open: raise the limit (`ulimit -n`, or `LimitNOFILE` of a systemd unit)")]
+    #[error(
+        "too many files are open: raise the limit (`ulimit -n`, or `LimitNOFILE` of a systemd unit)"
+    )]
     Files,
     /// Memory or processes.
-    #[error("memory or processes are used up: give this server more (`ulimit -u`, or `MemoryMax` and `TasksMax` of a systemd unit)")]
+    #[error(
+        "memory or processes are used up: give this server more (`ulimit -u`, or `MemoryMax` and `TasksMax` of a systemd unit)"
+    )]
     Memory,
 }
 
@@ -182,10 +196,18 @@ impl Lack {
         Self::of_words(&error.to_string()).map(|(_, lack)| lack)
     }
 
-    /// Of what a process said as it ended, with the line that says it: as Node.js writes such errors, and as we do.
+    /// Of what a process said as it ended, with the line that says it: as Node.js writes such
+    /// errors, and as we do.
     pub fn of_words(words: &str) -> Option<(&str, Self)> {
-        let says = |line: &str, name: &str, number: i32| line.contains(&format!("{name}:")) || line.contains(&format!("(os error {number})"));
-        words.lines().find_map(|line| Self::NAMED.iter().find(|(name, number, _)| says(line, name, *number)).map(|(_, _, lack)| (line.trim(), *lack)))
+        let says = |line: &str, name: &str, number: i32| {
+            line.contains(&format!("{name}:")) || line.contains(&format!("(os error {number})"))
+        };
+        words.lines().find_map(|line| {
+            Self::NAMED
+                .iter()
+                .find(|(name, number, _)| says(line, name, *number))
+                .map(|(_, _, lack)| (line.trim(), *lack))
+        })
     }
 }
 
@@ -200,7 +222,8 @@ pub struct ModuleSpec {
     pub packages: Option<Arc<Packages>>,
 }
 
-/// The ending of the folder beside a module's file that holds the author's own files, which a host finds beside the module.
+/// The ending of the folder beside a module's file that holds the author's own files, which a host
+/// finds beside the module.
 pub const OWN_FILES: &str = "files";
 
 /// Packages beside a module.
@@ -225,12 +248,14 @@ pub struct IsolateSpec {
     pub env: BTreeMap<String, String>,
     /// Heap limit; None: the default.
     pub memory_mb: Option<u32>,
-    /// Calls that one host serves at the same time: 1, unless the author of the code said otherwise.
+    /// Calls that one host serves at the same time: 1, unless the author of the code said
+    /// otherwise.
     pub calls_per_isolate: u32,
     /// Hosts that serve this code at the same time, at most.
     pub isolates_max: u32,
-    /// Whether calls must begin in the order in which they came. Else short ones are given to a busy host ahead, so that it need not wait for the server
-    /// between two of them; one may then begin before an older one that another host has ahead.
+    /// Whether calls must begin in the order in which they came. Else short ones are given to a
+    /// busy host ahead, so that it need not wait for the server between two of them; one may then
+    /// begin before an older one that another host has ahead.
     pub in_order: bool,
 }
 
@@ -328,21 +353,25 @@ pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
 
-    /// A connection of the host was refused, of this call's or of another's that goes on: each address once, also as a line of output.
+    /// A connection of the host was refused, of this call's or of another's that goes on: each
+    /// address once, also as a line of output.
     fn refused(&self, _refusal: &Refusal) {}
 
-    /// Where lines go that come of the call after its end. Kept for a while after it, so that it holds nothing else of it.
+    /// Where lines go that come of the call after its end. Kept for a while after it, so that it
+    /// holds nothing else of it.
     fn late(&self) -> Option<Arc<dyn LateSink>> {
         None
     }
 
-    /// A question that the code waits for; to be answered in any order, by another task where it takes time.
+    /// A question that the code waits for; to be answered in any order, by another task where it
+    /// takes time.
     fn ask(&self, ask: Ask) {
         ask.unknown();
     }
 }
 
-/// Takes what code writes after its call has ended: output of what it left running, and errors that nobody awaited.
+/// Takes what code writes after its call has ended: output of what it left running, and errors that
+/// nobody awaited.
 pub trait LateSink: Send + Sync {
     /// One line, at `ts_ms` (epoch milliseconds).
     fn line(&self, level: LogLevel, text: String, ts_ms: i64);

@@ -1,4 +1,5 @@
-//! Frames: a 4-byte little-endian length and a JSON object. What does not fit the catalogue is a violation.
+//! Frames: a 4-byte little-endian length and a JSON object. What does not fit the catalogue is a
+//! violation.
 
 use std::borrow::Cow;
 
@@ -98,7 +99,8 @@ pub(crate) enum FromHost<'a> {
     },
 }
 
-/// All fields of all frames: a tagged enum cannot borrow raw JSON, so the type is looked at afterwards.
+/// All fields of all frames: a tagged enum cannot borrow raw JSON, so the type is looked at
+/// afterwards.
 #[derive(Deserialize)]
 struct Flat<'a> {
     #[serde(borrow)]
@@ -164,7 +166,9 @@ struct Flat<'a> {
 }
 
 /// A field that is there with `null` is there.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -176,17 +180,34 @@ impl<'a> Flat<'a> {
         Ok(match t.as_str() {
             "hello" => FromHost::Hello { protocol: self.protocol },
             "loaded" => FromHost::Loaded,
-            "load_failed" => FromHost::LoadFailed { error: self.error.ok_or_else(|| need("error"))? },
+            "load_failed" => {
+                FromHost::LoadFailed { error: self.error.ok_or_else(|| need("error"))? }
+            }
             "cancelled" => FromHost::Cancelled { id: id? },
             "quiet" => FromHost::Quiet,
             "awaits" => FromHost::Awaits { id: id? },
             "back" => FromHost::Back { id: id? },
-            "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts, late: self.late },
+            "log" => FromHost::Log {
+                id: id?,
+                level: self.level,
+                text: self.text.ok_or_else(|| need("text"))?,
+                ts: self.ts,
+                late: self.late,
+            },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
-            "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },
-            "respond" => {
-                FromHost::Respond { id: id?, status: self.status, headers: self.headers, body: self.body, encoding: self.encoding, immediate: self.immediate }
-            }
+            "db" => FromHost::Db {
+                id: id?,
+                key: self.key.ok_or_else(|| need("key"))?,
+                value: self.value,
+            },
+            "respond" => FromHost::Respond {
+                id: id?,
+                status: self.status,
+                headers: self.headers,
+                body: self.body,
+                encoding: self.encoding,
+                immediate: self.immediate,
+            },
             "step" => FromHost::Step {
                 id: id?,
                 namespace: self.namespace.ok_or_else(|| need("namespace"))?,
@@ -195,7 +216,11 @@ impl<'a> Flat<'a> {
                 exports: self.exports,
                 props: self.props,
             },
-            "send" => FromHost::Send { id: id?, kind: self.kind.ok_or_else(|| need("kind"))?, payload: self.payload.ok_or_else(|| need("payload"))? },
+            "send" => FromHost::Send {
+                id: id?,
+                kind: self.kind.ok_or_else(|| need("kind"))?,
+                payload: self.payload.ok_or_else(|| need("payload"))?,
+            },
             "ask" => FromHost::Ask {
                 id: id?,
                 ask: self.ask.ok_or_else(|| need("ask"))?,
@@ -273,7 +298,8 @@ pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Byt
 
 /// Reads a frame.
 pub(crate) fn parse(frame: &[u8]) -> Result<FromHost<'_>, WireError> {
-    let flat: Flat<'_> = serde_json::from_slice(frame).map_err(|e| WireError::Malformed(e.to_string()))?;
+    let flat: Flat<'_> =
+        serde_json::from_slice(frame).map_err(|e| WireError::Malformed(e.to_string()))?;
     flat.typed()
 }
 

@@ -73,34 +73,80 @@ pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
     if changed == 0 { Err(StoreError::StateChanged) } else { Ok(()) }
 }
 
-pub(crate) async fn claim_refresh(c: &Client, id: &AccountId, version: i64, now: Timestamp, until: Timestamp) -> StoreResult<bool> {
+pub(crate) async fn claim_refresh(
+    c: &Client,
+    id: &AccountId,
+    version: i64,
+    now: Timestamp,
+    until: Timestamp,
+) -> StoreResult<bool> {
     let sql = "UPDATE accounts SET refreshing_until = $4 WHERE id = $1 AND version = $2 AND (refreshing_until IS NULL OR refreshing_until <= $3)";
     Ok(execute(c, sql, &[&id.as_str(), &version, &now.ms(), &until.ms()]).await? > 0)
 }
 
 pub(crate) async fn release_refresh(c: &Client, id: &AccountId, version: i64) -> StoreResult<()> {
-    execute(c, "UPDATE accounts SET refreshing_until = NULL WHERE id = $1 AND version = $2", &[&id.as_str(), &version]).await.map(|_| ())
+    execute(
+        c,
+        "UPDATE accounts SET refreshing_until = NULL WHERE id = $1 AND version = $2",
+        &[&id.as_str(), &version],
+    )
+    .await
+    .map(|_| ())
 }
 
 pub(crate) async fn delete(c: &Client, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
-    Ok(execute(c, "DELETE FROM accounts WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? > 0)
+    Ok(execute(
+        c,
+        "DELETE FROM accounts WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str()],
+    )
+    .await?
+        > 0)
 }
 
 pub(crate) async fn begin(c: &Client, a: &Connection) -> StoreResult<()> {
     let sql = "INSERT INTO connections (id, org_id, app, external_user_id, state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let user = a.external_user_id.as_deref().map(text);
-    execute(c, sql, &[&a.id.as_str(), &a.org_id.as_str(), &text(&a.app), &user, &state(&a.state)?, &a.created_at.ms(), &a.expires_at.ms()]).await?;
+    execute(
+        c,
+        sql,
+        &[
+            &a.id.as_str(),
+            &a.org_id.as_str(),
+            &text(&a.app),
+            &user,
+            &state(&a.state)?,
+            &a.created_at.ms(),
+            &a.expires_at.ms(),
+        ],
+    )
+    .await?;
     Ok(())
 }
 
-pub(crate) async fn answer(c: &Client, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+pub(crate) async fn answer(
+    c: &Client,
+    org: &OrgId,
+    id: &ConnectionId,
+    now: Timestamp,
+) -> StoreResult<bool> {
     let sql = "UPDATE connections SET state = $4 WHERE id = $1 AND org_id = $2 AND state = $3 AND expires_at >= $5";
     let (waits, answered) = (state(&ConnectionState::Waiting)?, state(&ConnectionState::Answered)?);
     Ok(execute(c, sql, &[&id.as_str(), &org.as_str(), &waits, &answered, &now.ms()]).await? > 0)
 }
 
-pub(crate) async fn put_state(c: &Client, org: &OrgId, id: &ConnectionId, now: &ConnectionState) -> StoreResult<()> {
-    execute(c, "UPDATE connections SET state = $3 WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str(), &state(now)?]).await?;
+pub(crate) async fn put_state(
+    c: &Client,
+    org: &OrgId,
+    id: &ConnectionId,
+    now: &ConnectionState,
+) -> StoreResult<()> {
+    execute(
+        c,
+        "UPDATE connections SET state = $3 WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str(), &state(now)?],
+    )
+    .await?;
     Ok(())
 }
 

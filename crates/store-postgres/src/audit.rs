@@ -10,7 +10,8 @@ use tokio_postgres::Row;
 use crate::db::{database, text, unwritable};
 use crate::rows::execute;
 
-pub(crate) const COLUMNS: &str = "id, org_id, created_at, user_id, key_id, action, target, fields, request_id, done";
+pub(crate) const COLUMNS: &str =
+    "id, org_id, created_at, user_id, key_id, action, target, fields, request_id, done";
 
 pub(crate) async fn record(c: &Client, r: &AuditRecord) -> StoreResult<()> {
     let fields = serde_json::to_string(&r.fields).map_err(unwritable)?;
@@ -45,7 +46,8 @@ pub(crate) fn read(row: &Row) -> StoreResult<AuditRecord> {
         key_id: text("key_id")?,
         action: text("action")?,
         target: row.try_get("target").map_err(database)?,
-        fields: serde_json::from_str(&text("fields")?).map_err(|e| StoreError::Corrupt { what: format!("the column fields: {e}") })?,
+        fields: serde_json::from_str(&text("fields")?)
+            .map_err(|e| StoreError::Corrupt { what: format!("the column fields: {e}") })?,
         request_id: text("request_id")?,
         done: row.try_get("done").map_err(database)?,
     })

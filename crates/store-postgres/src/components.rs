@@ -24,8 +24,14 @@ pub(crate) async fn put_artifact(c: &Client, a: &Artifact) -> StoreResult<()> {
 pub(crate) async fn create(t: &Transaction<'_>, s: &SavedComponent) -> StoreResult<()> {
     let key = s.manifest.key.as_deref().map(text);
     if s.published {
-        // Two that publish the same key at once come one after the other: the later one has the mark. SQLite has one writer.
-        execute(t, "SELECT pg_advisory_xact_lock(hashtextextended($1 || ' ' || coalesce($2, ''), 0))", &[&s.org_id.as_str(), &key]).await?;
+        // Two that publish the same key at once come one after the other: the later one has the
+        // mark. SQLite has one writer.
+        execute(
+            t,
+            "SELECT pg_advisory_xact_lock(hashtextextended($1 || ' ' || coalesce($2, ''), 0))",
+            &[&s.org_id.as_str(), &key],
+        )
+        .await?;
         execute(t, "UPDATE components SET published = false, superseded = true WHERE org_id = $1 AND key = $2 AND published", &[&s.org_id.as_str(), &key])
             .await?;
     }
@@ -57,8 +63,13 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &SavedComponent) -> StoreResu
     Ok(())
 }
 
-pub(crate) async fn published(c: &Client, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
-    let table = Table { name: "components", columns: rows::COMPONENT, filter: "org_id = $1 AND published" };
+pub(crate) async fn published(
+    c: &Client,
+    org: &OrgId,
+    page: &Page,
+) -> StoreResult<Listing<SavedComponent>> {
+    let table =
+        Table { name: "components", columns: rows::COMPONENT, filter: "org_id = $1 AND published" };
     list(c, &table, &[&org.as_str()], page, rows::component).await
 }
 

@@ -1,7 +1,7 @@
 //! Data stores and what they hold.
 //!
-//! What changes a store's entries first takes the lock of its row in `data_stores`, whose counts it changes as well: writers
-//! of one store wait for each other, in one direction only.
+//! What changes a store's entries first takes the lock of its row in `data_stores`, whose counts it
+//! changes as well: writers of one store wait for each other, in one direction only.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
@@ -22,13 +22,33 @@ pub(crate) async fn create(c: &Client, s: &DataStore) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) async fn rename(c: &Client, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()> {
+pub(crate) async fn rename(
+    c: &Client,
+    org: &OrgId,
+    id: &DataStoreId,
+    name: &str,
+    now: Timestamp,
+) -> StoreResult<()> {
     let sql = "UPDATE data_stores SET name = $3, updated_at = $4 WHERE id = $1 AND org_id = $2";
-    if execute(c, sql, &[&id.as_str(), &org.as_str(), &text(name), &now.ms()]).await? == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    if execute(c, sql, &[&id.as_str(), &org.as_str(), &text(name), &now.ms()]).await? == 0 {
+        Err(StoreError::NotFound)
+    } else {
+        Ok(())
+    }
 }
 
-pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &DataStoreId) -> StoreResult<bool> {
-    let found = one(t, "SELECT 1 FROM data_stores WHERE id = $1 AND org_id = $2 FOR UPDATE", &[&id.as_str(), &org.as_str()], |_| Ok(())).await?;
+pub(crate) async fn delete(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    id: &DataStoreId,
+) -> StoreResult<bool> {
+    let found = one(
+        t,
+        "SELECT 1 FROM data_stores WHERE id = $1 AND org_id = $2 FOR UPDATE",
+        &[&id.as_str(), &org.as_str()],
+        |_| Ok(()),
+    )
+    .await?;
     if found.is_none() {
         return Ok(false);
     }
@@ -46,7 +66,12 @@ async fn lock(t: &Transaction<'_>, id: &str) -> StoreResult<Option<(i64, i64)>> 
 }
 
 async fn count(t: &Transaction<'_>, id: &str, keys: i64, bytes: i64) -> StoreResult<()> {
-    execute(t, "UPDATE data_stores SET keys = keys + $2, bytes = bytes + $3 WHERE id = $1", &[&id, &keys, &bytes]).await?;
+    execute(
+        t,
+        "UPDATE data_stores SET keys = keys + $2, bytes = bytes + $3 WHERE id = $1",
+        &[&id, &keys, &bytes],
+    )
+    .await?;
     Ok(())
 }
 
@@ -56,12 +81,17 @@ pub(crate) async fn set(t: &Transaction<'_>, w: &DataStoreWrite) -> StoreResult<
     let (mut keys, mut used) = lock(t, id).await?.ok_or(StoreError::NotFound)?;
     let mut ended = false;
     let (more_keys, more_bytes) = loop {
-        let old = one(t, "SELECT bytes FROM data_store_entries WHERE store_id = $1 AND sha256(key) = sha256($2)", &[&id, &key], |row| {
-            row.try_get::<_, i64>(0).map_err(database)
-        })
+        let old = one(
+            t,
+            "SELECT bytes FROM data_store_entries WHERE store_id = $1 AND sha256(key) = sha256($2)",
+            &[&id, &key],
+            |row| row.try_get::<_, i64>(0).map_err(database),
+        )
         .await?;
         let (more_keys, more_bytes) = (i64::from(old.is_none()), bytes - old.unwrap_or(0));
-        let over = |now: i64, more: i64, max: u64| more > 0 && u64::try_from(now + more).unwrap_or(0) > max;
+        let over = |now: i64, more: i64, max: u64| {
+            more > 0 && u64::try_from(now + more).unwrap_or(0) > max
+        };
         if !over(keys, more_keys, w.keys_max) && !over(used, more_bytes, w.bytes_max) {
             break (more_keys, more_bytes);
         }
@@ -70,8 +100,10 @@ pub(crate) async fn set(t: &Transaction<'_>, w: &DataStoreWrite) -> StoreResult<
         }
         // What has ended makes room.
         let sql = "DELETE FROM data_store_entries WHERE store_id = $1 AND expires_at <= $2 RETURNING bytes";
-        let gone: Vec<i64> = many(t, sql, &[&id, &w.now.ms()], |row| row.try_get(0).map_err(database)).await?;
-        let (gone_keys, gone_bytes) = (i64::try_from(gone.len()).unwrap_or(i64::MAX), gone.iter().sum::<i64>());
+        let gone: Vec<i64> =
+            many(t, sql, &[&id, &w.now.ms()], |row| row.try_get(0).map_err(database)).await?;
+        let (gone_keys, gone_bytes) =
+            (i64::try_from(gone.len()).unwrap_or(i64::MAX), gone.iter().sum::<i64>());
         count(t, id, -gone_keys, -gone_bytes).await?;
         (keys, used) = (keys - gone_keys, used - gone_bytes);
     };
@@ -85,15 +117,31 @@ pub(crate) async fn set(t: &Transaction<'_>, w: &DataStoreWrite) -> StoreResult<
     count(t, id, more_keys, more_bytes).await
 }
 
-pub(crate) async fn expire(c: &Client, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool> {
+pub(crate) async fn expire(
+    c: &Client,
+    id: &DataStoreId,
+    key: &str,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> StoreResult<bool> {
     let sql = "UPDATE data_store_entries SET expires_at = $3 WHERE store_id = $1 AND sha256(key) = sha256($2) AND (expires_at IS NULL OR expires_at > $4)";
-    Ok(execute(c, sql, &[&id.as_str(), &key.as_bytes(), &expires_at.map(Timestamp::ms), &now.ms()]).await? > 0)
+    Ok(execute(c, sql, &[&id.as_str(), &key.as_bytes(), &expires_at.map(Timestamp::ms), &now.ms()])
+        .await?
+        > 0)
 }
 
-pub(crate) async fn delete_key(t: &Transaction<'_>, id: &DataStoreId, key: &str) -> StoreResult<bool> {
+pub(crate) async fn delete_key(
+    t: &Transaction<'_>,
+    id: &DataStoreId,
+    key: &str,
+) -> StoreResult<bool> {
     lock(t, id.as_str()).await?;
     let sql = "DELETE FROM data_store_entries WHERE store_id = $1 AND sha256(key) = sha256($2) RETURNING bytes";
-    match one(t, sql, &[&id.as_str(), &key.as_bytes()], |row| row.try_get::<_, i64>(0).map_err(database)).await? {
+    match one(t, sql, &[&id.as_str(), &key.as_bytes()], |row| {
+        row.try_get::<_, i64>(0).map_err(database)
+    })
+    .await?
+    {
         Some(bytes) => count(t, id.as_str(), -1, -bytes).await.map(|()| true),
         None => Ok(false),
     }
@@ -106,9 +154,13 @@ pub(crate) async fn clear(t: &Transaction<'_>, id: &DataStoreId) -> StoreResult<
     Ok(())
 }
 
-pub(crate) async fn entry(c: &Client, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>> {
-    let sql =
-        "SELECT key, value, expires_at FROM data_store_entries WHERE store_id = $1 AND sha256(key) = sha256($2) AND (expires_at IS NULL OR expires_at > $3)";
+pub(crate) async fn entry(
+    c: &Client,
+    id: &DataStoreId,
+    key: &str,
+    now: Timestamp,
+) -> StoreResult<Option<DataStoreEntry>> {
+    let sql = "SELECT key, value, expires_at FROM data_store_entries WHERE store_id = $1 AND sha256(key) = sha256($2) AND (expires_at IS NULL OR expires_at > $3)";
     one(c, sql, &[&id.as_str(), &key.as_bytes(), &now.ms()], rows::data_store_entry).await
 }
 
@@ -119,20 +171,34 @@ pub(crate) async fn size(c: &Client, id: &DataStoreId, now: Timestamp) -> StoreR
     Ok(u64::try_from(number(c, sql, &[&id.as_str(), &now.ms()]).await?).unwrap_or(0))
 }
 
-/// The first condition and order are those of the index, which holds the start of the key only; the second ones decide.
+/// The first condition and order are those of the index, which holds the start of the key only; the
+/// second ones decide.
 const PAGE: &str = "FROM data_store_entries WHERE store_id = $1 AND substring(key FROM 1 FOR 1000) >= substring($2::bytea FROM 1 FOR 1000) AND key > $2
   AND key >= $5 AND substring(key FROM 1 FOR octet_length($5::bytea)) = $5 AND (expires_at IS NULL OR expires_at > $3) ORDER BY substring(key FROM 1 FOR 1000), key LIMIT $4";
 
-pub(crate) async fn keys(c: &Client, id: &DataStoreId, p: &DataStorePage) -> StoreResult<Vec<String>> {
+pub(crate) async fn keys(
+    c: &Client,
+    id: &DataStoreId,
+    p: &DataStorePage,
+) -> StoreResult<Vec<String>> {
     let after = p.after.as_deref().unwrap_or("").as_bytes();
-    many(c, &format!("SELECT key {PAGE}"), &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &p.prefix.as_bytes()], |row| {
-        String::from_utf8(row.try_get(0).map_err(database)?).map_err(|_| corrupt("key"))
-    })
+    many(
+        c,
+        &format!("SELECT key {PAGE}"),
+        &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &p.prefix.as_bytes()],
+        |row| String::from_utf8(row.try_get(0).map_err(database)?).map_err(|_| corrupt("key")),
+    )
     .await
 }
 
-/// Sizes are summed up before the values are read; SQLite, which hands out row by row, stops in time.
-pub(crate) async fn entries(c: &Client, id: &DataStoreId, p: &DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>> {
+/// Sizes are summed up before the values are read; SQLite, which hands out row by row, stops in
+/// time.
+pub(crate) async fn entries(
+    c: &Client,
+    id: &DataStoreId,
+    p: &DataStorePage,
+    bytes_max: usize,
+) -> StoreResult<Vec<DataStoreEntry>> {
     let after = p.after.as_deref().unwrap_or("").as_bytes();
     let sql = format!(
         "SELECT key, value, expires_at FROM (
@@ -141,13 +207,21 @@ pub(crate) async fn entries(c: &Client, id: &DataStoreId, p: &DataStorePage, byt
          WHERE upto <= $6 OR n = 1 ORDER BY key"
     );
     let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
-    many(c, &sql, &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &p.prefix.as_bytes(), &bytes_max], rows::data_store_entry).await
+    many(
+        c,
+        &sql,
+        &[&id.as_str(), &after, &p.now.ms(), &i64::from(p.limit), &p.prefix.as_bytes(), &bytes_max],
+        rows::data_store_entry,
+    )
+    .await
 }
 
 /// One store at a time, so that the locks are taken in one order by all.
 pub(crate) async fn purge(t: &Transaction<'_>, now: Timestamp, limit: u32) -> StoreResult<u64> {
     let sql = "SELECT DISTINCT store_id FROM (SELECT store_id FROM data_store_entries WHERE expires_at <= $1 LIMIT $2) AS ended ORDER BY store_id";
-    let stores: Vec<String> = many(t, sql, &[&now.ms(), &i64::from(limit)], |row| row.try_get(0).map_err(database)).await?;
+    let stores: Vec<String> =
+        many(t, sql, &[&now.ms(), &i64::from(limit)], |row| row.try_get(0).map_err(database))
+            .await?;
     let mut left = i64::from(limit);
     for store in &stores {
         lock(t, store).await?;
@@ -166,7 +240,12 @@ pub(crate) async fn purge(t: &Transaction<'_>, now: Timestamp, limit: u32) -> St
 }
 
 /// The store of that name.
-pub(crate) async fn by_name(c: &impl GenericClient, org: &OrgId, name: &str) -> StoreResult<Option<DataStore>> {
-    let sql = format!("SELECT {} FROM data_stores WHERE org_id = $1 AND name = $2", rows::DATA_STORE);
+pub(crate) async fn by_name(
+    c: &impl GenericClient,
+    org: &OrgId,
+    name: &str,
+) -> StoreResult<Option<DataStore>> {
+    let sql =
+        format!("SELECT {} FROM data_stores WHERE org_id = $1 AND name = $2", rows::DATA_STORE);
     one(c, &sql, &[&org.as_str(), &text(name)], rows::data_store).await
 }

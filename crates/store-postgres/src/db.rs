@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
+};
 use millrace_model::clock::Timestamp;
 use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, Unfit};
 use tokio_postgres::NoTls;
@@ -26,20 +28,22 @@ const WAITING_MAX: usize = 10_000;
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long what was sent may wait until the other end has it.
 const UNANSWERED_MAX: Duration = Duration::from_secs(30);
-/// When a connection that nothing is sent on is asked whether its other end is there, how often, and how many times in vain.
+/// When a connection that nothing is sent on is asked whether its other end is there, how often,
+/// and how many times in vain.
 const KEEPALIVES_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVES_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVES_RETRIES: u32 = 3;
 /// What the client has where the URL says nothing.
 const KEEPALIVES_IDLE_UNSET: Duration = Duration::from_secs(2 * 60 * 60);
-/// How long it is believed that there is room on the disk of the tables; written to, it may be full within less, which the write tells.
+/// How long it is believed that there is room on the disk of the tables; written to, it may be full
+/// within less, which the write tells.
 const ROOM_FOR: Duration = Duration::from_secs(10);
 /// How often a transaction is tried where the database gave it up for another.
 pub(crate) const TRIES_MAX: u32 = 5;
 
-/// Settings of each connection. A server that was told not to wait for its disk is told to wait: `Ok` of a write means
-/// that it survives a power cut. Stronger settings (`remote_apply`) stay. A node that hangs within a transaction lets
-/// go of its locks.
+/// Settings of each connection. A server that was told not to wait for its disk is told to wait:
+/// `Ok` of a write means that it survives a power cut. Stronger settings (`remote_apply`) stay. A
+/// node that hangs within a transaction lets go of its locks.
 const SESSION: &str = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 SET idle_in_transaction_session_timeout = '60s';
 SET default_transaction_isolation = 'read committed'";
@@ -64,39 +68,53 @@ impl Db {
             config.connect_timeout(WAIT_MAX);
         }
         notice_silence(&mut config);
-        let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let manager = Manager::from_config(
+            config.clone(),
+            NoTls,
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
             .wait_timeout(Some(WAIT_MAX))
             .create_timeout(Some(WAIT_MAX))
             .recycle_timeout(Some(WAIT_MAX))
             .runtime(Runtime::Tokio1)
-            .post_create(Hook::async_fn(|client, _| Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })))
+            .post_create(Hook::async_fn(|client, _| {
+                Box::pin(
+                    async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) },
+                )
+            }))
             .build()
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         Ok(Self { pool, config, pulse: Pulse::with_slack(), looked: Mutex::default() })
     }
 
-    /// A connection of the pool. A server that works is told that the database cannot be reached, whatever it gives none for.
+    /// A connection of the pool. A server that works is told that the database cannot be reached,
+    /// whatever it gives none for.
     pub(crate) async fn client(&self) -> StoreResult<Client> {
         self.first_client().await.map_err(away)
     }
 
-    /// As [`Self::client`], for who begins: `Database` where no time mends what is in the way, as a wrong password or a name that is not there.
+    /// As [`Self::client`], for who begins: `Database` where no time mends what is in the way, as a
+    /// wrong password or a name that is not there.
     pub(crate) async fn first_client(&self) -> StoreResult<Client> {
         if self.pool.status().waiting >= WAITING_MAX {
             return Err(StoreError::Overloaded);
         }
         self.pool.get().await.map_err(|error| match error {
             PoolError::Closed => StoreError::Closed,
-            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => database(error),
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                database(error)
+            }
             PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => StoreError::Overloaded,
             other => StoreError::Unavailable(Box::new(other)),
         })
     }
 
     /// See [`millrace_store::Store::listen`].
-    pub(crate) async fn listen(&self) -> StoreResult<tokio::sync::mpsc::Receiver<millrace_store::Heard>> {
+    pub(crate) async fn listen(
+        &self,
+    ) -> StoreResult<tokio::sync::mpsc::Receiver<millrace_store::Heard>> {
         if self.pool.is_closed() {
             return Err(StoreError::Closed);
         }
@@ -124,7 +142,8 @@ impl Db {
     }
 }
 
-/// A failure to get a connection, of a database that had given some: its operator took a right away, shut the database to others, or renamed it.
+/// A failure to get a connection, of a database that had given some: its operator took a right
+/// away, shut the database to others, or renamed it.
 pub(crate) fn away(error: StoreError) -> StoreError {
     match error {
         StoreError::Database(cause) => StoreError::Unavailable(cause),
@@ -132,8 +151,8 @@ pub(crate) fn away(error: StoreError) -> StoreError {
     }
 }
 
-/// Has the system end a connection whose other end is gone without a word: a machine that lost its power, or a firewall that forgot it. What the URL
-/// says stays.
+/// Has the system end a connection whose other end is gone without a word: a machine that lost its
+/// power, or a firewall that forgot it. What the URL says stays.
 fn notice_silence(config: &mut tokio_postgres::Config) {
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(UNANSWERED_MAX);
@@ -160,12 +179,21 @@ pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> 
     let row = client.query_one(sql, &[]).await.map_err(database)?;
     let get = |at: usize| row.try_get::<_, bool>(at).map_err(database);
     let schema = match get(2)? {
-        true => client.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await.and_then(|row| row.try_get(0)).map_err(database)?,
+        true => client
+            .query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[])
+            .await
+            .and_then(|row| row.try_get(0))
+            .map_err(database)?,
         false => 0,
     };
     let master_ids = data_keys::master_ids(&client).await?;
     let version: String = row.try_get(0).map_err(database)?;
-    let unfit = unfit(row.try_get(3).map_err(database)?, row.try_get(4).map_err(database)?, get(5)?, get(6)?);
+    let unfit = unfit(
+        row.try_get(3).map_err(database)?,
+        row.try_get(4).map_err(database)?,
+        get(5)?,
+        get(6)?,
+    );
     Ok(Examined {
         engine: format!("Postgres {version}"),
         schema,
@@ -177,17 +205,27 @@ pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> 
     })
 }
 
-/// Why a server could not work with a database of this version (as `server_version_num`) and encoding.
+/// Why a server could not work with a database of this version (as `server_version_num`) and
+/// encoding.
 fn unfit(version: i32, encoding: &str, is_read_only: bool, may_create: bool) -> Option<Unfit> {
     let because = |found: String, mend: &str| Some(Unfit { found, mend: mend.to_owned() });
     if version < VERSION_MIN {
-        return because(format!("it is older than Postgres {}", VERSION_MIN / 10_000), "bring Postgres up to date");
+        return because(
+            format!("it is older than Postgres {}", VERSION_MIN / 10_000),
+            "bring Postgres up to date",
+        );
     }
     if encoding != "UTF8" {
-        return because(format!("its encoding is {encoding}"), "make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`");
+        return because(
+            format!("its encoding is {encoding}"),
+            "make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`",
+        );
     }
     if is_read_only {
-        return because("it takes no writes: it is a standby, or its transactions are read-only".into(), "name the primary with --database-url");
+        return because(
+            "it takes no writes: it is a standby, or its transactions are read-only".into(),
+            "name the primary with --database-url",
+        );
     }
     if !may_create {
         return because(
@@ -201,13 +239,23 @@ fn unfit(version: i32, encoding: &str, is_read_only: bool, may_create: bool) -> 
 /// See [`PostgresOptions::hosts`].
 pub(crate) fn hosts(url: &str) -> Vec<(String, u16)> {
     let Ok(config) = url.parse::<tokio_postgres::Config>() else { return Vec::new() };
-    // One port may stand for all hosts. Where addresses are given beside the names, they are connected to.
-    let port = |at: usize| *config.get_ports().get(at).or(config.get_ports().first()).unwrap_or(&PORT);
+    // One port may stand for all hosts. Where addresses are given beside the names, they are
+    // connected to.
+    let port =
+        |at: usize| *config.get_ports().get(at).or(config.get_ports().first()).unwrap_or(&PORT);
     let named = config.get_hosts().iter().enumerate().filter_map(|(at, host)| match host {
         Host::Tcp(name) => Some((name.clone(), port(at))),
         Host::Unix(_) => None,
     });
-    named.chain(config.get_hostaddrs().iter().enumerate().map(|(at, address)| (address.to_string(), port(at)))).collect()
+    named
+        .chain(
+            config
+                .get_hostaddrs()
+                .iter()
+                .enumerate()
+                .map(|(at, address)| (address.to_string(), port(at))),
+        )
+        .collect()
 }
 
 /// See [`PostgresOptions::client_environment`].
@@ -222,8 +270,13 @@ pub(crate) fn client_environment(url: &str) -> Option<Vec<(&'static str, OsStrin
         })
         .collect();
     let listed = |texts: Vec<OsString>| texts.join(OsStr::new(","));
-    let ports = config.get_ports().iter().map(|port| OsString::from(port.to_string())).collect::<Vec<_>>();
-    let addresses = config.get_hostaddrs().iter().map(|address| OsString::from(address.to_string())).collect::<Vec<_>>();
+    let ports =
+        config.get_ports().iter().map(|port| OsString::from(port.to_string())).collect::<Vec<_>>();
+    let addresses = config
+        .get_hostaddrs()
+        .iter()
+        .map(|address| OsString::from(address.to_string()))
+        .collect::<Vec<_>>();
     let password = config.get_password().map(|bytes| OsStr::from_bytes(bytes).to_owned());
     let known = [
         ("PGHOST", Some(listed(hosts))),
@@ -234,7 +287,12 @@ pub(crate) fn client_environment(url: &str) -> Option<Vec<(&'static str, OsStrin
         ("PGDATABASE", config.get_dbname().or(config.get_user()).map(OsString::from)),
         ("PGAPPNAME", Some("millrace-backup".into())),
     ];
-    Some(known.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?))).collect())
+    Some(
+        known
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)))
+            .collect(),
+    )
 }
 
 /// See [`PostgresOptions::place`].
@@ -247,14 +305,19 @@ pub(crate) fn place(url: &str) -> Option<String> {
         Host::Unix(folder) => format!("`{}`", folder.display()),
     });
     let (hosts, user) = (hosts.collect::<Vec<_>>().join(", "), config.get_user());
-    // As the client does: without a name, the database of the user's name; without a user, the user of this process.
-    let name = config.get_dbname().or(user).map_or_else(|| "database".into(), |name| format!("database `{name}`"));
+    // As the client does: without a name, the database of the user's name; without a user, the user
+    // of this process.
+    let name = config
+        .get_dbname()
+        .or(user)
+        .map_or_else(|| "database".into(), |name| format!("database `{name}`"));
     let user = user.map_or_else(String::new, |user| format!(" as `{user}`"));
     (!hosts.is_empty()).then(|| format!("{name} on {hosts}{user}"))
 }
 
-/// Runs an operation in a transaction and commits it; again, a bounded number of times, where the database gave it up
-/// for another. A macro, because a closure cannot yet say that its future is `Send`.
+/// Runs an operation in a transaction and commits it; again, a bounded number of times, where the
+/// database gave it up for another. A macro, because a closure cannot yet say that its future is
+/// `Send`.
 macro_rules! transaction {
     ($db:expr, |$t:ident| $operation:expr) => {
         $crate::db::transaction!($db, "other", |$t| $operation)
@@ -315,18 +378,24 @@ macro_rules! statement {
 }
 pub(crate) use statement;
 
-/// Writes what changes nothing: a transaction that has an id is written to the log when it ends. A read-only one gets an id too, and is asked for.
+/// Writes what changes nothing: a transaction that has an id is written to the log when it ends. A
+/// read-only one gets an id too, and is asked for.
 pub(crate) async fn probe(client: &Client) -> StoreResult<()> {
     look_for_room(client).await?;
-    let row = client.query_one("SELECT current_setting('transaction_read_only') = 'on'", &[]).await.map_err(database)?;
+    let row = client
+        .query_one("SELECT current_setting('transaction_read_only') = 'on'", &[])
+        .await
+        .map_err(database)?;
     if row.try_get(0).map_err(database)? {
-        return Err(StoreError::Unavailable("it takes no writes: it is a standby, or its transactions are read-only".into()));
+        return Err(StoreError::Unavailable(
+            "it takes no writes: it is a standby, or its transactions are read-only".into(),
+        ));
     }
     client.execute("SELECT pg_current_xact_id()", &[]).await.map(|_| ()).map_err(database)
 }
 
-/// Has Postgres write a file of about 1 MiB to the disk of the tables, which goes with the query. No row that is changed shows as much: there may be room
-/// for it in the files that there are.
+/// Has Postgres write a file of about 1 MiB to the disk of the tables, which goes with the query.
+/// No row that is changed shows as much: there may be room for it in the files that there are.
 pub(crate) async fn look_for_room(client: &Client) -> StoreResult<()> {
     // One transaction: what is set ends with it. The numbers are more than may be kept in memory.
     let sql = "SET LOCAL work_mem = '64kB'; SET LOCAL temp_tablespaces = ''; SELECT count(*) FROM generate_series(1, 40000)";
@@ -339,7 +408,9 @@ pub(crate) async fn look_for_room(client: &Client) -> StoreResult<()> {
 
 /// Whether the same transaction may well succeed if it is tried again.
 pub(crate) fn is_transient(error: &StoreError) -> bool {
-    code(error).is_some_and(|code| *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+    code(error).is_some_and(|code| {
+        *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
+    })
 }
 
 /// Whether the statement was refused only because an earlier one of its transaction failed.
@@ -359,14 +430,22 @@ pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
     {
         // Constraints are named `<table>_<what>`; a primary key's name ends with `_pkey`.
         let constraint = db.constraint().unwrap_or_default();
-        let name = [("_name_slug", "name_slug"), ("_orgname", "orgname"), ("_key_hash", "key_hash"), ("_key", "key"), ("_name", "name"), ("_email", "email")]
-            .into_iter()
-            .find_map(|(end, name)| constraint.ends_with(end).then_some(name));
+        let name = [
+            ("_name_slug", "name_slug"),
+            ("_orgname", "orgname"),
+            ("_key_hash", "key_hash"),
+            ("_key", "key"),
+            ("_name", "name"),
+            ("_email", "email"),
+        ]
+        .into_iter()
+        .find_map(|(end, name)| constraint.ends_with(end).then_some(name));
         return StoreError::Taken(name.unwrap_or("id"));
     }
     match error.code() {
         Some(&SqlState::DISK_FULL) => StoreError::StorageFull,
-        // It is stopping, starting, or was killed under its clients; others have its connections; or it takes no writes for now.
+        // It is stopping, starting, or was killed under its clients; others have its connections;
+        // or it takes no writes for now.
         Some(
             &SqlState::ADMIN_SHUTDOWN
             | &SqlState::CRASH_SHUTDOWN
@@ -375,15 +454,23 @@ pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
             | &SqlState::READ_ONLY_SQL_TRANSACTION,
         ) => StoreError::Unavailable(Box::new(error)),
         Some(_) => StoreError::Database(Box::new(error)),
-        None if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => StoreError::Unavailable(Box::new(error)),
+        None if error.is_closed()
+            || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) =>
+        {
+            StoreError::Unavailable(Box::new(error))
+        }
         None => StoreError::Database(Box::new(error)),
     }
 }
 
-/// A text that Postgres takes: U+0000, which its TEXT refuses, becomes U+FFFD. For texts that people write; JSON holds
-/// no such character, and code and keys are BYTEA.
+/// A text that Postgres takes: U+0000, which its TEXT refuses, becomes U+FFFD. For texts that
+/// people write; JSON holds no such character, and code and keys are BYTEA.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{FFFD}")) } else { Cow::Borrowed(text) }
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{FFFD}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// JSON that could not be written.
@@ -403,9 +490,13 @@ mod tests {
 
     #[test]
     fn what_a_server_could_not_work_with_is_told_with_what_mends_it() {
-        let told = |version, encoding, is_read_only, may_create| unfit(version, encoding, is_read_only, may_create).map(|u| (u.found, u.mend));
+        let told = |version, encoding, is_read_only, may_create| {
+            unfit(version, encoding, is_read_only, may_create).map(|u| (u.found, u.mend))
+        };
         assert_eq!(told(130_000, "UTF8", false, true), None);
-        let has = |told: Option<(String, String)>, found: &str, mend: &str| told.is_some_and(|(f, m)| f.contains(found) && m.contains(mend));
+        let has = |told: Option<(String, String)>, found: &str, mend: &str| {
+            told.is_some_and(|(f, m)| f.contains(found) && m.contains(mend))
+        };
         assert!(has(told(120_017, "UTF8", false, true), "older than Postgres 13", "up to date"));
         assert!(has(told(150_000, "SQL_ASCII", false, true), "SQL_ASCII", "ENCODING 'UTF8'"));
         assert!(has(told(150_000, "UTF8", true, true), "takes no writes", "primary"));
@@ -418,8 +509,14 @@ mod tests {
             let mut config: tokio_postgres::Config = url.parse().expect("an address");
             notice_silence(&mut config);
             let seconds = |time: Duration| time.as_secs();
-            let (unanswered, interval) = (config.get_tcp_user_timeout().copied(), config.get_keepalives_interval());
-            (unanswered.map(seconds), seconds(config.get_keepalives_idle()), interval.map(seconds), config.get_keepalives_retries())
+            let (unanswered, interval) =
+                (config.get_tcp_user_timeout().copied(), config.get_keepalives_interval());
+            (
+                unanswered.map(seconds),
+                seconds(config.get_keepalives_idle()),
+                interval.map(seconds),
+                config.get_keepalives_retries(),
+            )
         };
         assert_eq!(told("postgres://me@db.test/app"), (Some(30), 10, Some(5), Some(3)));
         let given = "postgres://me@db.test/app?tcp_user_timeout=90&keepalives_idle=80&keepalives_interval=70&keepalives_retries=6";
@@ -430,11 +527,25 @@ mod tests {
     fn a_place_is_shown_without_the_password() {
         let place = |url: &str| PostgresOptions::at(url).place();
         let shown = |text: &str| Some(text.to_owned());
-        assert_eq!(place("postgres://me:hunter2@db.test/app"), shown("database `app` on `db.test:5432` as `me`"));
-        assert_eq!(place("host=a,b port=6000 user=me password=hunter2"), shown("database `me` on `a:6000`, `b:6000` as `me`"));
+        assert_eq!(
+            place("postgres://me:hunter2@db.test/app"),
+            shown("database `app` on `db.test:5432` as `me`")
+        );
+        assert_eq!(
+            place("host=a,b port=6000 user=me password=hunter2"),
+            shown("database `me` on `a:6000`, `b:6000` as `me`")
+        );
         assert_eq!(place("postgres://db.test"), shown("database on `db.test:5432`"));
-        assert_eq!(place("postgres://me@%2Frun%2Fpg/app"), shown("database `app` on `/run/pg` as `me`"));
-        for none in ["", "hunter2", "mysql://me:hunter2@db.test/app", "postgres://me:hunter2@db.test:port/app"] {
+        assert_eq!(
+            place("postgres://me@%2Frun%2Fpg/app"),
+            shown("database `app` on `/run/pg` as `me`")
+        );
+        for none in [
+            "",
+            "hunter2",
+            "mysql://me:hunter2@db.test/app",
+            "postgres://me:hunter2@db.test:port/app",
+        ] {
             assert_eq!(place(none), None, "{none}");
         }
     }
@@ -443,11 +554,22 @@ mod tests {
     fn other_programs_are_told_where_the_database_is() {
         let told = |url: &str| {
             let told = PostgresOptions::at(url).client_environment()?;
-            Some(told.into_iter().map(|(name, value)| format!("{name}={}", value.display())).collect::<Vec<_>>().join(" "))
+            Some(
+                told.into_iter()
+                    .map(|(name, value)| format!("{name}={}", value.display()))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
         };
         let whole = told("postgres://me:hunter2@db.test:6000/app").expect("told");
-        assert_eq!(whole, "PGHOST=db.test PGPORT=6000 PGUSER=me PGPASSWORD=hunter2 PGDATABASE=app PGAPPNAME=millrace-backup");
-        assert_eq!(told("postgres://me@%2Frun%2Fpg").as_deref(), Some("PGHOST=/run/pg PGPORT=5432 PGUSER=me PGDATABASE=me PGAPPNAME=millrace-backup"));
+        assert_eq!(
+            whole,
+            "PGHOST=db.test PGPORT=6000 PGUSER=me PGPASSWORD=hunter2 PGDATABASE=app PGAPPNAME=millrace-backup"
+        );
+        assert_eq!(
+            told("postgres://me@%2Frun%2Fpg").as_deref(),
+            Some("PGHOST=/run/pg PGPORT=5432 PGUSER=me PGDATABASE=me PGAPPNAME=millrace-backup")
+        );
         assert_eq!(told("hunter2"), None);
     }
 
@@ -456,15 +578,23 @@ mod tests {
         let hosts = |url: &str| PostgresOptions::at(url).hosts();
         let at = |name: &str, port| (name.to_owned(), port);
         assert_eq!(hosts("postgres://me@db.test/app"), [at("db.test", 5432)]);
-        assert_eq!(hosts("host=a,b port=6000 hostaddr=10.0.0.1,10.0.0.2"), [at("a", 6000), at("b", 6000), at("10.0.0.1", 6000), at("10.0.0.2", 6000)]);
+        assert_eq!(
+            hosts("host=a,b port=6000 hostaddr=10.0.0.1,10.0.0.2"),
+            [at("a", 6000), at("b", 6000), at("10.0.0.1", 6000), at("10.0.0.2", 6000)]
+        );
         assert_eq!(hosts("postgres://me@%2Frun%2Fpg/app"), []);
         assert_eq!(hosts("mysql://db.test/app"), []);
     }
 
     #[test]
     fn a_url_that_is_none_is_an_error_without_its_contents() {
-        let error = Db::open(&PostgresOptions::at("postgres://user:hunter2@host:notaport/db")).err().map(|e| format!("{e:?}"));
+        let error = Db::open(&PostgresOptions::at("postgres://user:hunter2@host:notaport/db"))
+            .err()
+            .map(|e| format!("{e:?}"));
         assert!(error.is_some_and(|e| !e.contains("hunter2")));
-        assert!(!format!("{:?}", PostgresOptions::at("postgres://user:hunter2@host/db")).contains("hunter2"));
+        assert!(
+            !format!("{:?}", PostgresOptions::at("postgres://user:hunter2@host/db"))
+                .contains("hunter2")
+        );
     }
 }

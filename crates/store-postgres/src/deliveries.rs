@@ -15,7 +15,12 @@ pub(crate) async fn insert(t: &Transaction<'_>, all: &[Delivery]) -> StoreResult
         return Ok(());
     }
     let column = |value: fn(&Delivery) -> &str| all.iter().map(value).collect::<Vec<&str>>();
-    let (ids, orgs, owners, runs) = (column(|d| d.id.as_str()), column(|d| d.org_id.as_str()), column(|d| &d.owner), column(|d| d.run_id.as_str()));
+    let (ids, orgs, owners, runs) = (
+        column(|d| d.id.as_str()),
+        column(|d| d.org_id.as_str()),
+        column(|d| &d.owner),
+        column(|d| d.run_id.as_str()),
+    );
     let (kinds, payloads) = (column(|d| d.kind.as_str()), column(|d| &d.payload));
     let positions: Vec<i64> = all.iter().map(|d| d.position).collect();
     let times: Vec<i64> = all.iter().map(|d| d.created_at.ms()).collect();
@@ -32,11 +37,17 @@ pub(crate) async fn insert(t: &Transaction<'_>, all: &[Delivery]) -> StoreResult
     Ok(())
 }
 
-/// As runs are claimed: what another server takes is passed over. The first try of one comes after those of all before it
-/// in its run.
-pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
-    // From organization to organization, and of each no more than can be taken: what else waits is not looked at. A list of
-    // ids, as a join would have the planner read all that waits.
+/// As runs are claimed: what another server takes is passed over. The first try of one comes after
+/// those of all before it in its run.
+pub(crate) async fn claim(
+    c: &Client,
+    now: Timestamp,
+    retry_at: Timestamp,
+    limit: u32,
+    held: &Held,
+) -> StoreResult<Vec<Delivery>> {
+    // From organization to organization, and of each no more than can be taken: what else waits is
+    // not looked at. A list of ids, as a join would have the planner read all that waits.
     let sql = format!(
         "WITH RECURSIVE waiting (org) AS (
            SELECT min(org_id) FROM deliveries WHERE status = 'queued'
@@ -54,8 +65,10 @@ pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit
          UPDATE deliveries SET next_at = $2 FROM picked WHERE id = picked_id RETURNING {}",
         rows::DELIVERY
     );
-    let (orgs, counts): (Vec<&str>, Vec<i64>) = held.by.iter().map(|(org, count)| (org.as_str(), i64::from(*count))).unzip();
-    let values: [&(dyn ToSql + Sync); 6] = [&now.ms(), &retry_at.ms(), &i64::from(limit), &orgs, &counts, &i64::from(held.share)];
+    let (orgs, counts): (Vec<&str>, Vec<i64>) =
+        held.by.iter().map(|(org, count)| (org.as_str(), i64::from(*count))).unzip();
+    let values: [&(dyn ToSql + Sync); 6] =
+        [&now.ms(), &retry_at.ms(), &i64::from(limit), &orgs, &counts, &i64::from(held.share)];
     let mut claimed = rows::claimed(c, "deliveries", &sql, &values, rows::delivery).await?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
@@ -75,6 +88,7 @@ pub(crate) async fn result(c: &Client, id: &DeliveryId, r: &DeliveryResult) -> S
 }
 
 pub(crate) async fn of_run(c: &Client, run: &RunId) -> StoreResult<Vec<Delivery>> {
-    let sql = format!("SELECT {} FROM deliveries WHERE run_id = $1 ORDER BY position", rows::DELIVERY);
+    let sql =
+        format!("SELECT {} FROM deliveries WHERE run_id = $1 ORDER BY position", rows::DELIVERY);
     many(c, &sql, &[&run.as_str()], rows::delivery).await
 }

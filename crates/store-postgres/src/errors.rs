@@ -2,7 +2,9 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, GROUPS_MAX};
+use millrace_model::error_event::{
+    CHANGES_MAX, ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, GROUPS_MAX,
+};
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
@@ -12,7 +14,9 @@ use tokio_postgres::types::ToSql;
 use crate::db::text;
 use crate::rows::{self, counted_first, execute, known, many, newest_first, number, order};
 
-/// Counts an error; a group that was resolved before the run was accepted regresses. A new group of an owner that has as many as it may is not stored; servers that count at once may go a few beyond.
+/// Counts an error; a group that was resolved before the run was accepted regresses. A new group of
+/// an owner that has as many as it may is not stored; servers that count at once may go a few
+/// beyond.
 pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()> {
     execute(
         t,
@@ -44,7 +48,13 @@ pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()
     )
     .await?;
     if regressed > 0 {
-        let change = ErrorGroupChange { at: g.last_at, state: ErrorState::Regressed, by: None, note: None, run_id: Some(g.last_run_id.clone()) };
+        let change = ErrorGroupChange {
+            at: g.last_at,
+            state: ErrorState::Regressed,
+            by: None,
+            note: None,
+            run_id: Some(g.last_run_id.clone()),
+        };
         keep(t, &g.id, &change).await?;
     }
     Ok(())
@@ -52,11 +62,23 @@ pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()
 
 /// Whether a group is ignored.
 pub(crate) async fn is_ignored(t: &Transaction<'_>, id: &ErrorGroupId) -> StoreResult<bool> {
-    Ok(number(t, "SELECT count(*) FROM error_groups WHERE id = $1 AND state = 'ignored'", &[&id.as_str()]).await? > 0)
+    Ok(number(
+        t,
+        "SELECT count(*) FROM error_groups WHERE id = $1 AND state = 'ignored'",
+        &[&id.as_str()],
+    )
+    .await?
+        > 0)
 }
 
-/// False: there is no such group. The group's row is locked first, so that changes of several servers are numbered one after the other.
-pub(crate) async fn change(t: &Transaction<'_>, org: &OrgId, id: &ErrorGroupId, change: &ErrorGroupChange) -> StoreResult<bool> {
+/// False: there is no such group. The group's row is locked first, so that changes of several
+/// servers are numbered one after the other.
+pub(crate) async fn change(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    id: &ErrorGroupId,
+    change: &ErrorGroupChange,
+) -> StoreResult<bool> {
     let changed = execute(
         t,
         "UPDATE error_groups SET state_at = CASE WHEN state = $3 THEN state_at ELSE $4 END, state = $3, note = $5 WHERE id = $1 AND org_id = $2",
@@ -70,7 +92,11 @@ pub(crate) async fn change(t: &Transaction<'_>, org: &OrgId, id: &ErrorGroupId, 
 }
 
 /// Keeps a change, and forgets the oldest of too many.
-async fn keep(t: &Transaction<'_>, id: &ErrorGroupId, change: &ErrorGroupChange) -> StoreResult<()> {
+async fn keep(
+    t: &Transaction<'_>,
+    id: &ErrorGroupId,
+    change: &ErrorGroupChange,
+) -> StoreResult<()> {
     execute(
         t,
         "INSERT INTO error_group_changes (group_id, seq, at, state, user_id, note, run_id)
@@ -98,7 +124,11 @@ pub(crate) async fn changes(c: &Client, id: &ErrorGroupId) -> StoreResult<Vec<Er
 }
 
 /// The newest failure first.
-pub(crate) async fn versions(c: &Client, g: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+pub(crate) async fn versions(
+    c: &Client,
+    g: &ErrorGroup,
+    scan: u32,
+) -> StoreResult<Vec<ErrorVersion>> {
     many(
         c,
         "SELECT r.deployment_id, (SELECT version FROM deployments d WHERE d.id = r.deployment_id) AS version,
@@ -113,17 +143,43 @@ pub(crate) async fn versions(c: &Client, g: &ErrorGroup, scan: u32) -> StoreResu
 }
 
 /// The newest first. The index alone is read.
-pub(crate) async fn failed_times(c: &Client, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+pub(crate) async fn failed_times(
+    c: &Client,
+    org: &OrgId,
+    within: (Timestamp, Timestamp),
+    max: u32,
+) -> StoreResult<Vec<FailedTime>> {
     let sql = "SELECT created_at, error_group FROM runs
          WHERE org_id = $1 AND created_at >= $2 AND created_at < $3 AND status IN ('failed', 'cancelled') AND status = 'failed' ORDER BY created_at DESC, id DESC LIMIT $4";
-    many(c, sql, &[&org.as_str(), &within.0.ms(), &within.1.ms(), &i64::from(max)], rows::failed_time).await
+    many(
+        c,
+        sql,
+        &[&org.as_str(), &within.0.ms(), &within.1.ms(), &i64::from(max)],
+        rows::failed_time,
+    )
+    .await
 }
 
 /// The last seen first.
-pub(crate) async fn groups(c: &Client, org: &OrgId, f: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
-    let (order, of) = (order(page), if f.owner.is_some() { "owner_id = $2 AND org_id = $1" } else { "org_id = $1 AND $2::text IS NULL" });
-    let filter = format!("{of} AND ($3::text IS NULL OR position(',' || state || ',' in $3) > 0) AND ($4::text IS NULL OR class = $4) AND last_at >= $5");
-    let (states, class, since) = (f.states_text(), f.class.as_deref().map(text), f.since.map_or(i64::MIN, Timestamp::ms));
+pub(crate) async fn groups(
+    c: &Client,
+    org: &OrgId,
+    f: &ErrorGroupFilter,
+    page: &Page,
+) -> StoreResult<Listing<ErrorGroup>> {
+    let (order, of) = (
+        order(page),
+        if f.owner.is_some() {
+            "owner_id = $2 AND org_id = $1"
+        } else {
+            "org_id = $1 AND $2::text IS NULL"
+        },
+    );
+    let filter = format!(
+        "{of} AND ($3::text IS NULL OR position(',' || state || ',' in $3) > 0) AND ($4::text IS NULL OR class = $4) AND last_at >= $5"
+    );
+    let (states, class, since) =
+        (f.states_text(), f.class.as_deref().map(text), f.since.map_or(i64::MIN, Timestamp::ms));
     let (org, limit) = (org.as_str(), i64::from(page.limit));
     let (after, before) = (page.after.as_deref().map(text), page.before.as_deref().map(text));
     let items = format!(
@@ -134,8 +190,13 @@ pub(crate) async fn groups(c: &Client, org: &OrgId, f: &ErrorGroupFilter, page: 
         rows::ERROR_GROUP
     );
     let count = format!("SELECT count(*) FROM error_groups WHERE {filter}");
-    let all: [&(dyn ToSql + Sync); 8] = [&org, &f.owner, &states, &class, &since, &after, &before, &limit];
-    let mut listing = counted_first(number(c, &count, &all[..5]), rows::readable(c, "error_groups", &items, &all, rows::error_group)).await?;
+    let all: [&(dyn ToSql + Sync); 8] =
+        [&org, &f.owner, &states, &class, &since, &after, &before, &limit];
+    let mut listing = counted_first(
+        number(c, &count, &all[..5]),
+        rows::readable(c, "error_groups", &items, &all, rows::error_group),
+    )
+    .await?;
     if listing.items.is_empty() {
         known(c, "error_groups", &org, page).await?;
     }
@@ -143,7 +204,8 @@ pub(crate) async fn groups(c: &Client, org: &OrgId, f: &ErrorGroupFilter, page: 
     Ok(listing)
 }
 
-/// What [`FailedRuns`] says; `$1` to `$8`. A quote within a string of JSON is escaped: the text that tells a replay stands nowhere else in a context.
+/// What [`FailedRuns`] says; `$1` to `$8`. A quote within a string of JSON is escaped: the text
+/// that tells a replay stands nowhere else in a context.
 const FAILED: &str = "FROM runs WHERE status = 'failed' AND owner_id = $1 AND org_id = $2 AND kind = 'live'
   AND ($3::text IS NULL OR error_class = $3) AND ($4::text IS NULL OR error_group = $4) AND created_at >= $5 AND created_at < $6
   AND ($8::text IS NULL OR (created_at, id) > ($7::bigint, $8)) AND position(',\"replay\":true,' in context) = 0
@@ -189,7 +251,17 @@ impl<'a> Bounds<'a> {
     }
 
     fn params<'b>(&'b self, w: &'b FailedRuns) -> [&'b (dyn ToSql + Sync); 9] {
-        [&w.owner, &self.org, &self.class, &self.group, &self.from, &self.to, &self.after_at, &self.after_id, &self.limit]
+        [
+            &w.owner,
+            &self.org,
+            &self.class,
+            &self.group,
+            &self.from,
+            &self.to,
+            &self.after_at,
+            &self.after_id,
+            &self.limit,
+        ]
     }
 }
 

@@ -14,17 +14,31 @@ use crate::{retention, rows};
 const ROWS_FIRST: i32 = 10;
 const ROWS_MIN: i32 = 1;
 const ROWS_MAX: i32 = 5_000;
-/// What is fetched at once should be about as large, bytes: small rows go many to a round trip, and large ones do not fill the memory.
+/// What is fetched at once should be about as large, bytes: small rows go many to a round trip, and
+/// large ones do not fill the memory.
 const STEP_BYTES: usize = 1 << 20;
 
-/// How long the connection may say nothing while rows are taken. The engine gives up a client that takes too little; this is for a server that stands still,
-/// and so long that rows of a step, of some MiB each, are taken at 64 KiB a second.
+/// How long the connection may say nothing while rows are taken. The engine gives up a client that
+/// takes too little; this is for a server that stands still, and so long that rows of a step, of
+/// some MiB each, are taken at 64 KiB a second.
 const IDLE_MAX: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";
 
-pub(crate) async fn export(c: &mut Client, org: &OrgId, filter: &ExportFilter, out: &Sender<Exported>) -> StoreResult<()> {
-    let t = c.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await.map_err(database)?;
+pub(crate) async fn export(
+    c: &mut Client,
+    org: &OrgId,
+    filter: &ExportFilter,
+    out: &Sender<Exported>,
+) -> StoreResult<()> {
+    let t = c
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await
+        .map_err(database)?;
     t.batch_execute(IDLE_MAX).await.map_err(database)?;
-    let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
+    let (from, to) =
+        (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
     let ordinal = |time: Option<Timestamp>, none| time.map_or(none, EventId::ordinal_at);
     let (first, last) = (ordinal(filter.from, i64::MIN), ordinal(filter.to, i64::MAX));
     let mut after = String::new();
@@ -38,16 +52,30 @@ pub(crate) async fn export(c: &mut Client, org: &OrgId, filter: &ExportFilter, o
             },
         };
         let of = |columns: &str, table: &str, owner: &str, time: &str, order: &str| {
-            format!("SELECT {columns} FROM {table} WHERE {owner} = $1 AND org_id = $2 AND {time} >= $3 AND {time} < $4 ORDER BY {order}")
+            format!(
+                "SELECT {columns} FROM {table} WHERE {owner} = $1 AND org_id = $2 AND {time} >= $3 AND {time} < $4 ORDER BY {order}"
+            )
         };
         let runs = of(rows::RUN, "runs", "owner_id", "created_at", "created_at, id");
         let logs = of(rows::LOG_LINE, "logs", "owner_id", "at", "at, seq");
         let events = of(rows::EVENT, "events", "emitter_id", "ordinal", "ordinal");
-        let log = |row: &Row| rows::log_line(row).map(|(run_id, line)| Exported::Log { owner: owner.clone(), run_id, line });
+        let log = |row: &Row| {
+            rows::log_line(row).map(|(run_id, line)| Exported::Log {
+                owner: owner.clone(),
+                run_id,
+                line,
+            })
+        };
         let org = org.as_str();
-        let whole = hand_over(&t, &runs, &[&owner, &org, &from, &to], out, |row| rows::run(row).map(|run| Exported::Run(Box::new(run)))).await?
+        let whole = hand_over(&t, &runs, &[&owner, &org, &from, &to], out, |row| {
+            rows::run(row).map(|run| Exported::Run(Box::new(run)))
+        })
+        .await?
             && hand_over(&t, &logs, &[&owner, &org, &from, &to], out, log).await?
-            && hand_over(&t, &events, &[&owner, &org, &first, &last], out, |row| rows::event(row).map(Exported::Event)).await?;
+            && hand_over(&t, &events, &[&owner, &org, &first, &last], out, |row| {
+                rows::event(row).map(Exported::Event)
+            })
+            .await?;
         if !whole {
             return Ok(());
         }
@@ -104,6 +132,9 @@ mod tests {
     #[test]
     fn a_step_is_as_large_as_its_rows_are_small() {
         assert_eq!(next_count(100, 100 * 1024), 1024);
-        assert_eq!((next_count(100, 100), next_count(100, 600 << 20), next_count(0, 0)), (ROWS_MAX, ROWS_MIN, ROWS_MIN));
+        assert_eq!(
+            (next_count(100, 100), next_count(100, 600 << 20), next_count(0, 0)),
+            (ROWS_MAX, ROWS_MIN, ROWS_MIN)
+        );
     }
 }

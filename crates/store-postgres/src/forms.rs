@@ -23,7 +23,12 @@ pub(crate) async fn keep(t: &Transaction<'_>, form: &Form, most: u32) -> StoreRe
     )
     .await?;
     let others = "SELECT id FROM forms WHERE org_id = $1 ORDER BY expires_at DESC, id OFFSET $2 FOR UPDATE SKIP LOCKED";
-    execute(t, &format!("DELETE FROM forms WHERE id IN ({others})"), &[&form.org_id.as_str(), &i64::from(most)]).await?;
+    execute(
+        t,
+        &format!("DELETE FROM forms WHERE id IN ({others})"),
+        &[&form.org_id.as_str(), &i64::from(most)],
+    )
+    .await?;
     Ok(())
 }
 
@@ -33,7 +38,8 @@ pub(crate) fn read(row: &Row) -> StoreResult<Form> {
         id: FormId::from_row(text("id")?),
         org_id: OrgId::from_row(text("org_id")?),
         artifact_id: text("artifact_id")?,
-        props: serde_json::from_str(&text("props")?).map_err(|e| StoreError::Corrupt { what: format!("the column props: {e}") })?,
+        props: serde_json::from_str(&text("props")?)
+            .map_err(|e| StoreError::Corrupt { what: format!("the column props: {e}") })?,
         expires_at: Timestamp(row.try_get("expires_at").map_err(database)?),
     })
 }

@@ -1,7 +1,8 @@
 //! The engine of the store for many servers: Postgres. Hand-written SQL over a pool of connections.
 //!
-//! Mirrors `store-sqlite` file for file; where the dialects differ a comment says why. Start at [`PostgresStore::open`].
-//! Connections are not encrypted yet (`NoTls`): use a socket or a network you trust, or a local proxy that speaks TLS.
+//! Mirrors `store-sqlite` file for file; where the dialects differ a comment says why. Start at
+//! [`PostgresStore::open`]. Connections are not encrypted yet (`NoTls`): use a socket or a network
+//! you trust, or a local proxy that speaks TLS.
 
 mod accounts;
 mod audit;
@@ -56,18 +57,20 @@ impl PostgresOptions {
         Self { url: url.into(), connections: 8 }
     }
 
-    /// Database, host and user, to be shown: "database `app` on `db.example.test:5432` as `millrace`". `None` where the
-    /// URL is none.
+    /// Database, host and user, to be shown: "database `app` on `db.example.test:5432` as
+    /// `millrace`". `None` where the URL is none.
     pub fn place(&self) -> Option<String> {
         db::place(&self.url)
     }
 
-    /// Variables that tell Postgres's own programs where the database is, password and all. `None` where the URL is none.
+    /// Variables that tell Postgres's own programs where the database is, password and all. `None`
+    /// where the URL is none.
     pub fn client_environment(&self) -> Option<Vec<(&'static str, std::ffi::OsString)>> {
         db::client_environment(&self.url)
     }
 
-    /// Names or addresses of the database's servers with their ports; none of Unix sockets, nor where the URL is none.
+    /// Names or addresses of the database's servers with their ports; none of Unix sockets, nor
+    /// where the URL is none.
     pub fn hosts(&self) -> Vec<(String, u16)> {
         db::hosts(&self.url)
     }
@@ -76,7 +79,9 @@ impl PostgresOptions {
 // By hand: the URL holds a password.
 impl std::fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresOptions").field("connections", &self.connections).finish_non_exhaustive()
+        f.debug_struct("PostgresOptions")
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Limits of owners' runs: those that have any are claimed owner by owner, counted under a lock of the owner's row.
+//! Limits of owners' runs: those that have any are claimed owner by owner, counted under a lock of
+//! the owner's row.
 
 use deadpool_postgres::Transaction;
 use millrace_model::clock::Timestamp;
@@ -10,19 +11,26 @@ use crate::db::{database, unwritable};
 use crate::rows::{self, execute, number, one};
 use crate::runs::{self, MAY_CLAIM, far, lease_ended};
 
-/// How long the number of an owner's waiting runs is believed: a transaction that was under way when they were first counted is not in it.
+/// How long the number of an owner's waiting runs is believed: a transaction that was under way
+/// when they were first counted is not in it.
 const RECOUNT_SECONDS: f64 = 60.0;
 /// Adds what came and went to the number of an owner's waiting runs, and gives it.
 const ADD_UP: &str = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1 RETURNING change)
     UPDATE run_limits SET waiting = waiting + (SELECT coalesce(sum(change), 0) FROM gone) WHERE owner_id = $1 RETURNING waiting";
-/// Counts all of an owner's waiting runs. What is not committed yet is neither counted nor taken away.
+/// Counts all of an owner's waiting runs. What is not committed yet is neither counted nor taken
+/// away.
 const COUNT: &str = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1)
     UPDATE run_limits SET counted_at = now(),
       waiting = (SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND runs.owner_id = $1)
     WHERE owner_id = $1 RETURNING waiting";
 
-/// The limits of an owner from now on. Its window goes on, so that a new deployment is no way around a throttle.
-pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&RunLimits>) -> StoreResult<()> {
+/// The limits of an owner from now on. Its window goes on, so that a new deployment is no way
+/// around a throttle.
+pub(crate) async fn replace(
+    t: &Transaction<'_>,
+    owner: &str,
+    limits: Option<&RunLimits>,
+) -> StoreResult<()> {
     match limits {
         Some(limits) => {
             let limits = serde_json::to_string(limits).map_err(unwritable)?;
@@ -38,24 +46,45 @@ pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&Ru
     Ok(())
 }
 
-/// Claims runs of these owners, as far as their limits leave room. An owner whose runs another server is claiming is passed over.
-pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'_>, share: u32) -> StoreResult<Vec<Run>> {
+/// Claims runs of these owners, as far as their limits leave room. An owner whose runs another
+/// server is claiming is passed over.
+pub(crate) async fn claim(
+    t: &Transaction<'_>,
+    owners: &[String],
+    claim: Claim<'_>,
+    share: u32,
+) -> StoreResult<Vec<Run>> {
     let mut claimed = Vec::new();
     for owner in owners {
         let locked = "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = $1 FOR UPDATE SKIP LOCKED";
         let read = |row: &tokio_postgres::Row| {
             // What cannot be read holds back nobody else's runs, and its own as far as it may.
-            let limits = serde_json::from_str(row.try_get(0).map_err(database)?).unwrap_or(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
-            Ok((limits, Window { began_at: Timestamp(row.try_get(1).map_err(database)?), runs: row.try_get(2).map_err(database)? }))
+            let limits = serde_json::from_str(row.try_get(0).map_err(database)?)
+                .unwrap_or(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
+            Ok((
+                limits,
+                Window {
+                    began_at: Timestamp(row.try_get(1).map_err(database)?),
+                    runs: row.try_get(2).map_err(database)?,
+                },
+            ))
         };
         let Some((limits, window)) = one(t, locked, &[owner], read).await? else { continue };
         // A statement of its own: it sees what was claimed before the lock was ours.
-        let under_way = format!("SELECT count(*) FROM runs WHERE status = 'running' AND NOT {} AND owner_id = $1", lease_ended("$2", "$3"));
-        let (room, window) = limits.room(number(t, &under_way, &[owner, &claim.now.ms(), &far(claim)]).await?, window, claim.now);
+        let under_way = format!(
+            "SELECT count(*) FROM runs WHERE status = 'running' AND NOT {} AND owner_id = $1",
+            lease_ended("$2", "$3")
+        );
+        let (room, window) = limits.room(
+            number(t, &under_way, &[owner, &claim.now.ms(), &far(claim)]).await?,
+            window,
+            claim.now,
+        );
         let take = room.min(i64::from(share)).min(i64::from(claim.limit) - claimed.len() as i64);
         if take > 0 {
             // In order, what another server must run is no reason to start one that came later.
-            let (before, after) = if limits.in_order { ("TRUE", MAY_CLAIM) } else { (MAY_CLAIM, "TRUE") };
+            let (before, after) =
+                if limits.in_order { ("TRUE", MAY_CLAIM) } else { (MAY_CLAIM, "TRUE") };
             let sql = format!(
                 "WITH oldest AS MATERIALIZED (
                    SELECT * FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {}) AND owner_id = $5 AND {before}
@@ -66,9 +95,17 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
                 lease_ended("$3", "$6"),
                 rows::RUN
             );
-            let runs = rows::claimed(t, "runs", &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)], rows::run).await?;
+            let runs = rows::claimed(
+                t,
+                "runs",
+                &sql,
+                &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)],
+                rows::run,
+            )
+            .await?;
             let started = window.runs.saturating_add(runs.len() as i64);
-            // What came and went is added up here as well: some owners' runs come by no accept that looks.
+            // What came and went is added up here as well: some owners' runs come by no accept that
+            // looks.
             let sql = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1 RETURNING change)
                 UPDATE run_limits SET window_at = $2, window_runs = $3, waiting = waiting + (SELECT coalesce(sum(change), 0) FROM gone) WHERE owner_id = $1";
             execute(t, sql, &[owner, &window.began_at.ms(), &started]).await?;
@@ -78,13 +115,23 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
     Ok(claimed)
 }
 
-/// Queues a run unless so many of its owner's wait already; accepts of one owner go one after the other. Where it has limits, their number is kept: what came and
-/// went since is added up, under the lock of the owner's row. Else no more are counted than may wait, and none where any number may.
-pub(crate) async fn accept(t: &Transaction<'_>, run: &NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()> {
+/// Queues a run unless so many of its owner's wait already; accepts of one owner go one after the
+/// other. Where it has limits, their number is kept: what came and went since is added up, under
+/// the lock of the owner's row. Else no more are counted than may wait, and none where any number
+/// may.
+pub(crate) async fn accept(
+    t: &Transaction<'_>,
+    run: &NewRun,
+    queue_max: u32,
+    node: Option<&str>,
+) -> StoreResult<()> {
     if queue_max < u32::MAX {
         let owner = run.owner.as_str();
         let locked = "SELECT coalesce(counted_at > now() - make_interval(secs => $2), false) FROM run_limits WHERE owner_id = $1 FOR UPDATE";
-        let is_known = one(t, locked, &[&owner, &RECOUNT_SECONDS], |row| row.try_get::<_, bool>(0).map_err(database)).await?;
+        let is_known = one(t, locked, &[&owner, &RECOUNT_SECONDS], |row| {
+            row.try_get::<_, bool>(0).map_err(database)
+        })
+        .await?;
         // A statement of its own: it sees what was accepted before the lock was ours.
         let waiting = match is_known {
             Some(true) => number(t, ADD_UP, &[&owner]).await?,

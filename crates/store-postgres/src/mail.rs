@@ -31,8 +31,15 @@ pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
     Ok(())
 }
 
-/// As runs are claimed: what another server takes is passed over. A list of ids, as a join would have the planner read all that waits.
-pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
+/// As runs are claimed: what another server takes is passed over. A list of ids, as a join would
+/// have the planner read all that waits.
+pub(crate) async fn claim(
+    c: &Client,
+    now: Timestamp,
+    retry_at: Timestamp,
+    limit: u32,
+    after: Option<&OrgId>,
+) -> StoreResult<Vec<Mail>> {
     let sql = format!(
         "WITH RECURSIVE waiting (org) AS (
            SELECT min(org_id) FROM mail WHERE status = 'queued'
@@ -49,7 +56,14 @@ pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit
          UPDATE mail SET next_at = $2 FROM picked WHERE id = picked_id RETURNING {}",
         rows::MAIL
     );
-    rows::claimed(c, "mail", &sql, &[&now.ms(), &retry_at.ms(), &i64::from(limit), &after.map_or("", OrgId::as_str)], rows::mail).await
+    rows::claimed(
+        c,
+        "mail",
+        &sql,
+        &[&now.ms(), &retry_at.ms(), &i64::from(limit), &after.map_or("", OrgId::as_str)],
+        rows::mail,
+    )
+    .await
 }
 
 pub(crate) async fn result(c: &Client, id: &MailId, result: &MailResult) -> StoreResult<()> {

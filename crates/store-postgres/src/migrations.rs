@@ -56,15 +56,22 @@ pub(crate) fn known() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// One transaction under a lock: of servers that start at once one migrates, the others wait and find it done.
+/// One transaction under a lock: of servers that start at once one migrates, the others wait and
+/// find it done.
 pub(crate) async fn run(db: &Db) -> StoreResult<()> {
     let known = known();
     let mut client = db.first_client().await?;
     let t = client.transaction().await.map_err(database)?;
     t.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(database)?;
     // SQLite keeps the version in the file's header (`user_version`).
-    t.batch_execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)").await.map_err(database)?;
-    let found: i64 = t.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await.and_then(|row| row.try_get(0)).map_err(database)?;
+    t.batch_execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
+        .await
+        .map_err(database)?;
+    let found: i64 = t
+        .query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[])
+        .await
+        .and_then(|row| row.try_get(0))
+        .map_err(database)?;
     if found > known {
         return Err(StoreError::NewerSchema { found, known });
     }
@@ -73,7 +80,9 @@ pub(crate) async fn run(db: &Db) -> StoreResult<()> {
             t.batch_execute(sql).await.map_err(database)?;
         }
         t.batch_execute("DELETE FROM schema_version").await.map_err(database)?;
-        t.execute("INSERT INTO schema_version (version) VALUES ($1)", &[&known]).await.map_err(database)?;
+        t.execute("INSERT INTO schema_version (version) VALUES ($1)", &[&known])
+            .await
+            .map_err(database)?;
     }
     t.commit().await.map_err(database)
 }

@@ -1,7 +1,8 @@
 //! Servers that share the database: `LISTEN` and `NOTIFY`.
 //!
-//! Changes come from triggers, in the transaction of the change (see the schema). News are told by the servers themselves, beside their
-//! transactions: those that notify commit one after the other, which runs and events must not.
+//! Changes come from triggers, in the transaction of the change (see the schema). News are told by
+//! the servers themselves, beside their transactions: those that notify commit one after the other,
+//! which runs and events must not.
 
 use std::future::poll_fn;
 use std::time::{Duration, Instant};
@@ -30,7 +31,8 @@ const WAITING_MAX: usize = 1_024;
 pub(crate) async fn listen(config: &Config) -> StoreResult<mpsc::Receiver<Heard>> {
     let mut config = config.clone();
     config.application_name("millrace-listener");
-    let (client, connection) = config.connect(NoTls).await.map_err(|error| away(database(error)))?;
+    let (client, connection) =
+        config.connect(NoTls).await.map_err(|error| away(database(error)))?;
     let (heard, hearing) = mpsc::channel(WAITING_MAX);
     let mut hears = Box::pin(hear(connection, heard.clone()));
     let channels = format!("LISTEN {CHANGED}; LISTEN {NEWS}");
@@ -76,7 +78,9 @@ async fn ask(client: tokio_postgres::Client, heard: mpsc::Sender<Heard>) {
         let asked = Instant::now();
         // What was notified before is sent before the answer.
         match tokio::time::timeout(ANSWER_MAX, client.batch_execute("SELECT 1")).await {
-            Ok(Ok(())) if heard.send(Heard::UpTo(asked)).await.is_ok() => tokio::time::sleep(ASK_EVERY).await,
+            Ok(Ok(())) if heard.send(Heard::UpTo(asked)).await.is_ok() => {
+                tokio::time::sleep(ASK_EVERY).await
+            }
             _ => return,
         }
     }
@@ -87,7 +91,10 @@ fn read(channel: &str, payload: &str) -> Vec<Heard> {
     if channel == NEWS {
         let mut lines = payload.lines();
         let node = lines.next().unwrap_or_default();
-        return lines.filter_map(|line| serde_json::from_str::<News>(line).ok()).map(|news| Heard::News(node.to_owned(), news)).collect();
+        return lines
+            .filter_map(|line| serde_json::from_str::<News>(line).ok())
+            .map(|news| Heard::News(node.to_owned(), news))
+            .collect();
     }
     let changed = match payload.split_once(' ').unwrap_or((payload, "")) {
         ("owner", id) => Changed::Owner(id.to_owned()),
@@ -121,13 +128,17 @@ pub(crate) async fn tell(client: &mut Client, node: &str, news: &[News]) -> Stor
     let payloads = written(node, news)?;
     let t = client.transaction().await.map_err(database)?;
     t.batch_execute("SET LOCAL synchronous_commit = off").await.map_err(database)?;
-    many(&t, "SELECT pg_notify($1, p) FROM UNNEST($2::text[]) AS p", &[&NEWS, &payloads], |_| Ok(())).await?;
+    many(&t, "SELECT pg_notify($1, p) FROM UNNEST($2::text[]) AS p", &[&NEWS, &payloads], |_| {
+        Ok(())
+    })
+    .await?;
     t.commit().await.map_err(database)
 }
 
-/// By the database's clock, so that servers need not agree on the time. Who ended without a word is taken out.
-/// Where that clock went back, who did so would count as there until it has caught up, and keep its runs: none is left longer than whoever
-/// checks in now, by when those that are there have said so again.
+/// By the database's clock, so that servers need not agree on the time. Who ended without a word is
+/// taken out. Where that clock went back, who did so would count as there until it has caught up,
+/// and keep its runs: none is left longer than whoever checks in now, by when those that are there
+/// have said so again.
 pub(crate) async fn check_in(c: &Client, node: &str, for_ms: i64) -> StoreResult<u64> {
     let sql = "WITH here AS (
            INSERT INTO nodes (id, alive_until) VALUES ($1, now() + $2::bigint * interval '1 millisecond')
@@ -153,9 +164,16 @@ mod tests {
     #[test]
     fn many_news_are_few_notifications_that_postgres_takes() {
         let org = OrgId::generate(&IdSource::default());
-        let news: Vec<News> = (0..500).map(|n| News::Event(org.clone(), "dc_a".into(), EventAt(n))).chain([News::Queued]).collect();
+        let news: Vec<News> = (0..500)
+            .map(|n| News::Event(org.clone(), "dc_a".into(), EventAt(n)))
+            .chain([News::Queued])
+            .collect();
         let payloads = written("node_a", &news).expect("writes");
-        assert!((2..10).contains(&payloads.len()) && payloads.iter().all(|p| p.len() < 8_000), "{}", payloads.len());
+        assert!(
+            (2..10).contains(&payloads.len()) && payloads.iter().all(|p| p.len() < 8_000),
+            "{}",
+            payloads.len()
+        );
         let heard: Vec<News> = payloads
             .iter()
             .flat_map(|payload| read(NEWS, payload))
@@ -170,6 +188,9 @@ mod tests {
     #[test]
     fn what_a_newer_server_tells_is_left_out() {
         assert!(read(CHANGED, "weather fine").is_empty());
-        assert!(matches!(&read(NEWS, "node_a\n[\"x\"]\n\"q\"")[..], [Heard::News(_, News::Queued)]));
+        assert!(matches!(
+            &read(NEWS, "node_a\n[\"x\"]\n\"q\"")[..],
+            [Heard::News(_, News::Queued)]
+        ));
     }
 }

@@ -43,7 +43,13 @@ pub(crate) async fn put_token(c: &Client, token: &OauthToken) -> StoreResult<()>
 pub(crate) async fn caller(c: &Client, token_hash: &str) -> StoreResult<Option<Caller>> {
     let sql = "SELECT token_hash, client_id, scopes, expires_at, created_at FROM oauth_tokens WHERE token_hash = $1";
     let Some(token) = one(c, sql, &[&token_hash], read_token).await? else { return Ok(None) };
-    let client = one(c, &format!("SELECT {COLUMNS} FROM oauth_clients WHERE id = $1"), &[&token.client_id.as_str()], read).await?;
+    let client = one(
+        c,
+        &format!("SELECT {COLUMNS} FROM oauth_clients WHERE id = $1"),
+        &[&token.client_id.as_str()],
+        read,
+    )
+    .await?;
     Ok(client.map(|client| token.caller(client)))
 }
 
@@ -52,7 +58,10 @@ fn field(row: &Row, column: &str) -> StoreResult<String> {
 }
 
 fn scopes(row: &Row) -> StoreResult<Scopes> {
-    Scopes::parse(&field(row, "scopes")?).ok().flatten().ok_or_else(|| StoreError::Corrupt { what: "the column scopes".into() })
+    Scopes::parse(&field(row, "scopes")?)
+        .ok()
+        .flatten()
+        .ok_or_else(|| StoreError::Corrupt { what: "the column scopes".into() })
 }
 
 pub(crate) fn read(row: &Row) -> StoreResult<OauthClient> {

@@ -1,12 +1,15 @@
 //! Pauses: how they begin and end. The run's row says whether it is paused, this table the rest.
 //!
-//! Whoever changes a pause locks the run's row first: a request that comes while an attempt ends is seen by it, or sees it ended.
+//! Whoever changes a pause locks the run's row first: a request that comes while an attempt ends is
+//! seen by it, or sees it ended.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::RunStatus;
-use millrace_store::{Callback, CalledBack, Pause, PauseEnd, Pausing, StoreError, StoreResult, Woken};
+use millrace_store::{
+    Callback, CalledBack, Pause, PauseEnd, Pausing, StoreError, StoreResult, Woken,
+};
 
 use crate::db::database;
 use crate::rows::{execute, many, one};
@@ -39,9 +42,20 @@ pub(crate) async fn pause(t: &Transaction<'_>, p: &Pausing) -> StoreResult<RunSt
 }
 
 /// Ends the pause of a run that is paused.
-async fn end(t: &Transaction<'_>, id: &RunId, cancels: bool, now: Timestamp) -> StoreResult<RunStatus> {
-    let (status, finished_at) = if cancels { (RunStatus::Cancelled, Some(now.ms())) } else { (RunStatus::Queued, None) };
-    execute(t, "UPDATE runs SET status = $2, finished_at = $3 WHERE id = $1 AND status = 'paused'", &[&id.as_str(), &status.as_str(), &finished_at]).await?;
+async fn end(
+    t: &Transaction<'_>,
+    id: &RunId,
+    cancels: bool,
+    now: Timestamp,
+) -> StoreResult<RunStatus> {
+    let (status, finished_at) =
+        if cancels { (RunStatus::Cancelled, Some(now.ms())) } else { (RunStatus::Queued, None) };
+    execute(
+        t,
+        "UPDATE runs SET status = $2, finished_at = $3 WHERE id = $1 AND status = 'paused'",
+        &[&id.as_str(), &status.as_str(), &finished_at],
+    )
+    .await?;
     Ok(status)
 }
 
@@ -64,13 +78,27 @@ pub(crate) async fn wake(c: &Client, now: Timestamp, limit: u32) -> StoreResult<
 }
 
 pub(crate) async fn next_wake_at(c: &Client) -> StoreResult<Option<Timestamp>> {
-    one(c, "SELECT wake_at FROM pauses WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1", &[], |row| row.try_get(0).map(Timestamp).map_err(database)).await
+    one(
+        c,
+        "SELECT wake_at FROM pauses WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1",
+        &[],
+        |row| row.try_get(0).map(Timestamp).map_err(database),
+    )
+    .await
 }
 
 pub(crate) async fn call_back(t: &Transaction<'_>, b: &Callback) -> StoreResult<CalledBack> {
-    let found = one(t, "SELECT status, attempt FROM runs WHERE id = $1 FOR UPDATE", &[&b.run_id.as_str()], |row| {
-        Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, i64>(1).map_err(database)?))
-    })
+    let found = one(
+        t,
+        "SELECT status, attempt FROM runs WHERE id = $1 FOR UPDATE",
+        &[&b.run_id.as_str()],
+        |row| {
+            Ok((
+                row.try_get::<_, String>(0).map_err(database)?,
+                row.try_get::<_, i64>(1).map_err(database)?,
+            ))
+        },
+    )
     .await?;
     let Some((status, attempt)) = found else { return Ok(CalledBack::Unknown) };
     let cancels = b.end == PauseEnd::Cancel;
@@ -106,19 +134,36 @@ pub(crate) async fn call_back(t: &Transaction<'_>, b: &Callback) -> StoreResult<
 pub(crate) async fn last(c: &impl GenericClient, id: &RunId) -> StoreResult<Option<Pause>> {
     let sql = "SELECT attempt, state, callback FROM pauses WHERE run_id = $1 AND state IS NOT NULL ORDER BY attempt DESC LIMIT 1";
     one(c, sql, &[&id.as_str()], |row| {
-        Ok(Pause { attempt: row.try_get(0).map_err(database)?, state: row.try_get(1).map_err(database)?, callback: row.try_get(2).map_err(database)? })
+        Ok(Pause {
+            attempt: row.try_get(0).map_err(database)?,
+            state: row.try_get(1).map_err(database)?,
+            callback: row.try_get(2).map_err(database)?,
+        })
     })
     .await
 }
 
-pub(crate) async fn cancel(t: &Transaction<'_>, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
-    let found = one(t, "SELECT status FROM runs WHERE id = $1 AND org_id = $2 FOR UPDATE", &[&id.as_str(), &org.as_str()], |row| {
-        row.try_get::<_, String>(0).map_err(database)
-    })
+pub(crate) async fn cancel(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    id: &RunId,
+    now: Timestamp,
+) -> StoreResult<Option<RunStatus>> {
+    let found = one(
+        t,
+        "SELECT status FROM runs WHERE id = $1 AND org_id = $2 FOR UPDATE",
+        &[&id.as_str(), &org.as_str()],
+        |row| row.try_get::<_, String>(0).map_err(database),
+    )
     .await?;
     let Some(status) = found.as_deref().and_then(RunStatus::parse) else { return Ok(None) };
     if matches!(status, RunStatus::Queued | RunStatus::Paused) {
-        execute(t, "UPDATE runs SET status = 'cancelled', finished_at = $2 WHERE id = $1", &[&id.as_str(), &now.ms()]).await?;
+        execute(
+            t,
+            "UPDATE runs SET status = 'cancelled', finished_at = $2 WHERE id = $1",
+            &[&id.as_str(), &now.ms()],
+        )
+        .await?;
         execute(t, "UPDATE pauses SET wake_at = NULL WHERE run_id = $1", &[&id.as_str()]).await?;
     }
     Ok(Some(status))

@@ -12,22 +12,38 @@ use crate::db::{database, text};
 use crate::rows::{self, execute, many, number, one};
 
 pub(crate) const LOGIN: &str = "user_id, email, password_hash, changed_at";
-pub(crate) const SESSION: &str = "id, token_hash, user_id, org_id, address, user_agent, created_at, used_at, expires_at";
-pub(crate) const LINK: &str = "id, token_hash, kind, org_id, user_id, email, role, made_by, created_at, expires_at";
+pub(crate) const SESSION: &str =
+    "id, token_hash, user_id, org_id, address, user_agent, created_at, used_at, expires_at";
+pub(crate) const LINK: &str =
+    "id, token_hash, kind, org_id, user_id, email, role, made_by, created_at, expires_at";
 /// Owners of organization `$1` who can sign in.
 const OWNERS: &str = "SELECT count(*) FROM members m JOIN logins l ON l.user_id = m.user_id WHERE m.org_id = $1 AND m.role = 'owner'";
 
-pub(crate) async fn update_login(t: &Transaction<'_>, login: &Login, keep: Option<&SessionId>) -> StoreResult<()> {
+pub(crate) async fn update_login(
+    t: &Transaction<'_>,
+    login: &Login,
+    keep: Option<&SessionId>,
+) -> StoreResult<()> {
     let changed = execute(
         t,
         "UPDATE logins SET email = $2, password_hash = $3, changed_at = $4 WHERE user_id = $1",
-        &[&login.user_id.as_str(), &text(&login.email), &login.password_hash, &login.changed_at.ms()],
+        &[
+            &login.user_id.as_str(),
+            &text(&login.email),
+            &login.password_hash,
+            &login.changed_at.ms(),
+        ],
     )
     .await?;
     if changed == 0 {
         return Err(StoreError::NotFound);
     }
-    execute(t, "DELETE FROM sessions WHERE user_id = $1 AND id IS DISTINCT FROM $2", &[&login.user_id.as_str(), &keep.map(SessionId::as_str)]).await?;
+    execute(
+        t,
+        "DELETE FROM sessions WHERE user_id = $1 AND id IS DISTINCT FROM $2",
+        &[&login.user_id.as_str(), &keep.map(SessionId::as_str)],
+    )
+    .await?;
     Ok(())
 }
 
@@ -36,47 +52,83 @@ pub(crate) async fn members(c: &Client, org: &OrgId) -> StoreResult<Vec<Member>>
            EXISTS (SELECT 1 FROM logins l WHERE l.user_id = u.id) AS signs_in
          FROM members m JOIN users u ON u.id = m.user_id WHERE m.org_id = $1 ORDER BY m.created_at, u.id";
     many(c, sql, &[&org.as_str()], |row| {
-        Ok(Member { user: rows::user(row)?, role: role(row)?, signs_in: row.try_get("signs_in").map_err(database)?, created_at: time(row, "joined_at")? })
+        Ok(Member {
+            user: rows::user(row)?,
+            role: role(row)?,
+            signs_in: row.try_get("signs_in").map_err(database)?,
+            created_at: time(row, "joined_at")?,
+        })
     })
     .await
 }
 
-pub(crate) async fn memberships(c: &Client, user: &UserId) -> StoreResult<Vec<(Organization, Role)>> {
+pub(crate) async fn memberships(
+    c: &Client,
+    user: &UserId,
+) -> StoreResult<Vec<(Organization, Role)>> {
     let sql = "SELECT o.id, o.name, o.orgname, o.email, o.error_recipients, o.project_id, o.created_at, m.role
          FROM members m JOIN organizations o ON o.id = m.org_id WHERE m.user_id = $1 ORDER BY m.created_at, o.id";
     many(c, sql, &[&user.as_str()], |row| Ok((rows::organization(row)?, role(row)?))).await
 }
 
-/// Whether an owner would be left who can sign in, were this member none. Where none can now, nothing is made worse.
+/// Whether an owner would be left who can sign in, were this member none. Where none can now,
+/// nothing is made worse.
 async fn may_lose(t: &Transaction<'_>, org: &OrgId, user: &UserId) -> StoreResult<bool> {
     // Of two owners who are removed at once one stays. SQLite has one writer.
     execute(t, "SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE", &[&org.as_str()]).await?;
     let sql = "SELECT role FROM members WHERE org_id = $1 AND user_id = $2";
-    let role = one(t, sql, &[&org.as_str(), &user.as_str()], role).await?.ok_or(StoreError::NotFound)?;
+    let role =
+        one(t, sql, &[&org.as_str(), &user.as_str()], role).await?.ok_or(StoreError::NotFound)?;
     if role != Role::Owner {
         return Ok(true);
     }
     let all = number(t, OWNERS, &[&org.as_str()]).await?;
-    let others = number(t, &format!("{OWNERS} AND m.user_id <> $2"), &[&org.as_str(), &user.as_str()]).await?;
-    let owners = number(t, "SELECT count(*) FROM members WHERE org_id = $1 AND role = 'owner'", &[&org.as_str()]).await?;
+    let others =
+        number(t, &format!("{OWNERS} AND m.user_id <> $2"), &[&org.as_str(), &user.as_str()])
+            .await?;
+    let owners = number(
+        t,
+        "SELECT count(*) FROM members WHERE org_id = $1 AND role = 'owner'",
+        &[&org.as_str()],
+    )
+    .await?;
     Ok(others > 0 || (all == 0 && owners > 1))
 }
 
-pub(crate) async fn set_role(t: &Transaction<'_>, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool> {
+pub(crate) async fn set_role(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    user: &UserId,
+    role: Role,
+) -> StoreResult<bool> {
     let may = may_lose(t, org, user).await?;
     if role != Role::Owner && !may {
         return Ok(false);
     }
-    execute(t, "UPDATE members SET role = $3 WHERE org_id = $1 AND user_id = $2", &[&org.as_str(), &user.as_str(), &role.as_str()]).await?;
+    execute(
+        t,
+        "UPDATE members SET role = $3 WHERE org_id = $1 AND user_id = $2",
+        &[&org.as_str(), &user.as_str(), &role.as_str()],
+    )
+    .await?;
     Ok(true)
 }
 
-pub(crate) async fn remove_member(t: &Transaction<'_>, org: &OrgId, user: &UserId) -> StoreResult<bool> {
+pub(crate) async fn remove_member(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    user: &UserId,
+) -> StoreResult<bool> {
     if !may_lose(t, org, user).await? {
         return Ok(false);
     }
     for table in ["sessions", "api_keys", "oauth_clients", "members"] {
-        execute(t, &format!("DELETE FROM {table} WHERE org_id = $1 AND user_id = $2"), &[&org.as_str(), &user.as_str()]).await?;
+        execute(
+            t,
+            &format!("DELETE FROM {table} WHERE org_id = $1 AND user_id = $2"),
+            &[&org.as_str(), &user.as_str()],
+        )
+        .await?;
     }
     Ok(true)
 }
@@ -103,9 +155,15 @@ pub(crate) async fn create_session(t: &Transaction<'_>, s: &Session, most: u32) 
     Ok(())
 }
 
-pub(crate) async fn caller(c: &Client, token_hash: &str) -> StoreResult<Option<(Caller, Timestamp)>> {
-    let columns = SESSION.split(", ").map(|column| format!("s.{column}")).collect::<Vec<_>>().join(", ");
-    let sql = format!("SELECT {columns}, m.role FROM sessions s JOIN members m ON m.org_id = s.org_id AND m.user_id = s.user_id WHERE s.token_hash = $1");
+pub(crate) async fn caller(
+    c: &Client,
+    token_hash: &str,
+) -> StoreResult<Option<(Caller, Timestamp)>> {
+    let columns =
+        SESSION.split(", ").map(|column| format!("s.{column}")).collect::<Vec<_>>().join(", ");
+    let sql = format!(
+        "SELECT {columns}, m.role FROM sessions s JOIN members m ON m.org_id = s.org_id AND m.user_id = s.user_id WHERE s.token_hash = $1"
+    );
     one(c, &sql, &[&token_hash], |row| {
         let session = read_session(row)?;
         let used_at = session.used_at;
@@ -145,7 +203,12 @@ pub(crate) async fn put_link(t: &Transaction<'_>, l: &Link) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) async fn delete_link(c: &Client, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool> {
+pub(crate) async fn delete_link(
+    c: &Client,
+    org: &OrgId,
+    kind: LinkKind,
+    id: &LinkId,
+) -> StoreResult<bool> {
     let sql = "DELETE FROM links WHERE id = $1 AND org_id = $2 AND kind = $3";
     Ok(execute(c, sql, &[&id.as_str(), &org.as_str(), &kind.as_str()]).await? > 0)
 }
@@ -157,7 +220,8 @@ pub(crate) async fn use_link(t: &Transaction<'_>, used: &UsedLink) -> StoreResul
         return Err(StoreError::NotFound);
     }
     let u = &used.user;
-    // Mail of an organization goes where its owner is reached, also once the owner names another address than the one it was made with.
+    // Mail of an organization goes where its owner is reached, also once the owner names another
+    // address than the one it was made with.
     execute(
         t,
         "UPDATE organizations SET email = $3 WHERE id = $2 AND email = (SELECT email FROM users WHERE id = $1)",
@@ -168,7 +232,13 @@ pub(crate) async fn use_link(t: &Transaction<'_>, used: &UsedLink) -> StoreResul
         t,
         "INSERT INTO users (id, org_id, username, email, created_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (id) DO UPDATE SET username = excluded.username, email = excluded.email",
-        &[&u.id.as_str(), &u.org_id.as_str(), &text(&u.username), &text(&u.email), &u.created_at.ms()],
+        &[
+            &u.id.as_str(),
+            &u.org_id.as_str(),
+            &text(&u.username),
+            &text(&u.email),
+            &u.created_at.ms(),
+        ],
     )
     .await?;
     if let Some(login) = &used.login {
@@ -206,10 +276,17 @@ pub(crate) async fn create_owner(c: &impl GenericClient, u: &User) -> StoreResul
     execute(
         c,
         "INSERT INTO users (id, org_id, username, email, created_at) VALUES ($1, $2, $3, $4, $5)",
-        &[&u.id.as_str(), &u.org_id.as_str(), &text(&u.username), &text(&u.email), &u.created_at.ms()],
+        &[
+            &u.id.as_str(),
+            &u.org_id.as_str(),
+            &text(&u.username),
+            &text(&u.email),
+            &u.created_at.ms(),
+        ],
     )
     .await?;
-    let member = "INSERT INTO members (org_id, user_id, role, created_at) VALUES ($1, $2, 'owner', $3)";
+    let member =
+        "INSERT INTO members (org_id, user_id, role, created_at) VALUES ($1, $2, 'owner', $3)";
     execute(c, member, &[&u.org_id.as_str(), &u.id.as_str(), &u.created_at.ms()]).await?;
     Ok(())
 }
@@ -227,7 +304,8 @@ fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
 }
 
 fn role(row: &Row) -> StoreResult<Role> {
-    Role::parse(&field(row, "role")?).ok_or_else(|| StoreError::Corrupt { what: "the column role".into() })
+    Role::parse(&field(row, "role")?)
+        .ok_or_else(|| StoreError::Corrupt { what: "the column role".into() })
 }
 
 pub(crate) fn read_login(row: &Row) -> StoreResult<Login> {
@@ -257,7 +335,8 @@ pub(crate) fn read_link(row: &Row) -> StoreResult<Link> {
     Ok(Link {
         id: LinkId::from_row(field(row, "id")?),
         token_hash: field(row, "token_hash")?,
-        kind: LinkKind::parse(&field(row, "kind")?).ok_or_else(|| StoreError::Corrupt { what: "the column kind".into() })?,
+        kind: LinkKind::parse(&field(row, "kind")?)
+            .ok_or_else(|| StoreError::Corrupt { what: "the column kind".into() })?,
         org_id: OrgId::from_row(field(row, "org_id")?),
         user_id: optional(row, "user_id")?.map(UserId::from_row),
         email: field(row, "email")?,

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of};
-use millrace_store::{FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult};
+use millrace_store::{
+    FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult,
+};
 
 use crate::db::{database, text};
 use crate::rows::{self, execute, many, one};
@@ -36,9 +38,13 @@ pub(crate) async fn put(t: &Transaction<'_>, new: &NewRegistry) -> StoreResult<R
     .await?;
     let sql = format!("SELECT {} FROM registries WHERE org_id = $1 AND name = $2", rows::REGISTRY);
     let stored = one(t, &sql, &[&r.org_id.as_str(), &text(&r.name)], rows::registry).await?;
-    let stored = stored.ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
+    let stored = stored
+        .ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
     let sql = "SELECT generation FROM registries WHERE id = $1";
-    let generation = one(t, sql, &[&stored.id.as_str()], |row| row.try_get::<_, i64>(0).map_err(database)).await?.unwrap_or(1);
+    let generation =
+        one(t, sql, &[&stored.id.as_str()], |row| row.try_get::<_, i64>(0).map_err(database))
+            .await?
+            .unwrap_or(1);
     put_files(t, &stored.id, generation, new).await?;
     put_components(t, &stored.id, generation, &new.components).await?;
     for table in ["registry_files", "registry_components"] {
@@ -49,9 +55,25 @@ pub(crate) async fn put(t: &Transaction<'_>, new: &NewRegistry) -> StoreResult<R
 }
 
 /// Most files of a tree stay the same from one update to the next.
-async fn put_files(t: &Transaction<'_>, id: &RegistryId, generation: i64, new: &NewRegistry) -> StoreResult<()> {
-    let row = |row: &tokio_postgres::Row| Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, String>(1).map_err(database)?));
-    let before = many(t, "SELECT path, hash FROM registry_files WHERE registry_id = $1 AND until IS NULL", &[&id.as_str()], row).await?;
+async fn put_files(
+    t: &Transaction<'_>,
+    id: &RegistryId,
+    generation: i64,
+    new: &NewRegistry,
+) -> StoreResult<()> {
+    let row = |row: &tokio_postgres::Row| {
+        Ok((
+            row.try_get::<_, String>(0).map_err(database)?,
+            row.try_get::<_, String>(1).map_err(database)?,
+        ))
+    };
+    let before = many(
+        t,
+        "SELECT path, hash FROM registry_files WHERE registry_id = $1 AND until IS NULL",
+        &[&id.as_str()],
+        row,
+    )
+    .await?;
     let before: HashMap<String, String> = before.into_iter().collect();
     let same: Vec<String> = new
         .files
@@ -62,9 +84,15 @@ async fn put_files(t: &Transaction<'_>, id: &RegistryId, generation: i64, new: &
         .collect();
     let sql = "UPDATE registry_files SET until = $3 WHERE registry_id = $1 AND until IS NULL AND path <> ALL ($2)";
     execute(t, sql, &[&id.as_str(), &same, &generation]).await?;
-    let changed: Vec<&RegistryFile> = new.files.iter().filter(|file| before.get(&*text(&file.path)) != Some(&file.hash)).collect();
+    let changed: Vec<&RegistryFile> = new
+        .files
+        .iter()
+        .filter(|file| before.get(&*text(&file.path)) != Some(&file.hash))
+        .collect();
     for files in changed.chunks(ROWS) {
-        let column = |of: &dyn Fn(&RegistryFile) -> String| files.iter().map(|file| of(file)).collect::<Vec<_>>();
+        let column = |of: &dyn Fn(&RegistryFile) -> String| {
+            files.iter().map(|file| of(file)).collect::<Vec<_>>()
+        };
         let codes: Vec<&[u8]> = files.iter().map(|file| file.text.as_bytes()).collect();
         execute(
             t,
@@ -84,18 +112,30 @@ async fn put_files(t: &Transaction<'_>, id: &RegistryId, generation: i64, new: &
     Ok(())
 }
 
-async fn put_components(t: &Transaction<'_>, id: &RegistryId, generation: i64, all: &[RegistryComponent]) -> StoreResult<()> {
-    let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 AND until IS NULL", rows::REGISTRY_COMPONENT);
+async fn put_components(
+    t: &Transaction<'_>,
+    id: &RegistryId,
+    generation: i64,
+    all: &[RegistryComponent],
+) -> StoreResult<()> {
+    let sql = format!(
+        "SELECT {} FROM registry_components WHERE registry_id = $1 AND until IS NULL",
+        rows::REGISTRY_COMPONENT
+    );
     let before = many(t, &sql, &[&id.as_str()], rows::registry_component).await?;
-    let before: HashMap<&str, &RegistryComponent> = before.iter().map(|component| (component.path.as_str(), component)).collect();
+    let before: HashMap<&str, &RegistryComponent> =
+        before.iter().map(|component| (component.path.as_str(), component)).collect();
     // What Postgres does not take would differ each time: it is compared as it is stored.
     let stored = all.iter().map(as_stored).collect::<Vec<_>>();
-    let (same, changed): (Vec<_>, Vec<_>) = stored.iter().partition(|component| before.get(component.path.as_str()) == Some(component));
+    let (same, changed): (Vec<_>, Vec<_>) =
+        stored.iter().partition(|component| before.get(component.path.as_str()) == Some(component));
     let same: Vec<&str> = same.iter().map(|component| component.path.as_str()).collect();
     let sql = "UPDATE registry_components SET until = $3 WHERE registry_id = $1 AND until IS NULL AND path <> ALL ($2)";
     execute(t, sql, &[&id.as_str(), &same, &generation]).await?;
     for components in changed.chunks(ROWS) {
-        let column = |of: fn(&RegistryComponent) -> &str| components.iter().map(|c| of(c).to_owned()).collect::<Vec<_>>();
+        let column = |of: fn(&RegistryComponent) -> &str| {
+            components.iter().map(|c| of(c).to_owned()).collect::<Vec<_>>()
+        };
         execute(
             t,
             "INSERT INTO registry_components (registry_id, path, key, name, description, version, component_type, app, hash, since)
@@ -133,7 +173,12 @@ fn as_stored(c: &RegistryComponent) -> RegistryComponent {
 }
 
 /// The latest state before earlier ones, the oldest registry before others.
-pub(crate) async fn find(c: &Client, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+pub(crate) async fn find(
+    c: &Client,
+    org: &OrgId,
+    key: &str,
+    version: Option<&str>,
+) -> StoreResult<Option<FoundComponent>> {
     let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash, c.until
                FROM registry_components c JOIN registries r ON r.id = c.registry_id
                WHERE r.org_id = $1 AND c.key = $2 AND CASE WHEN $3::text IS NULL THEN c.until IS NULL ELSE c.version = $3 END
@@ -144,10 +189,16 @@ pub(crate) async fn find(c: &Client, org: &OrgId, key: &str, version: Option<&st
 pub(crate) async fn versions(c: &Client, org: &OrgId, key: &str) -> StoreResult<Vec<String>> {
     let sql = "SELECT c.version FROM registry_components c JOIN registries r ON r.id = c.registry_id WHERE r.org_id = $1 AND c.key = $2
                GROUP BY c.version ORDER BY max(coalesce(c.until, $3)) DESC, max(c.since) DESC, c.version LIMIT 100";
-    many(c, sql, &[&org.as_str(), &text(key), &LATEST], |row| row.try_get(0).map_err(database)).await
+    many(c, sql, &[&org.as_str(), &text(key), &LATEST], |row| row.try_get(0).map_err(database))
+        .await
 }
 
-pub(crate) async fn files(c: &Client, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+pub(crate) async fn files(
+    c: &Client,
+    id: &RegistryId,
+    app: &str,
+    generation: i64,
+) -> StoreResult<Vec<RegistryFile>> {
     let sql = format!(
         "SELECT {} FROM registry_files WHERE registry_id = $1 AND app = $2 AND since <= $3 AND (until IS NULL OR until > $3) ORDER BY path",
         rows::REGISTRY_FILE
@@ -158,7 +209,18 @@ pub(crate) async fn files(c: &Client, id: &RegistryId, app: &str, generation: i6
 pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, name: &str) -> StoreResult<bool> {
     const ITS_ID: &str = "(SELECT id FROM registries WHERE org_id = $1 AND name = $2)";
     for table in ["registry_files", "registry_components"] {
-        execute(t, &format!("DELETE FROM {table} WHERE registry_id = {ITS_ID}"), &[&org.as_str(), &text(name)]).await?;
+        execute(
+            t,
+            &format!("DELETE FROM {table} WHERE registry_id = {ITS_ID}"),
+            &[&org.as_str(), &text(name)],
+        )
+        .await?;
     }
-    Ok(execute(t, "DELETE FROM registries WHERE org_id = $1 AND name = $2", &[&org.as_str(), &text(name)]).await? > 0)
+    Ok(execute(
+        t,
+        "DELETE FROM registries WHERE org_id = $1 AND name = $2",
+        &[&org.as_str(), &text(name)],
+    )
+    .await?
+        > 0)
 }

@@ -11,7 +11,10 @@ use crate::rows::{self, execute, many, number, one};
 use crate::runs;
 
 pub(crate) async fn create(c: &Client, r: &Replay) -> StoreResult<()> {
-    let (selection, position) = (serde_json::to_string(&r.selection).map_err(unwritable)?, serde_json::to_string(&r.position).map_err(unwritable)?);
+    let (selection, position) = (
+        serde_json::to_string(&r.selection).map_err(unwritable)?,
+        serde_json::to_string(&r.position).map_err(unwritable)?,
+    );
     execute(
         c,
         "INSERT INTO replays (id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at)
@@ -36,7 +39,8 @@ pub(crate) async fn create(c: &Client, r: &Replay) -> StoreResult<()> {
     Ok(())
 }
 
-/// Compare and set of the version: a step is taken once, and never after the replay was held or ended.
+/// Compare and set of the version: a step is taken once, and never after the replay was held or
+/// ended.
 pub(crate) async fn step(t: &Transaction<'_>, step: &ReplayStep) -> StoreResult<()> {
     let r = &step.replay;
     let position = serde_json::to_string(&r.position).map_err(unwritable)?;
@@ -59,7 +63,8 @@ pub(crate) async fn step(t: &Transaction<'_>, step: &ReplayStep) -> StoreResult<
     if changed == 0 {
         return Err(StoreError::StateChanged);
     }
-    let (originals, new): (Vec<&str>, Vec<_>) = step.runs.iter().map(|(original, run)| (original.as_str(), run.clone())).unzip();
+    let (originals, new): (Vec<&str>, Vec<_>) =
+        step.runs.iter().map(|(original, run)| (original.as_str(), run.clone())).unzip();
     let ids: Vec<&str> = new.iter().map(|run| run.id.as_str()).collect();
     runs::insert(t, &new, None).await?;
     execute(
@@ -72,7 +77,10 @@ pub(crate) async fn step(t: &Transaction<'_>, step: &ReplayStep) -> StoreResult<
 }
 
 pub(crate) async fn running(c: &Client, limit: u32) -> StoreResult<Vec<Replay>> {
-    let sql = format!("SELECT {} FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT $1", rows::REPLAY);
+    let sql = format!(
+        "SELECT {} FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT $1",
+        rows::REPLAY
+    );
     rows::claimed(c, "replays", &sql, &[&i64::from(limit)], rows::replay).await
 }
 
@@ -103,17 +111,25 @@ pub(crate) async fn under_way(c: &Client, id: &ReplayId) -> StoreResult<u64> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-pub(crate) async fn replayed(c: &Client, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>> {
+pub(crate) async fn replayed(
+    c: &Client,
+    id: &ReplayId,
+    page: &Page,
+) -> StoreResult<Listing<ReplayedRun>> {
     let (order, back) = if page.before.is_some() { ("DESC", true) } else { ("ASC", false) };
     let (after, before) = (page.after.as_deref().map(text), page.before.as_deref().map(text));
     let sql = format!(
         "SELECT r.original_id, r.run_id, n.status FROM replayed_runs r LEFT JOIN runs n ON n.id = r.run_id
          WHERE r.replay_id = $1 AND ($2::text IS NULL OR r.original_id > $2) AND ($3::text IS NULL OR r.original_id < $3) ORDER BY r.original_id {order} LIMIT $4"
     );
-    let mut items = many(c, &sql, &[&id.as_str(), &after, &before, &i64::from(page.limit)], rows::replayed_run).await?;
+    let mut items =
+        many(c, &sql, &[&id.as_str(), &after, &before, &i64::from(page.limit)], rows::replayed_run)
+            .await?;
     if back {
         items.reverse();
     }
-    let total = number(c, "SELECT count(*) FROM replayed_runs WHERE replay_id = $1", &[&id.as_str()]).await?;
+    let total =
+        number(c, "SELECT count(*) FROM replayed_runs WHERE replay_id = $1", &[&id.as_str()])
+            .await?;
     Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }

@@ -19,17 +19,19 @@ const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
 ];
 
 /// What node `$1` may claim: a queued run that names another is that one's as long as it is there.
-pub(crate) const MAY_CLAIM: &str =
-    "(node IS NULL OR node = $1 OR status <> 'queued' OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now()))";
+pub(crate) const MAY_CLAIM: &str = "(node IS NULL OR node = $1 OR status <> 'queued' OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now()))";
 
-/// How far the clocks of servers may be apart, milliseconds. A lease that ends later than one of a server whose clock is ahead by so much is of a
-/// clock that was wrong.
+/// How far the clocks of servers may be apart, milliseconds. A lease that ends later than one of a
+/// server whose clock is ahead by so much is of a clock that was wrong.
 const CLOCKS_APART_MS: i64 = 60_000;
 
-/// Whether nobody holds a running run at the parameters `now` and `far` (see [`far`]): its lease ended, or is of a clock that was wrong, as its end is
-/// too far off, and its node is gone. One that is there renews it, and would go on with what another took.
+/// Whether nobody holds a running run at the parameters `now` and `far` (see [`far`]): its lease
+/// ended, or is of a clock that was wrong, as its end is too far off, and its node is gone. One
+/// that is there renews it, and would go on with what another took.
 pub(crate) fn lease_ended(now: &str, far: &str) -> String {
-    format!("(lease_until < {now} OR (lease_until > {far} AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now())))")
+    format!(
+        "(lease_until < {now} OR (lease_until > {far} AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now())))"
+    )
 }
 
 /// What no lease of a right clock ends after: those of all servers are of one length.
@@ -37,15 +39,27 @@ pub(crate) fn far(claim: Claim<'_>) -> i64 {
     claim.lease_until.plus_ms(CLOCKS_APART_MS).ms()
 }
 
-/// Writes runs, any number of them in one statement. `node`: who runs them; of runs that wait, who should.
-pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option<&str>) -> StoreResult<()> {
+/// Writes runs, any number of them in one statement. `node`: who runs them; of runs that wait, who
+/// should.
+pub(crate) async fn insert(
+    c: &impl GenericClient,
+    runs: &[NewRun],
+    node: Option<&str>,
+) -> StoreResult<()> {
     if runs.is_empty() {
         return Ok(());
     }
     let column = |value: fn(&NewRun) -> &str| runs.iter().map(value).collect::<Vec<&str>>();
-    let (ids, orgs, owners) = (column(|r| r.id.as_str()), column(|r| r.org_id.as_str()), column(|r| r.owner.as_str()));
-    let (kinds, triggers, events, contexts) = (column(|r| r.kind.as_str()), column(|r| &r.trigger_id), column(|r| &r.event), column(|r| &r.context));
-    let deployments: Vec<Option<&str>> = runs.iter().map(|r| r.deployment_id.as_ref().map(|d| d.as_str())).collect();
+    let (ids, orgs, owners) =
+        (column(|r| r.id.as_str()), column(|r| r.org_id.as_str()), column(|r| r.owner.as_str()));
+    let (kinds, triggers, events, contexts) = (
+        column(|r| r.kind.as_str()),
+        column(|r| &r.trigger_id),
+        column(|r| &r.event),
+        column(|r| &r.context),
+    );
+    let deployments: Vec<Option<&str>> =
+        runs.iter().map(|r| r.deployment_id.as_ref().map(|d| d.as_str())).collect();
     let results: Vec<Option<&str>> = runs.iter().map(|r| r.result.as_deref()).collect();
     let created: Vec<i64> = runs.iter().map(|r| r.created_at.ms()).collect();
     let leases: Vec<Option<i64>> = runs
@@ -55,28 +69,73 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
             Start::Claimed { lease_until } => Some(lease_until.ms()),
         })
         .collect();
-    let replays: Vec<Option<&str>> = runs.iter().map(|r| r.replays.as_ref().map(|original| original.id.as_str())).collect();
-    let edited: Vec<bool> = runs.iter().map(|r| r.replays.as_ref().is_some_and(|original| original.event_edited)).collect();
+    let replays: Vec<Option<&str>> =
+        runs.iter().map(|r| r.replays.as_ref().map(|original| original.id.as_str())).collect();
+    let edited: Vec<bool> = runs
+        .iter()
+        .map(|r| r.replays.as_ref().is_some_and(|original| original.event_edited))
+        .collect();
     const INSERT: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
          SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
                 $12::text, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
          FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
            AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until)";
     if replays.iter().all(Option::is_none) {
-        execute(c, INSERT, &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node]).await?;
+        execute(
+            c,
+            INSERT,
+            &[
+                &ids,
+                &orgs,
+                &owners,
+                &deployments,
+                &kinds,
+                &triggers,
+                &events,
+                &contexts,
+                &results,
+                &created,
+                &leases,
+                &node,
+            ],
+        )
+        .await?;
         return Ok(());
     }
     let sql = format!(
         "WITH accepted AS ({INSERT}) INSERT INTO replayed_runs (replay_id, original_id, run_id, event_edited)
          SELECT r.id, r.original, r.id, r.edited FROM UNNEST($1::text[], $13::text[], $14::boolean[]) AS r (id, original, edited) WHERE r.original IS NOT NULL"
     );
-    execute(c, &sql, &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node, &replays, &edited])
-        .await?;
+    execute(
+        c,
+        &sql,
+        &[
+            &ids,
+            &orgs,
+            &owners,
+            &deployments,
+            &kinds,
+            &triggers,
+            &events,
+            &contexts,
+            &results,
+            &created,
+            &leases,
+            &node,
+            &replays,
+            &edited,
+        ],
+    )
+    .await?;
     Ok(())
 }
 
-/// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`, then the others; and which of them have limits.
-pub(crate) async fn owners_in_turn(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<(String, bool)>> {
+/// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`,
+/// then the others; and which of them have limits.
+pub(crate) async fn owners_in_turn(
+    c: &Client,
+    claim: Claim<'_>,
+) -> StoreResult<Vec<(String, bool)>> {
     // From one owner to the next by the index, however many runs each has.
     let sql = format!(
         "WITH RECURSIVE turns (owner_id) AS (
@@ -90,16 +149,24 @@ pub(crate) async fn owners_in_turn(c: &Client, claim: Claim<'_>) -> StoreResult<
         lease_ended("$1", "$3")
     );
     let all: Vec<(String, bool)> =
-        many(c, &sql, &[&claim.now.ms(), &claim.passed_over, &far(claim)], |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?)))
-            .await?;
+        many(c, &sql, &[&claim.now.ms(), &claim.passed_over, &far(claim)], |row| {
+            Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?))
+        })
+        .await?;
     // Compared here: the database's order may be that of a language.
-    let (first, behind): (Vec<_>, Vec<_>) = all.into_iter().partition(|(owner, _)| owner.as_str() <= claim.after);
+    let (first, behind): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(owner, _)| owner.as_str() <= claim.after);
     Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
 }
 
-/// Runs of owners without limits, a share for each. Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the
-/// rows are picked and locked once, however the update is planned.
-pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+/// Runs of owners without limits, a share for each. Rows that another server is claiming are passed
+/// over, not waited for. MATERIALIZED, so that the rows are picked and locked once, however the
+/// update is planned.
+pub(crate) async fn claim(
+    c: &Client,
+    owners: &[String],
+    claim: Claim<'_>,
+) -> StoreResult<Vec<Run>> {
     let ended = lease_ended("$3", "$7");
     let sql = format!(
         "WITH picked AS MATERIALIZED (
@@ -112,8 +179,22 @@ pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> St
         rows::RUN
     );
     let share = i64::from(claim.limit).div_euclid(owners.len().max(1) as i64).max(1);
-    rows::claimed(c, "runs", &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit), &owners, &share, &far(claim)], rows::run)
-        .await
+    rows::claimed(
+        c,
+        "runs",
+        &sql,
+        &[
+            &claim.node,
+            &claim.lease_until.ms(),
+            &claim.now.ms(),
+            &i64::from(claim.limit),
+            &owners,
+            &share,
+            &far(claim),
+        ],
+        rows::run,
+    )
+    .await
 }
 
 /// RETURNING gives no order.
@@ -122,12 +203,18 @@ pub(crate) fn oldest_first(mut runs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// All in one statement; SQLite, where a statement costs no round trip, goes through them one by one.
-pub(crate) async fn renew(t: &Transaction<'_>, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+/// All in one statement; SQLite, where a statement costs no round trip, goes through them one by
+/// one.
+pub(crate) async fn renew(
+    t: &Transaction<'_>,
+    held: &[(RunId, i64)],
+    lease_until: Timestamp,
+) -> StoreResult<Vec<RunId>> {
     if held.is_empty() {
         return Ok(Vec::new());
     }
-    let (ids, attempts): (Vec<&str>, Vec<i64>) = held.iter().map(|(id, attempt)| (id.as_str(), *attempt)).unzip();
+    let (ids, attempts): (Vec<&str>, Vec<i64>) =
+        held.iter().map(|(id, attempt)| (id.as_str(), *attempt)).unzip();
     let kept: HashSet<(String, i64)> = many(
         t,
         "UPDATE runs SET lease_until = $3 FROM UNNEST($1::text[], $2::bigint[]) AS h (held_id, held_attempt)
@@ -138,10 +225,19 @@ pub(crate) async fn renew(t: &Transaction<'_>, held: &[(RunId, i64)], lease_unti
     .await?
     .into_iter()
     .collect();
-    Ok(held.iter().filter(|(id, attempt)| !kept.contains(&(id.to_string(), *attempt))).map(|(id, _)| id.clone()).collect())
+    Ok(held
+        .iter()
+        .filter(|(id, attempt)| !kept.contains(&(id.to_string(), *attempt)))
+        .map(|(id, _)| id.clone())
+        .collect())
 }
 
-pub(crate) async fn release(c: &Client, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
+pub(crate) async fn release(
+    c: &Client,
+    id: &RunId,
+    attempt: i64,
+    count_attempt: bool,
+) -> StoreResult<()> {
     let changed = execute(
         c,
         "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL, attempt = attempt - $3 WHERE id = $1 AND attempt = $2 AND status = 'running'",
@@ -161,7 +257,17 @@ pub(crate) async fn requeue_running(t: &Transaction<'_>, node: Option<&str>) -> 
         .await
 }
 
-pub(crate) async fn keep_progress(c: &Client, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
-    let changed = execute(c, "UPDATE runs SET result = $3 WHERE id = $1 AND attempt = $2 AND status = 'running'", &[&id.as_str(), &attempt, &result]).await?;
+pub(crate) async fn keep_progress(
+    c: &Client,
+    id: &RunId,
+    attempt: i64,
+    result: &str,
+) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE runs SET result = $3 WHERE id = $1 AND attempt = $2 AND status = 'running'",
+        &[&id.as_str(), &attempt, &result],
+    )
+    .await?;
     if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }

@@ -9,7 +9,8 @@ use crate::db::{database, is_aborted, text};
 use crate::rows::{execute, one};
 use crate::{deliveries, errors, mail, runs, search, sources, webhooks};
 
-/// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
+/// Characters of an error's class that tell it from others: an index entry of Postgres holds at
+/// most 2,700 bytes.
 const CLASS_CHARS_MAX: usize = 500;
 
 const END: &str =
@@ -18,17 +19,29 @@ const END: &str =
 
 /// Ends the run, and nothing else: alone it is a transaction of one statement.
 pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
-    let (class, group) = (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] =
-        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error, &class, &group, &s.forget];
+    let (class, group) =
+        (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
+        &s.run_id.as_str(),
+        &s.attempt,
+        &s.status.as_str(),
+        &s.finished_at.ms(),
+        &s.result,
+        &s.error,
+        &class,
+        &group,
+        &s.forget,
+    ];
     if execute(c, END, &params).await? == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }
 
 /// Three round trips: begin, everything at once, commit.
 pub(crate) async fn settle(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
-    // Once it is prepared, the fence is sent before the effects are, so that its answer is never hidden by a failure of theirs.
+    // Once it is prepared, the fence is sent before the effects are, so that its answer is never
+    // hidden by a failure of theirs.
     t.prepare_cached(END).await.map_err(database)?;
-    let (ended, beside, left) = tokio::join!(biased; end(t, s), beside(t, s), effects(t, &s.effects));
+    let (ended, beside, left) =
+        tokio::join!(biased; end(t, s), beside(t, s), effects(t, &s.effects));
     ended.and(first_cause([beside, left]))
 }
 
@@ -65,7 +78,12 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
 pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     // Alone at first: where it does not wait any more, nothing else happens.
     if let Some((emitter, id)) = &e.deferred {
-        let taken = execute(t, "DELETE FROM events WHERE emitter_id = $1 AND ordinal = $2 AND name = '$in'", &[&text(emitter), &id.ordinal()]).await?;
+        let taken = execute(
+            t,
+            "DELETE FROM events WHERE emitter_id = $1 AND ordinal = $2 AND name = '$in'",
+            &[&text(emitter), &id.ordinal()],
+        )
+        .await?;
         if taken == 0 {
             return Err(StoreError::StateChanged);
         }
@@ -82,7 +100,8 @@ pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()>
             None => Ok(()),
         }
     };
-    let (sent, to_webhooks) = (deliveries::insert(t, &e.deliveries), webhooks::queue(t, &e.webhook_deliveries));
+    let (sent, to_webhooks) =
+        (deliveries::insert(t, &e.deliveries), webhooks::queue(t, &e.webhook_deliveries));
     let (change, events, runs, logs, notice, sent, to_webhooks) = tokio::join!(
         biased;
         change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice, sent, to_webhooks
@@ -90,7 +109,8 @@ pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()>
     first_cause([change, events, runs, logs, notice, sent, to_webhooks])
 }
 
-/// The failure that made the others fail: after one the database refuses whatever follows it in the transaction.
+/// The failure that made the others fail: after one the database refuses whatever follows it in the
+/// transaction.
 fn first_cause(parts: impl IntoIterator<Item = StoreResult<()>>) -> StoreResult<()> {
     let mut failed = parts.into_iter().filter(Result::is_err).peekable();
     let first = failed.next_if(|part| part.as_ref().is_err_and(is_aborted));
@@ -102,7 +122,8 @@ async fn insert_events(t: &Transaction<'_>, events: &[Event]) -> StoreResult<()>
         return Ok(());
     }
     let column = |value: fn(&Event) -> &str| events.iter().map(value).collect::<Vec<&str>>();
-    let (emitters, orgs, emits) = (column(|e| &e.emitter_id), column(|e| e.org_id.as_str()), column(|e| &e.emit_id));
+    let (emitters, orgs, emits) =
+        (column(|e| &e.emitter_id), column(|e| e.org_id.as_str()), column(|e| &e.emit_id));
     let (payloads, metadata) = (column(|e| &e.payload), column(|e| &e.metadata));
     let names: Vec<_> = events.iter().map(|e| text(&e.name)).collect();
     let ordinals: Vec<i64> = events.iter().map(|e| e.id.ordinal()).collect();
@@ -139,8 +160,9 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     Ok(())
 }
 
-/// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way. One that went out later than
-/// a window from now was sent by a clock that was wrong.
+/// Queues the mails only where none went out since; the upsert changes the row only then, and locks
+/// it either way. One that went out later than a window from now was sent by a clock that was
+/// wrong.
 async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
     if let Some(group) = &n.group
         && errors::is_ignored(t, group).await?
@@ -148,8 +170,11 @@ async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
         return Ok(());
     }
     let class: String = text(&n.class).chars().take(CLASS_CHARS_MAX).collect();
-    let earlier = "SELECT since_last FROM error_notices WHERE owner_id = $1 AND class = $2 FOR UPDATE";
-    let earlier = one(t, earlier, &[&n.owner, &class], |row| row.try_get(0).map_err(database)).await?.unwrap_or(0);
+    let earlier =
+        "SELECT since_last FROM error_notices WHERE owner_id = $1 AND class = $2 FOR UPDATE";
+    let earlier = one(t, earlier, &[&n.owner, &class], |row| row.try_get(0).map_err(database))
+        .await?
+        .unwrap_or(0);
     let due = execute(
         t,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES ($1, $2, $3, 0)
@@ -165,6 +190,11 @@ async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
         }
         return Ok(());
     }
-    execute(t, "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = $1 AND class = $2", &[&n.owner, &class]).await?;
+    execute(
+        t,
+        "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = $1 AND class = $2",
+        &[&n.owner, &class],
+    )
+    .await?;
     Ok(())
 }

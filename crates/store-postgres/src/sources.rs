@@ -82,11 +82,21 @@ pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
     interfaces::replace(t, s.id.as_str(), i).await
 }
 
-pub(crate) async fn deploy(t: &Transaction<'_>, s: &Source, i: &Interfaces, d: &SourceDeployment) -> StoreResult<i64> {
+pub(crate) async fn deploy(
+    t: &Transaction<'_>,
+    s: &Source,
+    i: &Interfaces,
+    d: &SourceDeployment,
+) -> StoreResult<i64> {
     // The update locks the source, so that two deployments take their numbers one after the other.
     update(t, s, i).await?;
     let (id, made_by) = (d.source_id.as_str(), d.made_by.as_ref().map(|author| author.id.as_str()));
-    let version = number(t, "SELECT coalesce(max(version), 0) + 1 FROM source_deployments WHERE source_id = $1", &[&id]).await?;
+    let version = number(
+        t,
+        "SELECT coalesce(max(version), 0) + 1 FROM source_deployments WHERE source_id = $1",
+        &[&id],
+    )
+    .await?;
     execute(
         t,
         "INSERT INTO source_deployments (id, org_id, source_id, version, content, created_at, made_by, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -106,7 +116,14 @@ pub(crate) async fn deploy(t: &Transaction<'_>, s: &Source, i: &Interfaces, d: &
 }
 
 pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> StoreResult<()> {
-    if execute(t, "DELETE FROM sources WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? == 0 {
+    if execute(
+        t,
+        "DELETE FROM sources WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str()],
+    )
+    .await?
+        == 0
+    {
         return Err(StoreError::NotFound);
     }
     execute(t, "DELETE FROM source_states WHERE source_id = $1", &[&id.as_str()]).await?;
@@ -126,18 +143,34 @@ pub(crate) async fn leave_nothing(t: &Transaction<'_>, owner: &str) -> StoreResu
 }
 
 pub(crate) async fn state(c: &Client, id: &SourceId) -> StoreResult<SourceState> {
-    let state = one(c, "SELECT version, dedupe FROM source_states WHERE source_id = $1", &[&id.as_str()], |row| {
-        Ok(SourceState { version: row.try_get(0).map_err(database)?, dedupe: row.try_get(1).map_err(database)? })
-    })
+    let state = one(
+        c,
+        "SELECT version, dedupe FROM source_states WHERE source_id = $1",
+        &[&id.as_str()],
+        |row| {
+            Ok(SourceState {
+                version: row.try_get(0).map_err(database)?,
+                dedupe: row.try_get(1).map_err(database)?,
+            })
+        },
+    )
     .await?;
     Ok(state.unwrap_or_default())
 }
 
 pub(crate) async fn entries(c: &Client, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
-    many(c, "SELECT key, value FROM source_db WHERE source_id = $1 ORDER BY key", &[&id.as_str()], |row| {
-        let key: Vec<u8> = row.try_get(0).map_err(database)?;
-        Ok((String::from_utf8(key).map_err(|_| corrupt("key"))?, row.try_get(1).map_err(database)?))
-    })
+    many(
+        c,
+        "SELECT key, value FROM source_db WHERE source_id = $1 ORDER BY key",
+        &[&id.as_str()],
+        |row| {
+            let key: Vec<u8> = row.try_get(0).map_err(database)?;
+            Ok((
+                String::from_utf8(key).map_err(|_| corrupt("key"))?,
+                row.try_get(1).map_err(database)?,
+            ))
+        },
+    )
     .await
 }
 
@@ -145,12 +178,14 @@ async fn exists(t: &Transaction<'_>, id: &str) -> StoreResult<bool> {
     Ok(one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?.is_some())
 }
 
-/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
-/// SQLite looks first; here that would be a round trip for each settlement, so that the statements look themselves.
+/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its
+/// rows would stay for ever. SQLite looks first; here that would be a round trip for each
+/// settlement, so that the statements look themselves.
 pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
     let id = change.source_id.as_str();
     if let Some((version, dedupe)) = &change.dedupe {
-        // A row that another transaction is writing is waited for, then looked at anew: the later one finds another version.
+        // A row that another transaction is writing is waited for, then looked at anew: the later
+        // one finds another version.
         let changed = if *version == 0 {
             execute(
                 t,
@@ -168,11 +203,14 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreR
     if change.db.is_empty() {
         return Ok(());
     }
-    // The last write of a key stands, and one statement may touch a row once. In the order of keys, so that two
-    // transactions wait for each other in one direction only.
-    let last: BTreeMap<&[u8], Option<&str>> = change.db.iter().map(|(key, value)| (key.as_bytes(), value.as_deref())).collect();
-    let (keys, values): (Vec<&[u8]>, Vec<&str>) = last.iter().filter_map(|(key, value)| value.map(|value| (*key, value))).unzip();
-    let gone: Vec<&[u8]> = last.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| *key).collect();
+    // The last write of a key stands, and one statement may touch a row once. In the order of keys,
+    // so that two transactions wait for each other in one direction only.
+    let last: BTreeMap<&[u8], Option<&str>> =
+        change.db.iter().map(|(key, value)| (key.as_bytes(), value.as_deref())).collect();
+    let (keys, values): (Vec<&[u8]>, Vec<&str>) =
+        last.iter().filter_map(|(key, value)| value.map(|value| (*key, value))).unzip();
+    let gone: Vec<&[u8]> =
+        last.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| *key).collect();
     if !keys.is_empty() {
         execute(
             t,
@@ -183,7 +221,12 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreR
         .await?;
     }
     if !gone.is_empty() {
-        execute(t, "DELETE FROM source_db WHERE source_id = $1 AND key = ANY ($2::bytea[])", &[&id, &gone]).await?;
+        execute(
+            t,
+            "DELETE FROM source_db WHERE source_id = $1 AND key = ANY ($2::bytea[])",
+            &[&id, &gone],
+        )
+        .await?;
     }
     Ok(())
 }

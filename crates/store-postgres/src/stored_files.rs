@@ -2,7 +2,10 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::file::{FILE_BYTES_MAX, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX, StoredFile};
+use millrace_model::file::{
+    FILE_BYTES_MAX, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX,
+    StoredFile,
+};
 use millrace_model::ids::OrgId;
 use millrace_model::upload::FOREVER;
 use millrace_store::{KeepFiles, StoreError, StoreResult};
@@ -15,7 +18,8 @@ pub(crate) async fn keep(t: &Transaction<'_>, k: &KeepFiles) -> StoreResult<()> 
     // Writers of one organization wait for each other, so that what is counted below holds.
     one(t, "SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE", &[&org], |_| Ok(())).await?;
     for (id, path) in &k.files {
-        let mine = "SELECT 1 FROM uploads WHERE id = $1 AND org_id = $2 AND expires_at < $3 FOR UPDATE";
+        let mine =
+            "SELECT 1 FROM uploads WHERE id = $1 AND org_id = $2 AND expires_at < $3 FOR UPDATE";
         if one(t, mine, &[&id.as_str(), &org, &FOREVER.ms()], |_| Ok(())).await?.is_none() {
             return Err(StoreError::NotFound);
         }
@@ -24,37 +28,71 @@ pub(crate) async fn keep(t: &Transaction<'_>, k: &KeepFiles) -> StoreResult<()> 
         if size > FILE_BYTES_MAX {
             return Err(StoreError::Full);
         }
-        execute(t, "UPDATE uploads SET size = $2, expires_at = $3 WHERE id = $1", &[&id.as_str(), &size, &FOREVER.ms()]).await?;
+        execute(
+            t,
+            "UPDATE uploads SET size = $2, expires_at = $3 WHERE id = $1",
+            &[&id.as_str(), &size, &FOREVER.ms()],
+        )
+        .await?;
         let sql = "INSERT INTO stored_files (org_id, store, path, upload_id, size, updated_at) VALUES ($1, $2, $3, $4, $5, $6)";
         execute(t, sql, &[&org, &k.store, &text(path), &id.as_str(), &size, &k.now.ms()]).await?;
     }
     let over = "SELECT (count(*) > $3 OR coalesce(sum(size), 0)::bigint > $4 OR count(*) FILTER (WHERE store = $2) > $5
            OR coalesce(sum(size) FILTER (WHERE store = $2), 0)::bigint > $6)::int::bigint
          FROM stored_files WHERE org_id = $1";
-    if number(t, over, &[&org, &k.store, &ORG_FILES_MAX, &ORG_BYTES_MAX, &STORE_FILES_MAX, &STORE_BYTES_MAX]).await? != 0 {
+    if number(
+        t,
+        over,
+        &[&org, &k.store, &ORG_FILES_MAX, &ORG_BYTES_MAX, &STORE_FILES_MAX, &STORE_BYTES_MAX],
+    )
+    .await?
+        != 0
+    {
         return Err(StoreError::Full);
     }
     Ok(())
 }
 
-pub(crate) async fn list(c: &Client, org: &OrgId, store: &str, after: &str, limit: u32) -> StoreResult<Vec<StoredFile>> {
-    let sql = format!("SELECT {} FROM stored_files WHERE org_id = $1 AND store = $2 AND path > $3 ORDER BY path LIMIT $4", rows::STORED_FILE);
-    many(c, &sql, &[&org.as_str(), &store, &text(after), &i64::from(limit)], rows::stored_file).await
+pub(crate) async fn list(
+    c: &Client,
+    org: &OrgId,
+    store: &str,
+    after: &str,
+    limit: u32,
+) -> StoreResult<Vec<StoredFile>> {
+    let sql = format!(
+        "SELECT {} FROM stored_files WHERE org_id = $1 AND store = $2 AND path > $3 ORDER BY path LIMIT $4",
+        rows::STORED_FILE
+    );
+    many(c, &sql, &[&org.as_str(), &store, &text(after), &i64::from(limit)], rows::stored_file)
+        .await
 }
 
 pub(crate) async fn stores(c: &Client, org: &OrgId) -> StoreResult<Vec<FileStore>> {
     let sql = "SELECT store, count(*), sum(size)::bigint FROM stored_files WHERE org_id = $1 GROUP BY store ORDER BY store";
     many(c, sql, &[&org.as_str()], |row| {
-        Ok(FileStore { name: row.try_get(0).map_err(database)?, files: row.try_get(1).map_err(database)?, bytes: row.try_get(2).map_err(database)? })
+        Ok(FileStore {
+            name: row.try_get(0).map_err(database)?,
+            files: row.try_get(1).map_err(database)?,
+            bytes: row.try_get(2).map_err(database)?,
+        })
     })
     .await
 }
 
-pub(crate) async fn remove(t: &Transaction<'_>, org: &str, store: &str, path: Option<&str>, until: Timestamp) -> StoreResult<u64> {
+pub(crate) async fn remove(
+    t: &Transaction<'_>,
+    org: &str,
+    store: &str,
+    path: Option<&str>,
+    until: Timestamp,
+) -> StoreResult<u64> {
     let those = "org_id = $1 AND store = $2 AND ($3::text IS NULL OR path = $3)";
     let path = path.map(text);
     let sql = format!("DELETE FROM stored_files WHERE {those} RETURNING upload_id");
-    let gone: Vec<String> = many(t, &sql, &[&org, &store, &path], |row| row.try_get(0).map_err(database)).await?;
-    execute(t, "UPDATE uploads SET expires_at = $2 WHERE id = ANY ($1)", &[&gone, &until.ms()]).await?;
+    let gone: Vec<String> =
+        many(t, &sql, &[&org, &store, &path], |row| row.try_get(0).map_err(database)).await?;
+    execute(t, "UPDATE uploads SET expires_at = $2 WHERE id = ANY ($1)", &[&gone, &until.ms()])
+        .await?;
     Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
 }

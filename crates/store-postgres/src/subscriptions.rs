@@ -10,8 +10,12 @@ use crate::db::{database, text};
 use crate::rows::{self, execute, many, one};
 use crate::webhooks;
 
-pub(crate) async fn subscribe(c: &impl GenericClient, s: &Subscription) -> StoreResult<Subscription> {
-    // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a second statement.
+pub(crate) async fn subscribe(
+    c: &impl GenericClient,
+    s: &Subscription,
+) -> StoreResult<Subscription> {
+    // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a
+    // second statement.
     let sql = format!(
         "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (org_id, emitter_id, listener_id, event_name) DO UPDATE SET id = subscriptions.id RETURNING {}",
@@ -20,14 +24,26 @@ pub(crate) async fn subscribe(c: &impl GenericClient, s: &Subscription) -> Store
     one(
         c,
         &sql,
-        &[&s.id.as_str(), &s.org_id.as_str(), &text(&s.emitter_id), &text(&s.listener_id), &text(&s.event_name), &s.from_trigger, &s.created_at.ms()],
+        &[
+            &s.id.as_str(),
+            &s.org_id.as_str(),
+            &text(&s.emitter_id),
+            &text(&s.listener_id),
+            &text(&s.event_name),
+            &s.from_trigger,
+            &s.created_at.ms(),
+        ],
         rows::subscription,
     )
     .await?
     .ok_or_else(|| StoreError::Corrupt { what: "a subscription that was just written".into() })
 }
 
-pub(crate) async fn unsubscribe(c: &impl GenericClient, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+pub(crate) async fn unsubscribe(
+    c: &impl GenericClient,
+    org: &OrgId,
+    key: &SubscriptionKey,
+) -> StoreResult<bool> {
     let removed = execute(
         c,
         "DELETE FROM subscriptions WHERE org_id = $1 AND emitter_id = $2 AND listener_id = $3 AND event_name = $4",
@@ -51,24 +67,47 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &ListenerChange) -> Stor
 }
 
 pub(crate) async fn remove_all(t: &Transaction<'_>, id: &str) -> StoreResult<()> {
-    execute(t, "DELETE FROM subscriptions WHERE emitter_id = $1 OR listener_id = $1", &[&id]).await?;
+    execute(t, "DELETE FROM subscriptions WHERE emitter_id = $1 OR listener_id = $1", &[&id])
+        .await?;
     execute(t, "DELETE FROM auto_subscriptions WHERE listener_id = $1", &[&id]).await?;
     Ok(())
 }
 
-pub(crate) async fn auto_subscribe(c: &Client, s: &AutoSubscription) -> StoreResult<AutoSubscription> {
+pub(crate) async fn auto_subscribe(
+    c: &Client,
+    s: &AutoSubscription,
+) -> StoreResult<AutoSubscription> {
     let sql = format!(
         "INSERT INTO auto_subscriptions (id, org_id, listener_id, event_name, created_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (org_id, listener_id, event_name) DO UPDATE SET id = auto_subscriptions.id RETURNING {}",
         rows::AUTO_SUBSCRIPTION
     );
-    one(c, &sql, &[&s.id.as_str(), &s.org_id.as_str(), &text(&s.listener_id), &text(&s.event_name), &s.created_at.ms()], rows::auto_subscription)
-        .await?
-        .ok_or_else(|| StoreError::Corrupt { what: "an auto-subscription that was just written".into() })
+    one(
+        c,
+        &sql,
+        &[
+            &s.id.as_str(),
+            &s.org_id.as_str(),
+            &text(&s.listener_id),
+            &text(&s.event_name),
+            &s.created_at.ms(),
+        ],
+        rows::auto_subscription,
+    )
+    .await?
+    .ok_or_else(|| StoreError::Corrupt {
+        what: "an auto-subscription that was just written".into(),
+    })
 }
 
-/// Subscribes whoever auto-subscribed to an emitter that is being made. The ids are made of those of both.
-pub(crate) async fn follow(t: &Transaction<'_>, org: &OrgId, emitter: &str, now: Timestamp) -> StoreResult<()> {
+/// Subscribes whoever auto-subscribed to an emitter that is being made. The ids are made of those
+/// of both.
+pub(crate) async fn follow(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    emitter: &str,
+    now: Timestamp,
+) -> StoreResult<()> {
     execute(
         t,
         "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at)
@@ -81,7 +120,12 @@ pub(crate) async fn follow(t: &Transaction<'_>, org: &OrgId, emitter: &str, now:
 }
 
 /// Active listeners of any of the emitters: the emitter itself, its glob, the organization.
-pub(crate) async fn listeners(c: &Client, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
+pub(crate) async fn listeners(
+    c: &Client,
+    org: &OrgId,
+    emitters: &[&str],
+    event_name: &str,
+) -> StoreResult<Vec<String>> {
     let emitters: Vec<_> = emitters.iter().map(|e| text(e)).collect();
     many(
         c,

@@ -10,9 +10,13 @@ use crate::people;
 use crate::rows::{self, execute, number, one};
 
 pub(crate) async fn bootstrap(t: &Transaction<'_>, first: &NewTenant) -> StoreResult<bool> {
-    // Of servers that start at once on an empty database one makes the first organization. SQLite has one writer.
-    t.batch_execute("LOCK TABLE organizations IN SHARE ROW EXCLUSIVE MODE").await.map_err(database)?;
-    if number(t, "SELECT count(*) FROM (SELECT 1 FROM organizations LIMIT 1) AS o", &[]).await? > 0 {
+    // Of servers that start at once on an empty database one makes the first organization. SQLite
+    // has one writer.
+    t.batch_execute("LOCK TABLE organizations IN SHARE ROW EXCLUSIVE MODE")
+        .await
+        .map_err(database)?;
+    if number(t, "SELECT count(*) FROM (SELECT 1 FROM organizations LIMIT 1) AS o", &[]).await? > 0
+    {
         return Ok(false);
     }
     create(t, first).await?;
@@ -90,11 +94,20 @@ pub(crate) async fn update_key(c: &Client, k: &ApiKey) -> StoreResult<()> {
 }
 
 pub(crate) async fn delete_key(c: &Client, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
-    Ok(execute(c, "DELETE FROM api_keys WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? > 0)
+    Ok(execute(
+        c,
+        "DELETE FROM api_keys WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str()],
+    )
+    .await?
+        > 0)
 }
 
 pub(crate) async fn caller(c: &Client, key_hash: &str) -> StoreResult<Option<Caller>> {
-    let sql = format!("SELECT {} FROM api_keys WHERE key_hash = $1 OR old_key_hash = $1 LIMIT 1", rows::API_KEY);
+    let sql = format!(
+        "SELECT {} FROM api_keys WHERE key_hash = $1 OR old_key_hash = $1 LIMIT 1",
+        rows::API_KEY
+    );
     let key = one(c, &sql, &[&text(key_hash)], rows::api_key).await?;
     Ok(key.map(|key| key.caller(key_hash)))
 }

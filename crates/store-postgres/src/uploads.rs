@@ -19,7 +19,12 @@ pub(crate) async fn create(c: &Client, u: &Upload) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) async fn add_part(c: &Client, id: &UploadId, position: i64, bytes: &[u8]) -> StoreResult<()> {
+pub(crate) async fn add_part(
+    c: &Client,
+    id: &UploadId,
+    position: i64,
+    bytes: &[u8],
+) -> StoreResult<()> {
     let sql = "INSERT INTO upload_parts (upload_id, position, bytes) SELECT id, $2, $3 FROM uploads WHERE id = $1";
     match execute(c, sql, &[&id.as_str(), &position, &bytes]).await? {
         0 => Err(StoreError::NotFound),
@@ -37,7 +42,10 @@ pub(crate) async fn finish(c: &Client, id: &UploadId, size: i64) -> StoreResult<
 /// The files are locked first: servers that clear away at once pass over each other's.
 pub(crate) async fn purge(t: &Transaction<'_>, now: Timestamp, limit: u32) -> StoreResult<u64> {
     let sql = "SELECT id FROM uploads WHERE expires_at <= $1 ORDER BY expires_at, id LIMIT $2 FOR UPDATE SKIP LOCKED";
-    let ids: Vec<String> = crate::rows::many(t, sql, &[&now.ms(), &i64::from(limit)], |row| row.try_get(0).map_err(crate::db::database)).await?;
+    let ids: Vec<String> = crate::rows::many(t, sql, &[&now.ms(), &i64::from(limit)], |row| {
+        row.try_get(0).map_err(crate::db::database)
+    })
+    .await?;
     let parts = "DELETE FROM upload_parts WHERE (upload_id, position) IN (SELECT upload_id, position FROM upload_parts WHERE upload_id = ANY ($1) LIMIT $2)";
     let files = "DELETE FROM uploads WHERE id = ANY ($1) AND NOT EXISTS (SELECT 1 FROM upload_parts WHERE upload_id = uploads.id)";
     Ok(execute(t, parts, &[&ids, &i64::from(limit)]).await? + execute(t, files, &[&ids]).await?)

@@ -35,7 +35,14 @@ pub(crate) async fn create(c: &impl GenericClient, w: &Webhook) -> StoreResult<(
 }
 
 pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &WebhookId) -> StoreResult<bool> {
-    if execute(t, "DELETE FROM webhooks WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? == 0 {
+    if execute(
+        t,
+        "DELETE FROM webhooks WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str()],
+    )
+    .await?
+        == 0
+    {
         return Ok(false);
     }
     subscriptions::remove_all(t, id.as_str()).await?;
@@ -55,15 +62,23 @@ pub(crate) async fn due(c: &Client, now: Timestamp, limit: u32) -> StoreResult<V
 }
 
 /// Queues what a settlement sends; what was queued before stays as it is.
-pub(crate) async fn queue(c: &impl GenericClient, deliveries: &[WebhookDelivery]) -> StoreResult<()> {
+pub(crate) async fn queue(
+    c: &impl GenericClient,
+    deliveries: &[WebhookDelivery],
+) -> StoreResult<()> {
     if deliveries.is_empty() {
         return Ok(());
     }
-    let column = |value: fn(&WebhookDelivery) -> &str| deliveries.iter().map(value).collect::<Vec<&str>>();
-    let (ids, orgs, targets) = (column(|d| d.id.as_str()), column(|d| d.org_id.as_str()), column(|d| &d.target_id));
-    let (keys, bodies, states) = (column(|d| &d.event_key), column(|d| &d.body), column(|d| d.status.as_str()));
-    let number = |value: fn(&WebhookDelivery) -> i64| deliveries.iter().map(value).collect::<Vec<i64>>();
-    let (next, over, made) = (number(|d| d.next_at.ms()), number(|d| d.give_up_at.ms()), number(|d| d.created_at.ms()));
+    let column =
+        |value: fn(&WebhookDelivery) -> &str| deliveries.iter().map(value).collect::<Vec<&str>>();
+    let (ids, orgs, targets) =
+        (column(|d| d.id.as_str()), column(|d| d.org_id.as_str()), column(|d| &d.target_id));
+    let (keys, bodies, states) =
+        (column(|d| &d.event_key), column(|d| &d.body), column(|d| d.status.as_str()));
+    let number =
+        |value: fn(&WebhookDelivery) -> i64| deliveries.iter().map(value).collect::<Vec<i64>>();
+    let (next, over, made) =
+        (number(|d| d.next_at.ms()), number(|d| d.give_up_at.ms()), number(|d| d.created_at.ms()));
     let traces: Vec<Option<&str>> = deliveries.iter().map(|d| d.traceparent.as_deref()).collect();
     execute(
         c,
@@ -79,7 +94,13 @@ pub(crate) async fn queue(c: &impl GenericClient, deliveries: &[WebhookDelivery]
 }
 
 /// As runs are claimed: what another server takes is passed over.
-pub(crate) async fn claim(c: &Client, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
+pub(crate) async fn claim(
+    c: &Client,
+    target: &str,
+    now: Timestamp,
+    hidden_until: Timestamp,
+    limit: u32,
+) -> StoreResult<Vec<WebhookDelivery>> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (
            SELECT id AS picked_id FROM webhook_deliveries WHERE target_id = $1 AND status = 'queued' AND next_at <= $2
@@ -87,14 +108,25 @@ pub(crate) async fn claim(c: &Client, target: &str, now: Timestamp, hidden_until
          UPDATE webhook_deliveries SET next_at = $3 FROM picked WHERE id = picked_id RETURNING {}",
         rows::WEBHOOK_DELIVERY
     );
-    let mut claimed =
-        rows::claimed(c, "webhook_deliveries", &sql, &[&text(target), &now.ms(), &hidden_until.ms(), &i64::from(limit)], rows::webhook_delivery).await?;
+    let mut claimed = rows::claimed(
+        c,
+        "webhook_deliveries",
+        &sql,
+        &[&text(target), &now.ms(), &hidden_until.ms(), &i64::from(limit)],
+        rows::webhook_delivery,
+    )
+    .await?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)
 }
 
-pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[WebhookTry], health: Health) -> StoreResult<()> {
+pub(crate) async fn record(
+    t: &Transaction<'_>,
+    webhook: &WebhookId,
+    tries: &[WebhookTry],
+    health: Health,
+) -> StoreResult<()> {
     let mut recorded = 0;
     for one in tries {
         recorded += execute(
@@ -120,13 +152,29 @@ pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[We
 pub(crate) async fn replay(c: &Client, replay: &WebhookReplay) -> StoreResult<u64> {
     let one = replay.id.as_ref().map(|id| id.as_str());
     // Two texts: the dead letters have an index of their own.
-    let which = if one.is_some() { "id = $3 AND status <> 'queued'" } else { "status = 'failed' AND $3::text IS NULL" };
+    let which = if one.is_some() {
+        "id = $3 AND status <> 'queued'"
+    } else {
+        "status = 'failed' AND $3::text IS NULL"
+    };
     let sql = format!(
         "UPDATE webhook_deliveries SET status = 'queued', attempts = 0, next_at = $4, give_up_at = $5 WHERE id IN
            (SELECT id FROM webhook_deliveries WHERE {which} AND target_id = $2 AND org_id = $1 ORDER BY created_at, id LIMIT $6)"
     );
     let (target, limit) = (text(&replay.target_id), i64::from(replay.limit));
-    let replayed = execute(c, &sql, &[&replay.org_id.as_str(), &target, &one, &replay.now.ms(), &replay.give_up_at.ms(), &limit]).await?;
+    let replayed = execute(
+        c,
+        &sql,
+        &[
+            &replay.org_id.as_str(),
+            &target,
+            &one,
+            &replay.now.ms(),
+            &replay.give_up_at.ms(),
+            &limit,
+        ],
+    )
+    .await?;
     if replayed > 0 {
         let woken = "UPDATE webhooks SET paused_until = $2 WHERE id = $1 AND paused_until > $2";
         execute(c, woken, &[&text(&replay.target_id), &replay.now.ms()]).await?;
@@ -134,7 +182,12 @@ pub(crate) async fn replay(c: &Client, replay: &WebhookReplay) -> StoreResult<u6
     Ok(replayed)
 }
 
-pub(crate) async fn expire(c: &Client, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+pub(crate) async fn expire(
+    c: &Client,
+    now: Timestamp,
+    limit: u32,
+    error: &str,
+) -> StoreResult<u64> {
     execute(
         c,
         "UPDATE webhook_deliveries SET status = 'failed', last_error = coalesce(last_error, $3) WHERE id IN

@@ -41,10 +41,18 @@ fn by(author: Option<&Author>) -> Option<&str> {
     author.map(|author| author.id.as_str())
 }
 
-pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, over: Option<i64>, i: Option<&Interfaces>) -> StoreResult<()> {
+pub(crate) async fn update(
+    t: &Transaction<'_>,
+    w: &Workflow,
+    over: Option<i64>,
+    i: Option<&Interfaces>,
+) -> StoreResult<()> {
     // It locks the workflow: of two changes of one revision, the later one is refused.
     let sql = "SELECT revision FROM workflows WHERE id = $1 AND org_id = $2 FOR UPDATE";
-    let revision = one(t, sql, &[&w.id.as_str(), &w.org_id.as_str()], |row| get::<i64>(row, "revision")).await?.ok_or(StoreError::NotFound)?;
+    let revision =
+        one(t, sql, &[&w.id.as_str(), &w.org_id.as_str()], |row| get::<i64>(row, "revision"))
+            .await?
+            .ok_or(StoreError::NotFound)?;
     if over.is_some_and(|over| over != revision) {
         return Err(StoreError::StateChanged);
     }
@@ -78,7 +86,8 @@ pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, over: Option<i64>,
 pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreResult<i64> {
     let d = &new.deployment;
     let id = d.workflow_id.as_str();
-    // First of all, and unlike SQLite: it locks the workflow, so that two deployments take their numbers one after the other.
+    // First of all, and unlike SQLite: it locks the workflow, so that two deployments take their
+    // numbers one after the other.
     let changed = execute(
         t,
         "UPDATE workflows SET deployment_id = $3, active = $4, updated_at = $5 WHERE id = $1 AND org_id = $2",
@@ -88,7 +97,12 @@ pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreRes
     if changed == 0 {
         return Err(StoreError::NotFound);
     }
-    let version = number(t, "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = $1", &[&id]).await?;
+    let version = number(
+        t,
+        "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = $1",
+        &[&id],
+    )
+    .await?;
     execute(
         t,
         "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at, made_by, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -114,7 +128,14 @@ pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreRes
 }
 
 pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
-    if execute(t, "DELETE FROM workflows WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? == 0 {
+    if execute(
+        t,
+        "DELETE FROM workflows WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str()],
+    )
+    .await?
+        == 0
+    {
         return Err(StoreError::NotFound);
     }
     sources::leave_nothing(t, id.as_str()).await

@@ -64,25 +64,51 @@ pub(crate) fn update(c: &Connection, a: &Account) -> StoreResult<()> {
 }
 
 pub(crate) fn delete(c: &Connection, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
-    Ok(execute(c, "DELETE FROM accounts WHERE id = ?1 AND org_id = ?2", [id.as_str(), org.as_str()])? > 0)
+    Ok(execute(
+        c,
+        "DELETE FROM accounts WHERE id = ?1 AND org_id = ?2",
+        [id.as_str(), org.as_str()],
+    )? > 0)
 }
 
 pub(crate) fn begin(c: &Connection, a: &account::Connection) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO connections (id, org_id, app, external_user_id, state, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![a.id.as_str(), a.org_id.as_str(), a.app, a.external_user_id, json(&a.state)?, a.created_at.ms(), a.expires_at.ms()],
+        params![
+            a.id.as_str(),
+            a.org_id.as_str(),
+            a.app,
+            a.external_user_id,
+            json(&a.state)?,
+            a.created_at.ms(),
+            a.expires_at.ms()
+        ],
     )?;
     Ok(())
 }
 
-pub(crate) fn answer(c: &Connection, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+pub(crate) fn answer(
+    c: &Connection,
+    org: &OrgId,
+    id: &ConnectionId,
+    now: Timestamp,
+) -> StoreResult<bool> {
     let sql = "UPDATE connections SET state = ?4 WHERE id = ?1 AND org_id = ?2 AND state = ?3 AND expires_at >= ?5";
     let (waits, answered) = (json(&ConnectionState::Waiting)?, json(&ConnectionState::Answered)?);
     Ok(execute(c, sql, params![id.as_str(), org.as_str(), waits, answered, now.ms()])? > 0)
 }
 
-pub(crate) fn put_state(c: &Connection, org: &OrgId, id: &ConnectionId, state: &ConnectionState) -> StoreResult<()> {
-    execute(c, "UPDATE connections SET state = ?3 WHERE id = ?1 AND org_id = ?2", params![id.as_str(), org.as_str(), json(state)?])?;
+pub(crate) fn put_state(
+    c: &Connection,
+    org: &OrgId,
+    id: &ConnectionId,
+    state: &ConnectionState,
+) -> StoreResult<()> {
+    execute(
+        c,
+        "UPDATE connections SET state = ?3 WHERE id = ?1 AND org_id = ?2",
+        params![id.as_str(), org.as_str(), json(state)?],
+    )?;
     Ok(())
 }

@@ -7,7 +7,8 @@ use rusqlite::{Connection, params};
 
 use crate::rows::execute;
 
-/// Of whatever waits for a time but the timers, which have a rule of their own: `?1` is now, `?2` how far the clock went back.
+/// Of whatever waits for a time but the timers, which have a rule of their own: `?1` is now, `?2`
+/// how far the clock went back.
 const MOVED: &[&str] = &[
     "UPDATE pauses SET wake_at = wake_at - ?2 WHERE wake_at > ?1",
     "UPDATE mail SET next_at = next_at - ?2 WHERE status = 'queued' AND next_at > ?1",
@@ -24,6 +25,15 @@ pub(crate) fn went_back(c: &Connection, now: Timestamp, by_ms: i64) -> StoreResu
     Ok(())
 }
 
-pub(crate) fn move_timer(c: &Connection, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
-    Ok(execute(c, "UPDATE timers SET next_at = ?3 WHERE id = ?1 AND next_at = ?2", params![id.as_str(), from.ms(), to.ms()])? > 0)
+pub(crate) fn move_timer(
+    c: &Connection,
+    id: &TimerId,
+    from: Timestamp,
+    to: Timestamp,
+) -> StoreResult<bool> {
+    Ok(execute(
+        c,
+        "UPDATE timers SET next_at = ?3 WHERE id = ?1 AND next_at = ?2",
+        params![id.as_str(), from.ms(), to.ms()],
+    )? > 0)
 }

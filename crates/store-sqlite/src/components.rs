@@ -15,7 +15,14 @@ pub(crate) fn put_artifact(c: &Connection, a: &Artifact) -> StoreResult<()> {
         "INSERT INTO artifacts (id, code, source_map, package_lock, uses_respond, may_respond) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
          ON CONFLICT (id) DO UPDATE SET uses_respond = excluded.uses_respond, may_respond = excluded.may_respond \
          WHERE artifacts.uses_respond <> excluded.uses_respond OR artifacts.may_respond <> excluded.may_respond",
-        params![a.id, a.code, a.source_map, a.lock, a.responds == Responds::Surely, a.responds == Responds::Perhaps],
+        params![
+            a.id,
+            a.code,
+            a.source_map,
+            a.lock,
+            a.responds == Responds::Surely,
+            a.responds == Responds::Perhaps
+        ],
     )?;
     Ok(())
 }
@@ -55,14 +62,27 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn published(c: &Connection, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
+pub(crate) fn published(
+    c: &Connection,
+    org: &OrgId,
+    page: &Page,
+) -> StoreResult<Listing<SavedComponent>> {
     list(c, "components", "org_id = ?1 AND published = 1", &[org.as_str()], page, rows::component)
 }
 
 pub(crate) fn unpublish(c: &Connection, org: &OrgId, key: &str) -> StoreResult<()> {
-    if execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![org.as_str(), key])? == 0 {
+    if execute(
+        c,
+        "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1",
+        params![org.as_str(), key],
+    )? == 0
+    {
         return Err(StoreError::NotFound);
     }
-    execute(c, "UPDATE components SET superseded = 0, key = NULL WHERE org_id = ?1 AND key = ?2", params![org.as_str(), key])?;
+    execute(
+        c,
+        "UPDATE components SET superseded = 0, key = NULL WHERE org_id = ?1 AND key = ?2",
+        params![org.as_str(), key],
+    )?;
     Ok(())
 }

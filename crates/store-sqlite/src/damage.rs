@@ -1,7 +1,9 @@
-//! Whether the files are a whole database, looked at before they are used: what a disk, a copy or a hand damaged is told, and not written to.
+//! Whether the files are a whole database, looked at before they are used: what a disk, a copy or a
+//! hand damaged is told, and not written to.
 //!
-//! SQLite reads a log only as far as its checksums hold. After a crash that is right, since what follows was never acknowledged. But where commits
-//! follow the place that cannot be read, they were: the log was damaged, and reading on would lose them without a word.
+//! SQLite reads a log only as far as its checksums hold. After a crash that is right, since what
+//! follows was never acknowledged. But where commits follow the place that cannot be read, they
+//! were: the log was damaged, and reading on would lose them without a word.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,9 +18,11 @@ use crate::db::database;
 use crate::in_use::{self, FRAME_HEADER, LOG_HEADER, log_path};
 use crate::pages;
 
-/// Files up to this size are read whole, in less than a second; of larger ones both ends of each table.
+/// Files up to this size are read whole, in less than a second; of larger ones both ends of each
+/// table.
 const READ_WHOLE_BYTES_MAX: u64 = 256 << 20;
-/// The byte of the file on which SQLite holds its locks; of the page that it is in nothing is written.
+/// The byte of the file on which SQLite holds its locks; of the page that it is in nothing is
+/// written.
 const LOCKS_AT: u64 = 0x4000_0000;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -33,11 +37,17 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
         Err(error) => return Err(io(error)),
     };
     if bytes == 0 {
-        return if log_bytes == 0 { Ok(()) } else { Err(damaged(format!("it is missing or empty, and its log `{}` is not", log.display()))) };
+        return if log_bytes == 0 {
+            Ok(())
+        } else {
+            Err(damaged(format!("it is missing or empty, and its log `{}` is not", log.display())))
+        };
     }
     let mut header = [0; 100];
     match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(damaged("it is shorter than the head of a database".into())),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            return Err(damaged("it is shorter than the head of a database".into()));
+        }
         other => other.map_err(io)?,
     }
     if header[..16] != *MAGIC {
@@ -50,16 +60,26 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
     if let Some(what) = in_use::without_log(path) {
         return Err(damaged(what));
     }
-    let log = if log_bytes > 0 { read_log(path).map_err(io)?.map_err(damaged)? } else { Committed::default() };
+    let log = if log_bytes > 0 {
+        read_log(path).map_err(io)?.map_err(damaged)?
+    } else {
+        Committed::default()
+    };
     let whole = log.size.unwrap_or_else(|| number(&header, 28));
     match log.missing(bytes, page, whole) {
-        Some(_) if log_bytes == 0 => Err(damaged(format!("it has {bytes} bytes, and had {}: it was cut off", page * u64::from(whole)))),
-        Some(missing) => Err(damaged(format!("it has {bytes} bytes, and its page {missing} of {whole} is not in its log either: it was cut off"))),
+        Some(_) if log_bytes == 0 => Err(damaged(format!(
+            "it has {bytes} bytes, and had {}: it was cut off",
+            page * u64::from(whole)
+        ))),
+        Some(missing) => Err(damaged(format!(
+            "it has {bytes} bytes, and its page {missing} of {whole} is not in its log either: it was cut off"
+        ))),
         None => Ok(()),
     }
 }
 
-/// As [`refuse`], of a database that is there. What another process has open is that one's to look at: only that its log is there is asked.
+/// As [`refuse`], of a database that is there. What another process has open is that one's to look
+/// at: only that its log is there is asked.
 pub(crate) fn refuse_left(path: &Path) -> StoreResult<()> {
     if in_use::by_another(path) {
         return in_use::without_log(path).map_or(Ok(()), |what| Err(damaged(what)));
@@ -70,7 +90,8 @@ pub(crate) fn refuse_left(path: &Path) -> StoreResult<()> {
     refuse(path)
 }
 
-/// Leaves a log as it is once the connection is closed: else the last one that closes merges it into the file, whatever was found there.
+/// Leaves a log as it is once the connection is closed: else the last one that closes merges it
+/// into the file, whatever was found there.
 pub(crate) fn leave_log(connection: &Connection, path: &Path) -> StoreResult<()> {
     // An empty one goes as it came.
     let has_log = std::fs::metadata(log_path(path)).is_ok_and(|log| log.len() > 0);
@@ -83,7 +104,10 @@ pub(crate) fn merge_log(connection: &Connection) -> StoreResult<()> {
 }
 
 fn no_merge(connection: &Connection, no_merge: bool) -> StoreResult<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, no_merge).map(drop).map_err(database)
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, no_merge)
+        .map(drop)
+        .map_err(database)
 }
 
 /// Whether a start reads the whole file.
@@ -102,27 +126,36 @@ pub(crate) fn read_through(connection: &Connection, path: &Path) -> StoreResult<
     Ok(())
 }
 
-/// The first thing that is found in a database, of which each page is read at any size: what a start refuses is found.
+/// The first thing that is found in a database, of which each page is read at any size: what a
+/// start refuses is found.
 pub(crate) fn find(connection: &Connection, path: &Path) -> StoreResult<Option<String>> {
-    // Indexes beside their tables too, where that does not take long: a list reads the one, a record the other.
+    // Indexes beside their tables too, where that does not take long: a list reads the one, a
+    // record the other.
     look(connection, if is_read_whole(path) { "integrity_check" } else { "quick_check" })
 }
 
 /// The first thing that one of SQLite's own checks finds. It reads each page that is in use.
 pub(crate) fn look(connection: &Connection, check: &str) -> StoreResult<Option<String>> {
-    let said: String = connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0)).map_err(database)?;
+    let said: String = connection
+        .query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))
+        .map_err(database)?;
     // SQLite tells of a page that could not be read by a number alone.
     Ok((said != "ok").then(|| pages::broken().unwrap_or_else(|| said.replace('\n', " "))))
 }
 
-/// Statements that read the first and the last row of each table, in the order in which the table itself is kept: any other would read all of it.
+/// Statements that read the first and the last row of each table, in the order in which the table
+/// itself is kept: any other would read all of it.
 fn ends(connection: &Connection) -> StoreResult<Vec<String>> {
     let list = "SELECT t.name, (SELECT group_concat('\"' || c.name || '\" ' || ?1) FROM (SELECT * FROM pragma_table_info(t.name) ORDER BY pk) AS c WHERE t.wr AND c.pk > 0)
          FROM pragma_table_list AS t WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
     let mut tables = connection.prepare(list).map_err(database)?;
     let mut statements = Vec::new();
     for order in ["ASC", "DESC"] {
-        let named = tables.query_map([order], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))).map_err(database)?;
+        let named = tables
+            .query_map([order], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+            })
+            .map_err(database)?;
         for table in named {
             // Names are of the schema, which this program wrote.
             let (name, key) = table.map_err(database)?;
@@ -150,15 +183,19 @@ struct Committed {
 }
 
 impl Committed {
-    /// The first page of a database of `whole` pages that is neither in a file of so many `bytes`, with pages of `page` bytes, nor here.
+    /// The first page of a database of `whole` pages that is neither in a file of so many `bytes`,
+    /// with pages of `page` bytes, nor here.
     fn missing(&self, bytes: u64, page: u64, whole: u32) -> Option<u32> {
         let in_file = u32::try_from(bytes / page.max(1)).unwrap_or(u32::MAX);
         let of_locks = LOCKS_AT / page.max(1) + 1;
-        (in_file..whole).map(|before| before + 1).find(|number| u64::from(*number) != of_locks && !self.pages.contains(number))
+        (in_file..whole)
+            .map(|before| before + 1)
+            .find(|number| u64::from(*number) != of_locks && !self.pages.contains(number))
     }
 }
 
-/// What a database's log holds, or what is wrong with it: a place that cannot be read, with commits behind it that were acknowledged.
+/// What a database's log holds, or what is wrong with it: a place that cannot be read, with commits
+/// behind it that were acknowledged.
 fn read_log(database: &Path) -> std::io::Result<Result<Committed, String>> {
     let mut file = File::open(log_path(database))?;
     let mut header = [0; LOG_HEADER];
@@ -170,14 +207,21 @@ fn read_log(database: &Path) -> std::io::Result<Result<Committed, String>> {
     let (magic, page) = (number(&header, 0), number(&header, 8) as usize);
     let big_endian = magic & 1 == 1;
     let mut sum = checksum(big_endian, (0, 0), &header[..24]);
-    let good = magic & !1 == 0x377f_0682 && sum == (number(&header, 24), number(&header, 28)) && page.is_power_of_two() && (512..=65_536).contains(&page);
+    let good = magic & !1 == 0x377f_0682
+        && sum == (number(&header, 24), number(&header, 28))
+        && page.is_power_of_two()
+        && (512..=65_536).contains(&page);
     if !good {
         // Zeros are a log that was made and never written to disk.
         file.seek(SeekFrom::Start(0))?;
         let mut rest = Vec::new();
         file.take(1 << 20).read_to_end(&mut rest)?;
         let is_empty = rest.iter().all(|byte| *byte == 0);
-        return Ok(if is_empty { Ok(Committed::default()) } else { Err("its write-ahead log does not begin as one does".into()) });
+        return Ok(if is_empty {
+            Ok(Committed::default())
+        } else {
+            Err("its write-ahead log does not begin as one does".into())
+        });
     }
     let mut salts = [0; 8];
     salts.copy_from_slice(&header[16..24]);
@@ -187,14 +231,23 @@ fn read_log(database: &Path) -> std::io::Result<Result<Committed, String>> {
     };
     let needed = LOG_HEADER as u64 + u64::from(had) * (FRAME_HEADER + page) as u64;
     if bytes < needed {
-        return Ok(Err(format!("its write-ahead log has {bytes} bytes, and had {needed}: it was cut off, and commits that were acknowledged are missing")));
+        return Ok(Err(format!(
+            "its write-ahead log has {bytes} bytes, and had {needed}: it was cut off, and commits that were acknowledged are missing"
+        )));
     }
-    let (mut frame, mut frames, mut broken, mut commits, mut most) = (vec![0; FRAME_HEADER + page], 0, None, 0, 0);
+    let (mut frame, mut frames, mut broken, mut commits, mut most) =
+        (vec![0; FRAME_HEADER + page], 0, None, 0, 0);
     let (mut committed, mut written) = (Committed::default(), Vec::new());
     while read_frame(&mut file, &mut frame)? {
         frames += 1;
         let said = (number(&frame, 16), number(&frame, 20));
-        let follows = frame[8..16] == salts && said == checksum(big_endian, checksum(big_endian, sum, &frame[..8]), &frame[FRAME_HEADER..]);
+        let follows = frame[8..16] == salts
+            && said
+                == checksum(
+                    big_endian,
+                    checksum(big_endian, sum, &frame[..8]),
+                    &frame[FRAME_HEADER..],
+                );
         // Each frame's sum goes on from the one before it, as that one says it.
         sum = said;
         // A frame that ends a commit says how large the database is then.
@@ -214,9 +267,14 @@ fn read_log(database: &Path) -> std::io::Result<Result<Committed, String>> {
         }
     }
     Ok(match broken {
-        Some(at) if at <= had => Err(format!("its write-ahead log cannot be read at frame {at}, and {had} were written and acknowledged")),
-        // One alone may be that which a power cut or a full disk broke off. Two that follow each other were acknowledged, the first of them at least.
-        Some(at) if most > 1 => Err(format!("its write-ahead log cannot be read at frame {at}, and {most} commits follow")),
+        Some(at) if at <= had => Err(format!(
+            "its write-ahead log cannot be read at frame {at}, and {had} were written and acknowledged"
+        )),
+        // One alone may be that which a power cut or a full disk broke off. Two that follow each
+        // other were acknowledged, the first of them at least.
+        Some(at) if most > 1 => Err(format!(
+            "its write-ahead log cannot be read at frame {at}, and {most} commits follow"
+        )),
         _ => Ok(committed),
     })
 }
@@ -249,12 +307,18 @@ mod tests {
     fn a_page_is_missing_that_neither_the_file_nor_the_log_has() {
         let log = Committed { size: Some(9), pages: HashSet::from([1, 7, 9]) };
         let missing = |file_pages: u64, whole| log.missing(file_pages * 4096, 4096, whole);
-        assert_eq!((missing(9, 9), missing(8, 9), missing(7, 9), missing(6, 9)), (None, None, Some(8), Some(8)));
+        assert_eq!(
+            (missing(9, 9), missing(8, 9), missing(7, 9), missing(6, 9)),
+            (None, None, Some(8), Some(8))
+        );
         assert_eq!((missing(6, 7), missing(5, 7), missing(12, 9)), (None, Some(6), None));
         assert_eq!(log.missing(8 * 4096 - 1, 4096, 9), Some(8), "half a page is none");
         // Behind a GiB there is one that SQLite never writes.
         let large = Committed { size: Some(262_147), pages: HashSet::from([262_146, 262_147]) };
-        assert_eq!((large.missing(1 << 30, 4096, 262_147), large.missing((1 << 30) - 4096, 4096, 262_147)), (None, Some(262_144)));
+        assert_eq!(
+            (large.missing(1 << 30, 4096, 262_147), large.missing((1 << 30) - 4096, 4096, 262_147)),
+            (None, Some(262_144))
+        );
     }
 
     #[test]
@@ -262,10 +326,14 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         crate::migrations::run(&connection).unwrap();
         let statements = ends(&connection).unwrap();
-        assert!(statements.iter().any(|sql| sql.contains("\"runs\"")) && statements.len() > 40, "{statements:?}");
+        assert!(
+            statements.iter().any(|sql| sql.contains("\"runs\"")) && statements.len() > 40,
+            "{statements:?}"
+        );
         for sql in statements {
             let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-            let plan: Vec<String> = plan.query_map([], |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
+            let plan: Vec<String> =
+                plan.query_map([], |row| row.get(3)).unwrap().collect::<Result<_, _>>().unwrap();
             assert!(plan.iter().all(|step| !step.contains("TEMP B-TREE")), "{sql}: {plan:?}");
         }
     }

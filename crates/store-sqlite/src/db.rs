@@ -23,8 +23,8 @@ const HISTORY_READERS: usize = 2;
 /// Long reads at once: each keeps the file from being tidied, and a thread.
 const ASIDE_MAX: usize = 2;
 
-/// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it only answers.
-/// Says what it found that is in the way of its whole group: see [`of_all`].
+/// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it
+/// only answers. Says what it found that is in the way of its whole group: see [`of_all`].
 type Write = Box<dyn FnOnce(Option<&Connection>) -> (Option<StoreError>, Answer) + Send>;
 /// Tells the waiting caller; given why the commit failed.
 type Answer = Box<dyn FnOnce(Option<StoreError>) + Send>;
@@ -49,17 +49,28 @@ struct Readers {
 impl Readers {
     fn open(path: &Path, count: usize) -> StoreResult<Arc<Self>> {
         let idle = (0..count).map(|_| connect(path)).collect::<StoreResult<Vec<_>>>()?;
-        Ok(Arc::new(Self { idle: Mutex::new(idle), places: Arc::new(tokio::sync::Semaphore::new(count)) }))
+        Ok(Arc::new(Self {
+            idle: Mutex::new(idle),
+            places: Arc::new(tokio::sync::Semaphore::new(count)),
+        }))
     }
 
-    async fn read<T: Send + 'static>(self: &Arc<Self>, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
-        // The place goes with the connection, and comes back with it: whoever asked may go away before the query ends.
+    async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        // The place goes with the connection, and comes back with it: whoever asked may go away
+        // before the query ends.
         let place = self.places.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let readers = self.clone();
         let read = tokio::task::spawn_blocking(move || {
             let connection = readers.idle.lock().pop().ok_or(StoreError::Closed)?;
-            // One state of the database, however many statements: a page and its count are of one moment.
-            let result = connection.unchecked_transaction().map_err(database).and_then(|state| query(&state));
+            // One state of the database, however many statements: a page and its count are of one
+            // moment.
+            let result = connection
+                .unchecked_transaction()
+                .map_err(database)
+                .and_then(|state| query(&state));
             readers.idle.lock().push(connection);
             drop(place);
             result
@@ -90,12 +101,21 @@ impl Db {
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn({
-                let files = [Named::of(&options.path)?, Named::of(&in_use::log_path(&options.path))?];
+                let files =
+                    [Named::of(&options.path)?, Named::of(&in_use::log_path(&options.path))?];
                 move || write_loop(writer, &files, in_use, &waiting, &beats)
             })
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
-        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers, history, path: options.path.clone(), aside, pulse })
+        Ok(Self {
+            writer: Mutex::new(Some(queue)),
+            thread: Mutex::new(Some(thread)),
+            readers,
+            history,
+            path: options.path.clone(),
+            aside,
+            pulse,
+        })
     }
 
     /// How writes fare.
@@ -104,7 +124,10 @@ impl Db {
     }
 
     /// Runs `operation` in the writer; `Ok` once it is durable.
-    pub(crate) async fn write<T: Send + 'static>(&self, operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
         let (tell, told) = oneshot::channel::<StoreResult<T>>();
         let write: Write = Box::new(move |connection| {
             let result = match connection {
@@ -131,11 +154,15 @@ impl Db {
     }
 
     /// Runs `query` on a reader.
-    pub(crate) async fn read<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
         self.look_for_damage(self.readers.read(query).await)
     }
 
-    /// Reads rows of a queue on a reader, and sets aside those that cannot be read, by the ids that `query` gives of them.
+    /// Reads rows of a queue on a reader, and sets aside those that cannot be read, by the ids that
+    /// `query` gives of them.
     pub(crate) async fn queued<T: Send + 'static>(
         &self,
         table: &'static str,
@@ -148,13 +175,21 @@ impl Db {
         Ok(rows)
     }
 
-    /// Runs `query` on a reader that only what shows history has: a page of large events takes long, and nothing that runs waits for it.
-    pub(crate) async fn read_history<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+    /// Runs `query` on a reader that only what shows history has: a page of large events takes
+    /// long, and nothing that runs waits for it.
+    pub(crate) async fn read_history<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
         self.look_for_damage(self.history.read(query).await)
     }
 
-    /// Runs a long `query` on one state of the database, out of the way of the readers. `Overloaded` where enough others do.
-    pub(crate) async fn read_aside<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+    /// Runs a long `query` on one state of the database, out of the way of the readers.
+    /// `Overloaded` where enough others do.
+    pub(crate) async fn read_aside<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
         if self.readers.places.is_closed() {
             return Err(StoreError::Closed);
         }
@@ -184,7 +219,8 @@ impl Db {
         self.writer.lock().take();
         let thread = self.thread.lock().take();
         // The writer does not panic; were it to, there is nothing left to write.
-        let _ = tokio::task::spawn_blocking(move || thread.map(std::thread::JoinHandle::join)).await;
+        let _ =
+            tokio::task::spawn_blocking(move || thread.map(std::thread::JoinHandle::join)).await;
     }
 }
 
@@ -197,7 +233,12 @@ fn connect(path: &Path) -> StoreResult<Connection> {
 
 /// Changes nothing yet, and leaves a log as it is: what is read may be found to be damaged.
 fn open(path: &Path) -> StoreResult<Connection> {
-    let connection = pages::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection = pages::open(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     damage::leave_log(&connection, path)?;
     // FULL: a commit that was acknowledged survives a power cut, in WAL mode too.
     connection
@@ -215,9 +256,11 @@ fn use_log(connection: &Connection) -> StoreResult<()> {
 /// See [`crate::examine`].
 pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
     let left = damage::refuse_left(path);
-    let connection = pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection =
+        pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(database)?;
-    let schema = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    let schema =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     let damage = match left {
         Err(StoreError::Damaged { what }) => Some(what),
         left => {
@@ -225,15 +268,29 @@ pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
             damage::find(&connection, path)?
         }
     };
-    let checksums = if pages::has_checksums(path) { "" } else { ", without checksums of its pages: a copy by `millrace backup` has them" };
-    let master_ids = if damage.is_none() { data_keys::master_ids(&connection)? } else { Vec::new() };
+    let checksums = if pages::has_checksums(path) {
+        ""
+    } else {
+        ", without checksums of its pages: a copy by `millrace backup` has them"
+    };
+    let master_ids =
+        if damage.is_none() { data_keys::master_ids(&connection)? } else { Vec::new() };
     let engine = format!("SQLite {}{checksums}", rusqlite::version());
-    Ok(Examined { engine, schema, known: migrations::known(), damage, unfit: None, master_ids, clock: None })
+    Ok(Examined {
+        engine,
+        schema,
+        known: migrations::known(),
+        damage,
+        unfit: None,
+        master_ids,
+        clock: None,
+    })
 }
 
 /// Writes a page and changes nothing.
 pub(crate) fn probe(connection: &Connection) -> StoreResult<()> {
-    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    let version: i64 =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     connection.pragma_update(None, "user_version", version).map_err(database)
 }
 
@@ -255,22 +312,39 @@ impl Named {
         std::fs::metadata(path).map(|file| ((file.dev(), file.ino()), file.len()))
     }
 
-    /// A file that was removed or replaced is written to as before, and nobody ever reads it again; nor what is behind the part that was cut off a log:
-    /// nothing may be acknowledged that is in it.
+    /// A file that was removed or replaced is written to as before, and nobody ever reads it again;
+    /// nor what is behind the part that was cut off a log: nothing may be acknowledged that is in
+    /// it.
     fn refuse_gone(&self, bytes_min: u64) -> StoreResult<()> {
         let how = match Self::look(&self.path) {
             Ok((is, bytes)) if is == self.is && bytes >= bytes_min => return Ok(()),
-            Ok((is, bytes)) if is == self.is => format!("it has {bytes} bytes, and {bytes_min} were written; put it back as it was"),
+            Ok((is, bytes)) if is == self.is => {
+                format!("it has {bytes} bytes, and {bytes_min} were written; put it back as it was")
+            }
             Ok(_) => "another file is in its place".into(),
             Err(error) => error.to_string(),
         };
-        Err(StoreError::Unavailable(format!("`{}` was removed, replaced or cut while the server runs: {how}", self.path.display()).into()))
+        Err(StoreError::Unavailable(
+            format!(
+                "`{}` was removed, replaced or cut while the server runs: {how}",
+                self.path.display()
+            )
+            .into(),
+        ))
     }
 }
 
 /// Takes all writes that wait, commits them as one transaction, then answers them.
-fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, waiting: &Receiver<Write>, pulse: &Pulse) {
-    let page_bytes = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0)).map_or(0, i64::cast_unsigned);
+fn write_loop(
+    connection: Connection,
+    files: &[Named; 2],
+    mut in_use: InUse,
+    waiting: &Receiver<Write>,
+    pulse: &Pulse,
+) {
+    let page_bytes = connection
+        .query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))
+        .map_or(0, i64::cast_unsigned);
     let [file, log] = files;
     while let Ok(first) = waiting.recv() {
         let beat = pulse.begin();
@@ -283,13 +357,17 @@ fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, wai
         let mut found_full = false;
         let mut next = Some(first);
         while let Some(write) = next.take() {
-            // Without a transaction nothing may be written: the operation is answered with the failure.
+            // Without a transaction nothing may be written: the operation is answered with the
+            // failure.
             let (found, answer) = write(group.is_ok().then_some(&connection));
             answers.push(answer);
             found_full |= matches!(found, Some(StoreError::StorageFull));
             if group.is_ok() && connection.is_autocommit() {
-                // A full disk, among others, makes SQLite give up the whole transaction within a statement.
-                group = Err(found.unwrap_or_else(|| StoreError::Database("the transaction was given up by the database".into())));
+                // A full disk, among others, makes SQLite give up the whole transaction within a
+                // statement.
+                group = Err(found.unwrap_or_else(|| {
+                    StoreError::Database("the transaction was given up by the database".into())
+                }));
             }
             if answers.len() < GROUP_MAX {
                 next = waiting.try_recv().ok();
@@ -307,7 +385,8 @@ fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, wai
         }
     }
     drop(in_use);
-    // Leaves a small file behind; if it cannot, the next start does it, and is to know how far the log had come.
+    // Leaves a small file behind; if it cannot, the next start does it, and is to know how far the
+    // log had come.
     if connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").is_err() {
         InUse::new(&file.path).leave();
     }
@@ -320,24 +399,33 @@ fn commit(connection: &Connection) -> StoreResult<()> {
 
 /// What each operation of a group is answered with that could not be committed.
 fn not_committed(cause: Option<&StoreError>) -> StoreError {
-    cause.and_then(of_all).unwrap_or_else(|| StoreError::Database("the transaction could not be committed".into()))
+    cause
+        .and_then(of_all)
+        .unwrap_or_else(|| StoreError::Database("the transaction could not be committed".into()))
 }
 
-/// A failure that is the file's or its disk's, and not that of one operation: the same for each of the group.
+/// A failure that is the file's or its disk's, and not that of one operation: the same for each of
+/// the group.
 fn of_all(error: &StoreError) -> Option<StoreError> {
     match error {
         StoreError::StorageFull => Some(StoreError::StorageFull),
         StoreError::Damaged { what } => Some(StoreError::Damaged { what: what.clone() }),
-        StoreError::Unavailable(cause) => Some(StoreError::Unavailable(error_chain(&**cause).into())),
+        StoreError::Unavailable(cause) => {
+            Some(StoreError::Unavailable(error_chain(&**cause).into()))
+        }
         _ => None,
     }
 }
 
 /// An operation that fails, or panics, leaves nothing; those of its group stay.
-fn in_savepoint<T>(connection: &Connection, operation: impl FnOnce(&Connection) -> StoreResult<T>) -> StoreResult<T> {
+fn in_savepoint<T>(
+    connection: &Connection,
+    operation: impl FnOnce(&Connection) -> StoreResult<T>,
+) -> StoreResult<T> {
     connection.prepare_cached("SAVEPOINT op").and_then(|mut s| s.execute([])).map_err(database)?;
     // What it changed is rolled back, and it owns whatever else it touched.
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(connection))).unwrap_or_else(|_| Err(StoreError::Database("a write panicked".into())));
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(connection)))
+        .unwrap_or_else(|_| Err(StoreError::Database("a write panicked".into())));
     if connection.is_autocommit() {
         return result.and_then(|_| Err(not_committed(None)));
     }
@@ -356,7 +444,12 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
     {
         // `table.column, table.column`: the last one tells.
         let column = columns.rsplit('.').next().unwrap_or_default();
-        return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name", "email"].into_iter().find(|name| *name == column).unwrap_or("id"));
+        return StoreError::Taken(
+            ["name_slug", "orgname", "key_hash", "key", "name", "email"]
+                .into_iter()
+                .find(|name| *name == column)
+                .unwrap_or("id"),
+        );
     }
     let extended = |is: i32| matches!(&error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == is);
     match error.sqlite_error_code() {
@@ -367,11 +460,16 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
             StoreError::Damaged { what: "it ends before what it should hold".into() }
         }
         // The file beside the log could not grow, which SQLite gives no name of its own.
-        Some(rusqlite::ErrorCode::SystemIoFailure) if extended(ffi::SQLITE_IOERR_SHMSIZE) => StoreError::StorageFull,
-        // Of what a disk refuses nobody can say whether it was done: a sync that fails may have kept what was written.
+        Some(rusqlite::ErrorCode::SystemIoFailure) if extended(ffi::SQLITE_IOERR_SHMSIZE) => {
+            StoreError::StorageFull
+        }
+        // Of what a disk refuses nobody can say whether it was done: a sync that fails may have
+        // kept what was written.
         Some(rusqlite::ErrorCode::SystemIoFailure) => StoreError::Unavailable(Box::new(error)),
         Some(rusqlite::ErrorCode::DiskFull) => StoreError::StorageFull,
-        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => StoreError::Damaged { what: error.to_string() },
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+            StoreError::Damaged { what: error.to_string() }
+        }
         _ => StoreError::Database(Box::new(error)),
     }
 }
@@ -386,11 +484,20 @@ mod tests {
 
     #[test]
     fn a_disk_that_fails_is_away_for_each_of_a_group() {
-        for code in [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_TRUNCATE, ffi::SQLITE_IOERR] {
+        for code in [
+            ffi::SQLITE_IOERR_FSYNC,
+            ffi::SQLITE_IOERR_WRITE,
+            ffi::SQLITE_IOERR_READ,
+            ffi::SQLITE_IOERR_TRUNCATE,
+            ffi::SQLITE_IOERR,
+        ] {
             let cause = failed(code);
             assert!(matches!(cause, StoreError::Unavailable(_)), "{cause:?}");
             let told = not_committed(Some(&cause));
-            assert!(matches!(&told, StoreError::Unavailable(why) if why.to_string().contains("I/O")), "{told:?}");
+            assert!(
+                matches!(&told, StoreError::Unavailable(why) if why.to_string().contains("I/O")),
+                "{told:?}"
+            );
         }
         let told = |code| not_committed(Some(&failed(code)));
         assert!(matches!(told(ffi::SQLITE_FULL), StoreError::StorageFull));

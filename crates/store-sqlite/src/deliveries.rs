@@ -19,7 +19,8 @@ pub(crate) fn insert(c: &Connection, d: &Delivery) -> StoreResult<()> {
     Ok(())
 }
 
-/// Those that are due and may be tried: the first try of one comes after those of all before it in its run.
+/// Those that are due and may be tried: the first try of one comes after those of all before it in
+/// its run.
 const DUE: &str = "FROM deliveries AS d WHERE d.status = 'queued' AND d.next_at <= ?1 AND NOT EXISTS (
     SELECT 1 FROM deliveries AS e WHERE e.run_id = d.run_id AND e.position < d.position AND e.status = 'queued' AND e.attempts = 0)";
 
@@ -28,8 +29,15 @@ pub(crate) fn any_due(c: &Connection, now: Timestamp) -> StoreResult<bool> {
     Ok(number(c, &format!("SELECT EXISTS (SELECT 1 {DUE})"), [now.ms()])? != 0)
 }
 
-pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
-    // From organization to organization, and of each no more than can be taken: what else waits is not looked at.
+pub(crate) fn claim(
+    c: &Connection,
+    now: Timestamp,
+    retry_at: Timestamp,
+    limit: u32,
+    held: &Held,
+) -> StoreResult<Vec<Delivery>> {
+    // From organization to organization, and of each no more than can be taken: what else waits is
+    // not looked at.
     let sql = format!(
         "UPDATE deliveries SET next_at = ?2 WHERE id IN (
            WITH RECURSIVE waiting (org) AS (
@@ -41,8 +49,17 @@ pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: 
                ON due.id IN (SELECT d.id {DUE} AND d.org_id = org ORDER BY d.next_at, d.id LIMIT ?3))
            WHERE turn <= ?5 ORDER BY turn, next_at, id LIMIT ?3) RETURNING *"
     );
-    let by = serde_json::to_string(&held.by.iter().map(|(org, count)| (org.as_str(), count)).collect::<HashMap<_, _>>()).unwrap_or_default();
-    let mut claimed = rows::claimed(c, "deliveries", &sql, params![now.ms(), retry_at.ms(), limit, by, held.share], rows::delivery)?;
+    let by = serde_json::to_string(
+        &held.by.iter().map(|(org, count)| (org.as_str(), count)).collect::<HashMap<_, _>>(),
+    )
+    .unwrap_or_default();
+    let mut claimed = rows::claimed(
+        c,
+        "deliveries",
+        &sql,
+        params![now.ms(), retry_at.ms(), limit, by, held.share],
+        rows::delivery,
+    )?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)

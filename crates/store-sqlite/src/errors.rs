@@ -1,7 +1,9 @@
 //! Groups of errors, and the runs that failed.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, GROUPS_MAX};
+use millrace_model::error_event::{
+    CHANGES_MAX, ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, GROUPS_MAX,
+};
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
@@ -10,7 +12,8 @@ use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, known, many, newest_first, number, order};
 
-/// Counts an error. A new group of an owner that has as many as it may is not stored; one that was resolved before the run was accepted regresses.
+/// Counts an error. A new group of an owner that has as many as it may is not stored; one that was
+/// resolved before the run was accepted regresses.
 pub(crate) fn count(c: &Connection, g: &ErrorGroup) -> StoreResult<()> {
     execute(
         c,
@@ -28,7 +31,13 @@ pub(crate) fn count(c: &Connection, g: &ErrorGroup) -> StoreResult<()> {
         params![g.id.as_str(), g.last_at.ms(), g.last_run_id.as_str()],
     )?;
     if regressed > 0 {
-        let change = ErrorGroupChange { at: g.last_at, state: ErrorState::Regressed, by: None, note: None, run_id: Some(g.last_run_id.clone()) };
+        let change = ErrorGroupChange {
+            at: g.last_at,
+            state: ErrorState::Regressed,
+            by: None,
+            note: None,
+            run_id: Some(g.last_run_id.clone()),
+        };
         keep(c, &g.id, &change)?;
     }
     Ok(())
@@ -36,11 +45,20 @@ pub(crate) fn count(c: &Connection, g: &ErrorGroup) -> StoreResult<()> {
 
 /// Whether a group is ignored.
 pub(crate) fn is_ignored(c: &Connection, id: &ErrorGroupId) -> StoreResult<bool> {
-    Ok(number(c, "SELECT EXISTS (SELECT 1 FROM error_groups WHERE id = ?1 AND state = 'ignored')", [id.as_str()])? > 0)
+    Ok(number(
+        c,
+        "SELECT EXISTS (SELECT 1 FROM error_groups WHERE id = ?1 AND state = 'ignored')",
+        [id.as_str()],
+    )? > 0)
 }
 
 /// False: there is no such group.
-pub(crate) fn change(c: &Connection, org: &OrgId, id: &ErrorGroupId, change: &ErrorGroupChange) -> StoreResult<bool> {
+pub(crate) fn change(
+    c: &Connection,
+    org: &OrgId,
+    id: &ErrorGroupId,
+    change: &ErrorGroupChange,
+) -> StoreResult<bool> {
     let changed = execute(
         c,
         "UPDATE error_groups SET state_at = iif(state = ?3, state_at, ?4), state = ?3, note = ?5 WHERE id = ?1 AND org_id = ?2",
@@ -79,7 +97,11 @@ pub(crate) fn changes(c: &Connection, id: &ErrorGroupId) -> StoreResult<Vec<Erro
 }
 
 /// The newest failure first.
-pub(crate) fn versions(c: &Connection, g: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+pub(crate) fn versions(
+    c: &Connection,
+    g: &ErrorGroup,
+    scan: u32,
+) -> StoreResult<Vec<ErrorVersion>> {
     many(
         c,
         "SELECT r.deployment_id, (SELECT version FROM deployments d WHERE d.id = r.deployment_id) AS version,
@@ -93,16 +115,35 @@ pub(crate) fn versions(c: &Connection, g: &ErrorGroup, scan: u32) -> StoreResult
 }
 
 /// The newest first. The index alone is read.
-pub(crate) fn failed_times(c: &Connection, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+pub(crate) fn failed_times(
+    c: &Connection,
+    org: &OrgId,
+    within: (Timestamp, Timestamp),
+    max: u32,
+) -> StoreResult<Vec<FailedTime>> {
     let sql = "SELECT created_at, error_group FROM runs INDEXED BY runs_org_troubled
          WHERE org_id = ?1 AND created_at >= ?2 AND created_at < ?3 AND status IN ('failed', 'cancelled') AND status = 'failed' ORDER BY created_at DESC, id DESC LIMIT ?4";
     many(c, sql, params![org.as_str(), within.0.ms(), within.1.ms(), max], rows::failed_time)
 }
 
 /// The last seen first.
-pub(crate) fn groups(c: &Connection, org: &OrgId, f: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
-    let (order, of) = (order(page), if f.owner.is_some() { "owner_id = ?2 AND org_id = ?1" } else { "org_id = ?1 AND ?2 IS NULL" });
-    let filter = format!("{of} AND (?3 IS NULL OR instr(?3, ',' || state || ',') > 0) AND (?4 IS NULL OR class = ?4) AND last_at >= ?5");
+pub(crate) fn groups(
+    c: &Connection,
+    org: &OrgId,
+    f: &ErrorGroupFilter,
+    page: &Page,
+) -> StoreResult<Listing<ErrorGroup>> {
+    let (order, of) = (
+        order(page),
+        if f.owner.is_some() {
+            "owner_id = ?2 AND org_id = ?1"
+        } else {
+            "org_id = ?1 AND ?2 IS NULL"
+        },
+    );
+    let filter = format!(
+        "{of} AND (?3 IS NULL OR instr(?3, ',' || state || ',') > 0) AND (?4 IS NULL OR class = ?4) AND last_at >= ?5"
+    );
     let (states, since) = (f.states_text(), f.since.map_or(i64::MIN, Timestamp::ms));
     let mut items = many(
         c,
@@ -119,11 +160,16 @@ pub(crate) fn groups(c: &Connection, org: &OrgId, f: &ErrorGroupFilter, page: &P
         known(c, "error_groups", org.as_str(), page)?;
     }
     newest_first(&mut items, page);
-    let total = number(c, &format!("SELECT count(*) FROM error_groups WHERE {filter}"), params![org.as_str(), f.owner, states, f.class, since])?;
+    let total = number(
+        c,
+        &format!("SELECT count(*) FROM error_groups WHERE {filter}"),
+        params![org.as_str(), f.owner, states, f.class, since],
+    )?;
     Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }
 
-/// What [`FailedRuns`] says; `?1` to `?8`. A quote within a string of JSON is escaped: the text that tells a replay stands nowhere else in a context.
+/// What [`FailedRuns`] says; `?1` to `?8`. A quote within a string of JSON is escaped: the text
+/// that tells a replay stands nowhere else in a context.
 const FAILED: &str = "FROM runs INDEXED BY runs_failed WHERE status = 'failed' AND owner_id = ?1 AND org_id = ?2 AND kind = 'live'
   AND (?3 IS NULL OR error_class = ?3) AND (?4 IS NULL OR error_group = ?4) AND created_at >= ?5 AND created_at < ?6
   AND (?8 IS NULL OR (created_at, id) > (?7, ?8)) AND instr(context, ',\"replay\":true,') = 0
@@ -135,7 +181,17 @@ pub(crate) fn failed(c: &Connection, w: &FailedRuns) -> StoreResult<Vec<Run>> {
     many(
         c,
         &sql,
-        params![w.owner, w.org_id.as_str(), w.class, w.group.as_ref().map(|g| g.as_str()), from, to, after.map(|a| a.0), after.map(|a| a.1), w.limit],
+        params![
+            w.owner,
+            w.org_id.as_str(),
+            w.class,
+            w.group.as_ref().map(|g| g.as_str()),
+            from,
+            to,
+            after.map(|a| a.0),
+            after.map(|a| a.1),
+            w.limit
+        ],
         rows::run,
     )
 }
@@ -146,18 +202,40 @@ pub(crate) fn count_failed(c: &Connection, w: &FailedRuns) -> StoreResult<u64> {
     let count = number(
         c,
         &sql,
-        params![w.owner, w.org_id.as_str(), w.class, w.group.as_ref().map(|g| g.as_str()), from, to, after.map(|a| a.0), after.map(|a| a.1), w.limit],
+        params![
+            w.owner,
+            w.org_id.as_str(),
+            w.class,
+            w.group.as_ref().map(|g| g.as_str()),
+            from,
+            to,
+            after.map(|a| a.0),
+            after.map(|a| a.1),
+            w.limit
+        ],
     )?;
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
 fn bounds(w: &FailedRuns) -> (i64, i64, Option<(i64, &str)>) {
-    (w.oldest(), w.to.map_or(i64::MAX, Timestamp::ms), w.after.as_ref().map(|(at, id)| (at.ms(), id.as_str())))
+    (
+        w.oldest(),
+        w.to.map_or(i64::MAX, Timestamp::ms),
+        w.after.as_ref().map(|(at, id)| (at.ms(), id.as_str())),
+    )
 }
 
 /// Groups that were last seen before.
 pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResult<usize> {
     let old = "SELECT id FROM error_groups WHERE last_at < ?1 ORDER BY last_at, id LIMIT ?2";
-    execute(c, &format!("DELETE FROM error_group_changes WHERE group_id IN ({old})"), params![before.ms(), limit])?;
-    execute(c, &format!("DELETE FROM error_groups WHERE id IN ({old})"), params![before.ms(), limit])
+    execute(
+        c,
+        &format!("DELETE FROM error_group_changes WHERE group_id IN ({old})"),
+        params![before.ms(), limit],
+    )?;
+    execute(
+        c,
+        &format!("DELETE FROM error_groups WHERE id IN ({old})"),
+        params![before.ms(), limit],
+    )
 }

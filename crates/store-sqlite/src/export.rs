@@ -10,10 +10,17 @@ use tokio::sync::mpsc::Sender;
 use crate::db::database;
 use crate::{retention, rows};
 
-/// The connection is in a transaction: what it reads is of one moment, and until it ends the file keeps all that was changed since. Who takes the pieces
-/// bounds that, and goes away where it takes too long.
-pub(crate) fn export(c: &Connection, org: &OrgId, filter: &ExportFilter, out: &Sender<Exported>) -> StoreResult<()> {
-    let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
+/// The connection is in a transaction: what it reads is of one moment, and until it ends the file
+/// keeps all that was changed since. Who takes the pieces bounds that, and goes away where it takes
+/// too long.
+pub(crate) fn export(
+    c: &Connection,
+    org: &OrgId,
+    filter: &ExportFilter,
+    out: &Sender<Exported>,
+) -> StoreResult<()> {
+    let (from, to) =
+        (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
     let ordinal = |time: Option<Timestamp>, none| time.map_or(none, EventId::ordinal_at);
     let (first, last) = (ordinal(filter.from, i64::MIN), ordinal(filter.to, i64::MAX));
     let mut after = String::new();
@@ -26,14 +33,22 @@ pub(crate) fn export(c: &Connection, org: &OrgId, filter: &ExportFilter, out: &S
                 None => return Ok(()),
             },
         };
-        let runs =
-            "SELECT * FROM runs INDEXED BY runs_owner WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 AND created_at < ?4 ORDER BY created_at, id";
+        let runs = "SELECT * FROM runs INDEXED BY runs_owner WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 AND created_at < ?4 ORDER BY created_at, id";
         let logs = "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 AND at >= ?3 AND at < ?4 ORDER BY at, rowid";
         let events = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND ordinal >= ?3 AND ordinal < ?4 ORDER BY ordinal";
-        let log = |row: &Row<'_>| rows::log_line(row).map(|(run_id, line)| Exported::Log { owner: owner.clone(), run_id, line });
-        let whole = hand_over(c, runs, params![owner, org.as_str(), from, to], out, |row| rows::run(row).map(|run| Exported::Run(Box::new(run))))?
-            && hand_over(c, logs, params![owner, org.as_str(), from, to], out, log)?
-            && hand_over(c, events, params![owner, org.as_str(), first, last], out, |row| rows::event(row).map(Exported::Event))?;
+        let log = |row: &Row<'_>| {
+            rows::log_line(row).map(|(run_id, line)| Exported::Log {
+                owner: owner.clone(),
+                run_id,
+                line,
+            })
+        };
+        let whole = hand_over(c, runs, params![owner, org.as_str(), from, to], out, |row| {
+            rows::run(row).map(|run| Exported::Run(Box::new(run)))
+        })? && hand_over(c, logs, params![owner, org.as_str(), from, to], out, log)?
+            && hand_over(c, events, params![owner, org.as_str(), first, last], out, |row| {
+                rows::event(row).map(Exported::Event)
+            })?;
         if !whole {
             return Ok(());
         }
@@ -42,7 +57,13 @@ pub(crate) fn export(c: &Connection, org: &OrgId, filter: &ExportFilter, out: &S
 }
 
 /// Whether all was taken.
-fn hand_over(c: &Connection, sql: &str, values: impl Params, out: &Sender<Exported>, read: impl Fn(&Row<'_>) -> StoreResult<Exported>) -> StoreResult<bool> {
+fn hand_over(
+    c: &Connection,
+    sql: &str,
+    values: impl Params,
+    out: &Sender<Exported>,
+    read: impl Fn(&Row<'_>) -> StoreResult<Exported>,
+) -> StoreResult<bool> {
     let mut statement = c.prepare_cached(sql).map_err(database)?;
     let mut rows = statement.query(values).map_err(database)?;
     while let Some(row) = rows.next().map_err(database)? {
@@ -55,6 +76,9 @@ fn hand_over(c: &Connection, sql: &str, values: impl Params, out: &Sender<Export
 
 /// Which row it was: of a damaged file the rest is worth having, once that one is gone.
 fn unreadable(row: &Row<'_>, error: &StoreError) -> StoreError {
-    let id = ["id", "run_id"].into_iter().find_map(|column| row.get::<_, String>(column).ok()).unwrap_or_default();
+    let id = ["id", "run_id"]
+        .into_iter()
+        .find_map(|column| row.get::<_, String>(column).ok())
+        .unwrap_or_default();
     StoreError::Corrupt { what: format!("`{id}`: {}", error_chain(error)) }
 }

@@ -18,8 +18,13 @@ pub(crate) fn keep(c: &Connection, form: &Form, most: u32) -> StoreResult<()> {
          WHERE org_id = excluded.org_id",
         params![form.id.as_str(), form.org_id.as_str(), form.artifact_id, props, form.expires_at.ms()],
     )?;
-    let others = "SELECT id FROM forms WHERE org_id = ?1 ORDER BY expires_at DESC, id LIMIT -1 OFFSET ?2";
-    execute(c, &format!("DELETE FROM forms WHERE id IN ({others})"), params![form.org_id.as_str(), most])?;
+    let others =
+        "SELECT id FROM forms WHERE org_id = ?1 ORDER BY expires_at DESC, id LIMIT -1 OFFSET ?2";
+    execute(
+        c,
+        &format!("DELETE FROM forms WHERE id IN ({others})"),
+        params![form.org_id.as_str(), most],
+    )?;
     Ok(())
 }
 
@@ -29,7 +34,8 @@ pub(crate) fn read(row: &Row<'_>) -> StoreResult<Form> {
         id: FormId::from_row(text("id")?),
         org_id: OrgId::from_row(text("org_id")?),
         artifact_id: text("artifact_id")?,
-        props: serde_json::from_str(&text("props")?).map_err(|e| StoreError::Corrupt { what: format!("the column props: {e}") })?,
+        props: serde_json::from_str(&text("props")?)
+            .map_err(|e| StoreError::Corrupt { what: format!("the column props: {e}") })?,
         expires_at: Timestamp(row.get("expires_at").map_err(database)?),
     })
 }

@@ -1,5 +1,6 @@
-//! That a database is in use, said by a file beside it, from its first commit to its end; after a kill it stays. To SQLite a database without its log is a
-//! whole one, as it was before what the log held, and a log that was cut ended there: with this, both are known.
+//! That a database is in use, said by a file beside it, from its first commit to its end; after a
+//! kill it stays. To SQLite a database without its log is a whole one, as it was before what the
+//! log held, and a log that was cut ended there: with this, both are known.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,7 +17,8 @@ pub(crate) const FRAME_HEADER: usize = 24;
 const INDEX_HEAD: usize = 48;
 /// The byte of the log's index on which each process that has the database open holds a lock.
 const OPEN_LOCK_AT: u64 = 128;
-/// How often a log may have begun anew since its end was last written to the disk. It begins with a number at random, and goes on by one.
+/// How often a log may have begun anew since its end was last written to the disk. It begins with a
+/// number at random, and goes on by one.
 const ANEW_MAX: u32 = 1 << 20;
 
 /// A file that belongs to the database.
@@ -54,8 +56,10 @@ impl InUse {
         Self { path: path.to_owned(), mark: None }
     }
 
-    /// After a commit, with which its part of the log is on the disk: the mark never says more than that. Nobody waits until it is there itself, so that
-    /// after a power cut it may say less. Where there is no room for it, or the commit wrote nothing and there is no log yet, it is made after a later one.
+    /// After a commit, with which its part of the log is on the disk: the mark never says more than
+    /// that. Nobody waits until it is there itself, so that after a power cut it may say less.
+    /// Where there is no room for it, or the commit wrote nothing and there is no log yet, it is
+    /// made after a later one.
     pub(crate) fn mark(&mut self) {
         match &self.mark {
             None => self.mark = Mark::make(&self.path).ok(),
@@ -65,10 +69,13 @@ impl InUse {
 }
 
 impl InUse {
-    /// How many bytes the log has at least, with pages of that size: for who keeps others from writing.
+    /// How many bytes the log has at least, with pages of that size: for who keeps others from
+    /// writing.
     pub(crate) fn log_bytes_min(&self, page_bytes: u64) -> u64 {
         match self.mark.as_ref().map(|mark| LogEnd::now(&mark.index)) {
-            Some(Ok(end)) if end.frames > 0 => LOG_HEADER as u64 + u64::from(end.frames) * (FRAME_HEADER as u64 + page_bytes),
+            Some(Ok(end)) if end.frames > 0 => {
+                LOG_HEADER as u64 + u64::from(end.frames) * (FRAME_HEADER as u64 + page_bytes)
+            }
             _ => 0,
         }
     }
@@ -84,7 +91,8 @@ impl Drop for InUse {
     /// Whoever closes the database last merges its log, and removes that: no mark may be left then.
     fn drop(&mut self) {
         // Where it is left, and the log with it, the next start finds nothing amiss.
-        let _ = std::fs::remove_file(mark_path(&self.path)).and_then(|()| folder_of(&self.path)?.sync_all());
+        let _ = std::fs::remove_file(mark_path(&self.path))
+            .and_then(|()| folder_of(&self.path)?.sync_all());
     }
 }
 
@@ -105,7 +113,8 @@ impl Mark {
 
     /// Where this fails, what stood there before is true still.
     fn go_on(&self) {
-        let _ = LogEnd::now(&self.index).and_then(|end| self.file.write_all_at(end.to_line().as_bytes(), self.end_at));
+        let _ = LogEnd::now(&self.index)
+            .and_then(|end| self.file.write_all_at(end.to_line().as_bytes(), self.end_at));
     }
 }
 
@@ -144,7 +153,10 @@ impl LogEnd {
     fn from_line(line: &str) -> Option<Self> {
         let (said, sum) = line.rsplit_once(' ')?;
         let (salts, frames) = said.strip_prefix("log ")?.split_once(' ')?;
-        let end = Self { salts: u64::from_str_radix(salts, 16).ok()?.to_be_bytes(), frames: u32::from_str_radix(frames, 16).ok()? };
+        let end = Self {
+            salts: u64::from_str_radix(salts, 16).ok()?.to_be_bytes(),
+            frames: u32::from_str_radix(frames, 16).ok()?,
+        };
         (u64::from_str_radix(sum, 16).ok()? == xxh3_64(said.as_bytes())).then_some(end)
     }
 
@@ -159,10 +171,12 @@ impl LogEnd {
 pub(crate) fn without_log(path: &Path) -> Option<String> {
     let mark = mark_path(path);
     let mut head = [0; LOG_HEADER];
-    let has_head = File::open(log_path(path)).and_then(|mut log| log.read_exact(&mut head)).is_ok() && head != [0; LOG_HEADER];
+    let has_head = File::open(log_path(path)).and_then(|mut log| log.read_exact(&mut head)).is_ok()
+        && head != [0; LOG_HEADER];
     let (marked, indexed) = left(path);
     // Servers of earlier versions made the mark before there was a log.
-    let had_none = marked.is_some_and(LogEnd::is_before_any) && indexed.is_none_or(LogEnd::is_before_any);
+    let had_none =
+        marked.is_some_and(LogEnd::is_before_any) && indexed.is_none_or(LogEnd::is_before_any);
     (mark.exists() && !has_head && !had_none).then(|| {
         format!(
             "it was in use when it was left, and its write-ahead log `{}` is missing or has no head: put it back as it was; to go on without what it held, delete `{}` \
@@ -173,13 +187,19 @@ pub(crate) fn without_log(path: &Path) -> Option<String> {
     })
 }
 
-/// Whether another process has the database open: its log may grow, and begin anew, while it is read.
+/// Whether another process has the database open: its log may grow, and begin anew, while it is
+/// read.
 pub(crate) fn by_another(path: &Path) -> bool {
     let lock = Flock { start: OPEN_LOCK_AT, length: 1, ..Flock::from(FlockType::WriteLock) };
-    File::options().read(true).write(true).open(beside(path, "-shm")).is_ok_and(|index| matches!(fcntl_getlk(&index, &lock), Ok(Some(_))))
+    File::options()
+        .read(true)
+        .write(true)
+        .open(beside(path, "-shm"))
+        .is_ok_and(|index| matches!(fcntl_getlk(&index, &lock), Ok(Some(_))))
 }
 
-/// How many frames a log with these salts had at least when it was left, or that it is another one than was left.
+/// How many frames a log with these salts had at least when it was left, or that it is another one
+/// than was left.
 pub(crate) fn frames_of(path: &Path, salts: [u8; 8]) -> Result<u32, String> {
     let (marked, indexed) = left(path);
     let mut frames = 0;
@@ -198,8 +218,9 @@ pub(crate) fn frames_of(path: &Path, salts: [u8; 8]) -> Result<u32, String> {
     Ok(frames)
 }
 
-/// The end of the log as the mark has it, and as SQLite's index of it has. That is not written to the disk for anybody to rely on, and holds only as long as
-/// the system runs that the server ran on.
+/// The end of the log as the mark has it, and as SQLite's index of it has. That is not written to
+/// the disk for anybody to rely on, and holds only as long as the system runs that the server ran
+/// on.
 fn left(path: &Path) -> (Option<LogEnd>, Option<LogEnd>) {
     let Ok(mark) = std::fs::read_to_string(mark_path(path)) else { return (None, None) };
     let mut lines = mark.lines();
@@ -207,7 +228,8 @@ fn left(path: &Path) -> (Option<LogEnd>, Option<LogEnd>) {
     let marked = lines.next().and_then(LogEnd::from_line);
     let index = std::fs::read(beside(path, "-shm")).ok().filter(|_| same_boot);
     let indexed = index.and_then(|index| {
-        let (first, second) = (index.first_chunk::<INDEX_HEAD>()?, index.get(INDEX_HEAD..2 * INDEX_HEAD)?);
+        let (first, second) =
+            (index.first_chunk::<INDEX_HEAD>()?, index.get(INDEX_HEAD..2 * INDEX_HEAD)?);
         let initialized = first[12] == 1;
         // A kill while it was written leaves two that differ.
         (first == second && initialized).then(|| LogEnd::in_index(first))
@@ -217,7 +239,10 @@ fn left(path: &Path) -> (Option<LogEnd>, Option<LogEnd>) {
 
 /// Which start of the system this is.
 fn boot() -> Option<String> {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim_end().to_owned()).filter(|id| !id.is_empty())
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .ok()
+        .map(|id| id.trim_end().to_owned())
+        .filter(|id| !id.is_empty())
 }
 
 fn folder_of(path: &Path) -> std::io::Result<File> {

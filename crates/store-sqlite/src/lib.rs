@@ -1,4 +1,5 @@
-//! The embedded engine of the store: SQLite with one writer that commits many operations as one transaction.
+//! The embedded engine of the store: SQLite with one writer that commits many operations as one
+//! transaction.
 
 mod accounts;
 mod audit;
@@ -70,12 +71,14 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, brings its schema up to date and starts the writer. `Damaged` where the file is there and cannot be read whole.
+    /// Opens the file, brings its schema up to date and starts the writer. `Damaged` where the file
+    /// is there and cannot be read whole.
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
         Ok(Self { db: db::Db::open(options)?, open_after: std::sync::Arc::default() })
     }
 
-    /// Copies the database as it is at one moment into a new file, also while a server writes to it. It is durable once this answers.
+    /// Copies the database as it is at one moment into a new file, also while a server writes to
+    /// it. It is durable once this answers.
     pub fn backup(from: &Path, to: &Path) -> StoreResult<()> {
         backup::backup(from, to)
     }

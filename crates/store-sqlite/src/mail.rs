@@ -17,7 +17,13 @@ pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
+pub(crate) fn claim(
+    c: &Connection,
+    now: Timestamp,
+    retry_at: Timestamp,
+    limit: u32,
+    after: Option<&OrgId>,
+) -> StoreResult<Vec<Mail>> {
     rows::claimed(
         c,
         "mail",
@@ -38,7 +44,11 @@ pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: 
 
 pub(crate) fn result(c: &Connection, id: &MailId, result: &MailResult) -> StoreResult<()> {
     match result {
-        MailResult::Sent => execute(c, "UPDATE mail SET status = 'sent', attempts = attempts + 1, last_error = NULL WHERE id = ?1", [id.as_str()])?,
+        MailResult::Sent => execute(
+            c,
+            "UPDATE mail SET status = 'sent', attempts = attempts + 1, last_error = NULL WHERE id = ?1",
+            [id.as_str()],
+        )?,
         MailResult::Retry { at, error } => execute(
             c,
             "UPDATE mail SET attempts = attempts + 1, next_at = ?2, last_error = ?3 WHERE id = ?1 AND status = 'queued'",

@@ -57,12 +57,18 @@ pub(crate) fn known() -> i64 {
 
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
     let known = known();
-    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    let found: i64 =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     if found > known {
         return Err(StoreError::NewerSchema { found, known });
     }
     for (index, sql) in MIGRATIONS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
-        connection.execute_batch(&format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {}; COMMIT;", index + 1)).map_err(database)?;
+        connection
+            .execute_batch(&format!(
+                "BEGIN IMMEDIATE; {sql} PRAGMA user_version = {}; COMMIT;",
+                index + 1
+            ))
+            .map_err(database)?;
     }
     Ok(())
 }

@@ -30,14 +30,25 @@ pub(crate) fn put_token(c: &Connection, token: &OauthToken) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO oauth_tokens (token_hash, client_id, scopes, expires_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![token.token_hash, token.client_id.as_str(), token.scopes.to_string(), token.expires_at.ms(), token.created_at.ms()],
+        params![
+            token.token_hash,
+            token.client_id.as_str(),
+            token.scopes.to_string(),
+            token.expires_at.ms(),
+            token.created_at.ms()
+        ],
     )?;
     Ok(())
 }
 
 pub(crate) fn caller(c: &Connection, token_hash: &str) -> StoreResult<Option<Caller>> {
-    let Some(token) = one(c, "SELECT * FROM oauth_tokens WHERE token_hash = ?1", [token_hash], read_token)? else { return Ok(None) };
-    let client = one(c, "SELECT * FROM oauth_clients WHERE id = ?1", [token.client_id.as_str()], read)?;
+    let Some(token) =
+        one(c, "SELECT * FROM oauth_tokens WHERE token_hash = ?1", [token_hash], read_token)?
+    else {
+        return Ok(None);
+    };
+    let client =
+        one(c, "SELECT * FROM oauth_clients WHERE id = ?1", [token.client_id.as_str()], read)?;
     Ok(client.map(|client| token.caller(client)))
 }
 
@@ -46,7 +57,10 @@ fn text(row: &Row<'_>, column: &str) -> StoreResult<String> {
 }
 
 fn scopes(row: &Row<'_>) -> StoreResult<Scopes> {
-    Scopes::parse(&text(row, "scopes")?).ok().flatten().ok_or_else(|| StoreError::Corrupt { what: "the column scopes".into() })
+    Scopes::parse(&text(row, "scopes")?)
+        .ok()
+        .flatten()
+        .ok_or_else(|| StoreError::Corrupt { what: "the column scopes".into() })
 }
 
 pub(crate) fn read(row: &Row<'_>) -> StoreResult<OauthClient> {

@@ -3,7 +3,9 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::RunStatus;
-use millrace_store::{Callback, CalledBack, Pause, PauseEnd, Pausing, StoreError, StoreResult, Woken};
+use millrace_store::{
+    Callback, CalledBack, Pause, PauseEnd, Pausing, StoreError, StoreResult, Woken,
+};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -41,19 +43,30 @@ pub(crate) fn pause(c: &Connection, p: &Pausing) -> StoreResult<RunStatus> {
 
 /// Ends the pause of a run that is paused.
 fn end(c: &Connection, id: &str, cancels: bool, now: Timestamp) -> StoreResult<RunStatus> {
-    let (status, finished_at) = if cancels { (RunStatus::Cancelled, Some(now.ms())) } else { (RunStatus::Queued, None) };
-    execute(c, "UPDATE runs SET status = ?2, finished_at = ?3 WHERE id = ?1 AND status = 'paused'", params![id, status.as_str(), finished_at])?;
+    let (status, finished_at) =
+        if cancels { (RunStatus::Cancelled, Some(now.ms())) } else { (RunStatus::Queued, None) };
+    execute(
+        c,
+        "UPDATE runs SET status = ?2, finished_at = ?3 WHERE id = ?1 AND status = 'paused'",
+        params![id, status.as_str(), finished_at],
+    )?;
     Ok(status)
 }
 
 pub(crate) fn wake(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<Woken> {
-    let due: Vec<(String, bool)> =
-        many(c, "SELECT run_id, wake_cancels FROM pauses WHERE wake_at <= ?1 ORDER BY wake_at LIMIT ?2", params![now.ms(), limit], |row| {
-            Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))
-        })?;
+    let due: Vec<(String, bool)> = many(
+        c,
+        "SELECT run_id, wake_cancels FROM pauses WHERE wake_at <= ?1 ORDER BY wake_at LIMIT ?2",
+        params![now.ms(), limit],
+        |row| Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?)),
+    )?;
     let mut woken = Woken::default();
     for (id, cancels) in due {
-        execute(c, "UPDATE pauses SET wake_at = NULL WHERE run_id = ?1 AND wake_at IS NOT NULL", [&id])?;
+        execute(
+            c,
+            "UPDATE pauses SET wake_at = NULL WHERE run_id = ?1 AND wake_at IS NOT NULL",
+            [&id],
+        )?;
         match end(c, &id, cancels, now)? {
             RunStatus::Cancelled => woken.cancelled += 1,
             _ => woken.resumed += 1,
@@ -63,9 +76,13 @@ pub(crate) fn wake(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<Wo
 }
 
 pub(crate) fn call_back(c: &Connection, b: &Callback) -> StoreResult<CalledBack> {
-    let found = one(c, "SELECT status, attempt FROM runs WHERE id = ?1", [b.run_id.as_str()], |row| {
-        Ok((row.get::<_, String>(0).map_err(database)?, row.get::<_, i64>(1).map_err(database)?))
-    })?;
+    let found =
+        one(c, "SELECT status, attempt FROM runs WHERE id = ?1", [b.run_id.as_str()], |row| {
+            Ok((
+                row.get::<_, String>(0).map_err(database)?,
+                row.get::<_, i64>(1).map_err(database)?,
+            ))
+        })?;
     let Some((status, attempt)) = found else { return Ok(CalledBack::Unknown) };
     let cancels = b.end == PauseEnd::Cancel;
     match RunStatus::parse(&status) {
@@ -95,22 +112,46 @@ pub(crate) fn call_back(c: &Connection, b: &Callback) -> StoreResult<CalledBack>
 }
 
 pub(crate) fn last(c: &Connection, id: &RunId) -> StoreResult<Option<Pause>> {
-    one(c, "SELECT attempt, state, callback FROM pauses WHERE run_id = ?1 AND state IS NOT NULL ORDER BY attempt DESC LIMIT 1", [id.as_str()], |row| {
-        Ok(Pause { attempt: row.get(0).map_err(database)?, state: row.get(1).map_err(database)?, callback: row.get(2).map_err(database)? })
-    })
+    one(
+        c,
+        "SELECT attempt, state, callback FROM pauses WHERE run_id = ?1 AND state IS NOT NULL ORDER BY attempt DESC LIMIT 1",
+        [id.as_str()],
+        |row| {
+            Ok(Pause {
+                attempt: row.get(0).map_err(database)?,
+                state: row.get(1).map_err(database)?,
+                callback: row.get(2).map_err(database)?,
+            })
+        },
+    )
 }
 
-pub(crate) fn cancel(c: &Connection, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
-    let found = one(c, "SELECT status FROM runs WHERE id = ?1 AND org_id = ?2", [id.as_str(), org.as_str()], |row| row.get::<_, String>(0).map_err(database))?;
+pub(crate) fn cancel(
+    c: &Connection,
+    org: &OrgId,
+    id: &RunId,
+    now: Timestamp,
+) -> StoreResult<Option<RunStatus>> {
+    let found = one(
+        c,
+        "SELECT status FROM runs WHERE id = ?1 AND org_id = ?2",
+        [id.as_str(), org.as_str()],
+        |row| row.get::<_, String>(0).map_err(database),
+    )?;
     let Some(status) = found.as_deref().and_then(RunStatus::parse) else { return Ok(None) };
     if matches!(status, RunStatus::Queued | RunStatus::Paused) {
-        execute(c, "UPDATE runs SET status = 'cancelled', finished_at = ?2 WHERE id = ?1", params![id.as_str(), now.ms()])?;
+        execute(
+            c,
+            "UPDATE runs SET status = 'cancelled', finished_at = ?2 WHERE id = ?1",
+            params![id.as_str(), now.ms()],
+        )?;
         execute(c, "UPDATE pauses SET wake_at = NULL WHERE run_id = ?1", [id.as_str()])?;
     }
     Ok(Some(status))
 }
 
-/// Runs that wait in a state, said as its partial index has it; one condition for both states would fit neither index, and read what has ended.
+/// Runs that wait in a state, said as its partial index has it; one condition for both states would
+/// fit neither index, and read what has ended.
 struct Waiting {
     index: &'static str,
     status: &'static str,
@@ -118,31 +159,62 @@ struct Waiting {
 
 const WAITING: [Waiting; 2] = [
     Waiting { index: "runs_paused", status: "status = 'paused'" },
-    Waiting { index: "runs_unfinished", status: "status IN ('queued', 'running') AND status = 'queued'" },
+    Waiting {
+        index: "runs_unfinished",
+        status: "status IN ('queued', 'running') AND status = 'queued'",
+    },
 ];
 
-/// When the newest run of an owner was accepted, where it is the organization's and more than `few` of its runs wait in a state.
-pub(crate) fn newest_of_many(c: &Connection, org: &OrgId, owner: &str, few: u32) -> StoreResult<Option<i64>> {
+/// When the newest run of an owner was accepted, where it is the organization's and more than `few`
+/// of its runs wait in a state.
+pub(crate) fn newest_of_many(
+    c: &Connection,
+    org: &OrgId,
+    owner: &str,
+    few: u32,
+) -> StoreResult<Option<i64>> {
     for waiting in WAITING {
-        let sql = format!("SELECT 1 FROM runs INDEXED BY {} WHERE owner_id = ?1 AND {} LIMIT 1 OFFSET ?2", waiting.index, waiting.status);
+        let sql = format!(
+            "SELECT 1 FROM runs INDEXED BY {} WHERE owner_id = ?1 AND {} LIMIT 1 OFFSET ?2",
+            waiting.index, waiting.status
+        );
         if one(c, &sql, params![owner, few], |_| Ok(()))?.is_some() {
             // An owner is of one organization: what its first run says holds for all.
             let sql = "SELECT max(created_at) FROM runs WHERE owner_id = ?1 AND (SELECT org_id FROM runs WHERE owner_id = ?1 LIMIT 1) = ?2";
-            return one(c, sql, [owner, org.as_str()], |row| row.get(0).map_err(database)).map(Option::flatten);
+            return one(c, sql, [owner, org.as_str()], |row| row.get(0).map_err(database))
+                .map(Option::flatten);
         }
     }
     Ok(None)
 }
 
-/// Cancels runs that wait and were accepted no later than `upto`, at most `limit` in each state; how many.
-pub(crate) fn cancel_some(c: &Connection, owner: &str, upto: i64, limit: u32) -> StoreResult<usize> {
+/// Cancels runs that wait and were accepted no later than `upto`, at most `limit` in each state;
+/// how many.
+pub(crate) fn cancel_some(
+    c: &Connection,
+    owner: &str,
+    upto: i64,
+    limit: u32,
+) -> StoreResult<usize> {
     let mut cancelled = 0;
     for waiting in WAITING {
-        let sql = format!("SELECT id FROM runs INDEXED BY {} WHERE owner_id = ?1 AND {} AND created_at <= ?2 LIMIT ?3", waiting.index, waiting.status);
-        let ids: Vec<String> = many(c, &sql, params![owner, upto, limit], |row| row.get(0).map_err(database))?;
+        let sql = format!(
+            "SELECT id FROM runs INDEXED BY {} WHERE owner_id = ?1 AND {} AND created_at <= ?2 LIMIT ?3",
+            waiting.index, waiting.status
+        );
+        let ids: Vec<String> =
+            many(c, &sql, params![owner, upto, limit], |row| row.get(0).map_err(database))?;
         for id in &ids {
-            execute(c, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE id = ?1", [id])?;
-            execute(c, "UPDATE pauses SET wake_at = NULL WHERE run_id = ?1 AND wake_at IS NOT NULL", [id])?;
+            execute(
+                c,
+                "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE id = ?1",
+                [id],
+            )?;
+            execute(
+                c,
+                "UPDATE pauses SET wake_at = NULL WHERE run_id = ?1 AND wake_at IS NOT NULL",
+                [id],
+            )?;
         }
         cancelled += ids.len();
     }
@@ -157,8 +229,10 @@ pub(crate) fn cancel_waiting(c: &Connection, owner: &str) -> StoreResult<()> {
         [owner],
     )?;
     for waiting in WAITING {
-        let sql =
-            format!("UPDATE runs INDEXED BY {} SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND {}", waiting.index, waiting.status);
+        let sql = format!(
+            "UPDATE runs INDEXED BY {} SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND {}",
+            waiting.index, waiting.status
+        );
         execute(c, &sql, [owner])?;
     }
     Ok(())

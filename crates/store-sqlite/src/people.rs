@@ -13,7 +13,11 @@ use crate::rows::{self, execute, many, number, one};
 /// Owners of organization `?1` who can sign in.
 const OWNERS: &str = "SELECT count(*) FROM members m JOIN logins l ON l.user_id = m.user_id WHERE m.org_id = ?1 AND m.role = 'owner'";
 
-pub(crate) fn update_login(c: &Connection, login: &Login, keep: Option<&SessionId>) -> StoreResult<()> {
+pub(crate) fn update_login(
+    c: &Connection,
+    login: &Login,
+    keep: Option<&SessionId>,
+) -> StoreResult<()> {
     let changed = execute(
         c,
         "UPDATE logins SET email = ?2, password_hash = ?3, changed_at = ?4 WHERE user_id = ?1",
@@ -22,7 +26,11 @@ pub(crate) fn update_login(c: &Connection, login: &Login, keep: Option<&SessionI
     if changed == 0 {
         return Err(StoreError::NotFound);
     }
-    execute(c, "DELETE FROM sessions WHERE user_id = ?1 AND id IS NOT ?2", params![login.user_id.as_str(), keep.map(SessionId::as_str)])?;
+    execute(
+        c,
+        "DELETE FROM sessions WHERE user_id = ?1 AND id IS NOT ?2",
+        params![login.user_id.as_str(), keep.map(SessionId::as_str)],
+    )?;
     Ok(())
 }
 
@@ -44,23 +52,46 @@ pub(crate) fn memberships(c: &Connection, user: &UserId) -> StoreResult<Vec<(Org
     many(c, sql, [user.as_str()], |row| Ok((rows::organization(row)?, role(row)?)))
 }
 
-/// Whether an owner would be left who can sign in, were this member none. Where none can now, nothing is made worse.
+/// Whether an owner would be left who can sign in, were this member none. Where none can now,
+/// nothing is made worse.
 fn may_lose(c: &Connection, org: &OrgId, user: &UserId) -> StoreResult<bool> {
-    let role = one(c, "SELECT role FROM members WHERE org_id = ?1 AND user_id = ?2", [org.as_str(), user.as_str()], role)?.ok_or(StoreError::NotFound)?;
+    let role = one(
+        c,
+        "SELECT role FROM members WHERE org_id = ?1 AND user_id = ?2",
+        [org.as_str(), user.as_str()],
+        role,
+    )?
+    .ok_or(StoreError::NotFound)?;
     if role != Role::Owner {
         return Ok(true);
     }
-    let (all, others) = (number(c, OWNERS, [org.as_str()])?, number(c, &format!("{OWNERS} AND m.user_id <> ?2"), [org.as_str(), user.as_str()])?);
-    let owners = number(c, "SELECT count(*) FROM members WHERE org_id = ?1 AND role = 'owner'", [org.as_str()])?;
+    let (all, others) = (
+        number(c, OWNERS, [org.as_str()])?,
+        number(c, &format!("{OWNERS} AND m.user_id <> ?2"), [org.as_str(), user.as_str()])?,
+    );
+    let owners = number(
+        c,
+        "SELECT count(*) FROM members WHERE org_id = ?1 AND role = 'owner'",
+        [org.as_str()],
+    )?;
     Ok(others > 0 || (all == 0 && owners > 1))
 }
 
-pub(crate) fn set_role(c: &Connection, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool> {
+pub(crate) fn set_role(
+    c: &Connection,
+    org: &OrgId,
+    user: &UserId,
+    role: Role,
+) -> StoreResult<bool> {
     let may = may_lose(c, org, user)?;
     if role != Role::Owner && !may {
         return Ok(false);
     }
-    execute(c, "UPDATE members SET role = ?3 WHERE org_id = ?1 AND user_id = ?2", [org.as_str(), user.as_str(), role.as_str()])?;
+    execute(
+        c,
+        "UPDATE members SET role = ?3 WHERE org_id = ?1 AND user_id = ?2",
+        [org.as_str(), user.as_str(), role.as_str()],
+    )?;
     Ok(true)
 }
 
@@ -69,7 +100,11 @@ pub(crate) fn remove_member(c: &Connection, org: &OrgId, user: &UserId) -> Store
         return Ok(false);
     }
     for table in ["sessions", "api_keys", "oauth_clients", "members"] {
-        execute(c, &format!("DELETE FROM {table} WHERE org_id = ?1 AND user_id = ?2"), [org.as_str(), user.as_str()])?;
+        execute(
+            c,
+            &format!("DELETE FROM {table} WHERE org_id = ?1 AND user_id = ?2"),
+            [org.as_str(), user.as_str()],
+        )?;
     }
     Ok(true)
 }
@@ -112,7 +147,11 @@ pub(crate) fn switch_session(c: &Connection, id: &SessionId, org: &OrgId) -> Sto
 pub(crate) fn put_link(c: &Connection, l: &Link) -> StoreResult<()> {
     // Several servers may start on an empty database, and each shows a link of its own.
     if l.kind != LinkKind::Setup {
-        execute(c, "DELETE FROM links WHERE kind = ?1 AND org_id = ?2 AND email = ?3", [l.kind.as_str(), l.org_id.as_str(), &l.email])?;
+        execute(
+            c,
+            "DELETE FROM links WHERE kind = ?1 AND org_id = ?2 AND email = ?3",
+            [l.kind.as_str(), l.org_id.as_str(), &l.email],
+        )?;
     }
     execute(
         c,
@@ -133,8 +172,17 @@ pub(crate) fn put_link(c: &Connection, l: &Link) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn delete_link(c: &Connection, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool> {
-    Ok(execute(c, "DELETE FROM links WHERE id = ?1 AND org_id = ?2 AND kind = ?3", [id.as_str(), org.as_str(), kind.as_str()])? > 0)
+pub(crate) fn delete_link(
+    c: &Connection,
+    org: &OrgId,
+    kind: LinkKind,
+    id: &LinkId,
+) -> StoreResult<bool> {
+    Ok(execute(
+        c,
+        "DELETE FROM links WHERE id = ?1 AND org_id = ?2 AND kind = ?3",
+        [id.as_str(), org.as_str(), kind.as_str()],
+    )? > 0)
 }
 
 pub(crate) fn use_link(c: &Connection, used: &UsedLink) -> StoreResult<()> {
@@ -144,7 +192,8 @@ pub(crate) fn use_link(c: &Connection, used: &UsedLink) -> StoreResult<()> {
         return Err(StoreError::NotFound);
     }
     let u = &used.user;
-    // Mail of an organization goes where its owner is reached, also once the owner names another address than the one it was made with.
+    // Mail of an organization goes where its owner is reached, also once the owner names another
+    // address than the one it was made with.
     execute(
         c,
         "UPDATE organizations SET email = ?3 WHERE id = ?2 AND email = (SELECT email FROM users WHERE id = ?1)",
@@ -207,7 +256,8 @@ fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
 }
 
 fn role(row: &Row<'_>) -> StoreResult<Role> {
-    Role::parse(&text(row, "role")?).ok_or_else(|| StoreError::Corrupt { what: "the column role".into() })
+    Role::parse(&text(row, "role")?)
+        .ok_or_else(|| StoreError::Corrupt { what: "the column role".into() })
 }
 
 pub(crate) fn read_login(row: &Row<'_>) -> StoreResult<Login> {
@@ -238,7 +288,8 @@ pub(crate) fn read_link(row: &Row<'_>) -> StoreResult<Link> {
     Ok(Link {
         id: LinkId::from_row(text(row, "id")?),
         token_hash: text(row, "token_hash")?,
-        kind: LinkKind::parse(&text(row, "kind")?).ok_or_else(|| StoreError::Corrupt { what: "the column kind".into() })?,
+        kind: LinkKind::parse(&text(row, "kind")?)
+            .ok_or_else(|| StoreError::Corrupt { what: "the column kind".into() })?,
         org_id: OrgId::from_row(text(row, "org_id")?),
         user_id: optional("user_id")?.map(UserId::from_row),
         email: text(row, "email")?,

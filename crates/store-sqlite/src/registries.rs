@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of};
-use millrace_store::{FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult};
+use millrace_store::{
+    FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult,
+};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -30,9 +32,16 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
             r.updated_at.ms()
         ],
     )?;
-    let stored = one(c, "SELECT * FROM registries WHERE org_id = ?1 AND name = ?2", params![r.org_id.as_str(), r.name], rows::registry)?;
-    let stored = stored.ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
-    let generation = number(c, "SELECT generation FROM registries WHERE id = ?1", [stored.id.as_str()])?;
+    let stored = one(
+        c,
+        "SELECT * FROM registries WHERE org_id = ?1 AND name = ?2",
+        params![r.org_id.as_str(), r.name],
+        rows::registry,
+    )?;
+    let stored = stored
+        .ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
+    let generation =
+        number(c, "SELECT generation FROM registries WHERE id = ?1", [stored.id.as_str()])?;
     put_files(c, &stored.id, generation, new)?;
     put_components(c, &stored.id, generation, &new.components)?;
     for table in ["registry_files", "registry_components"] {
@@ -43,12 +52,24 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
 }
 
 /// Most files of a tree stay the same from one update to the next.
-fn put_files(c: &Connection, id: &RegistryId, generation: i64, new: &NewRegistry) -> StoreResult<()> {
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0).map_err(database)?, row.get::<_, String>(1).map_err(database)?));
+fn put_files(
+    c: &Connection,
+    id: &RegistryId,
+    generation: i64,
+    new: &NewRegistry,
+) -> StoreResult<()> {
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok((row.get::<_, String>(0).map_err(database)?, row.get::<_, String>(1).map_err(database)?))
+    };
     let sql = "SELECT path, hash FROM registry_files WHERE registry_id = ?1 AND until IS NULL";
     let before: HashMap<String, String> = many(c, sql, [id.as_str()], row)?.into_iter().collect();
-    let now: HashMap<&str, &str> = new.files.iter().map(|file| (file.path.as_str(), file.hash.as_str())).collect();
-    for path in before.iter().filter(|(path, hash)| now.get(path.as_str()) != Some(&hash.as_str())).map(|(path, _)| path) {
+    let now: HashMap<&str, &str> =
+        new.files.iter().map(|file| (file.path.as_str(), file.hash.as_str())).collect();
+    for path in before
+        .iter()
+        .filter(|(path, hash)| now.get(path.as_str()) != Some(&hash.as_str()))
+        .map(|(path, _)| path)
+    {
         let sql = "UPDATE registry_files SET until = ?4 WHERE registry_id = ?1 AND app = ?2 AND path = ?3 AND until IS NULL";
         execute(c, sql, params![id.as_str(), app_of(path), path, generation])?;
     }
@@ -62,16 +83,29 @@ fn put_files(c: &Connection, id: &RegistryId, generation: i64, new: &NewRegistry
     Ok(())
 }
 
-fn put_components(c: &Connection, id: &RegistryId, generation: i64, components: &[RegistryComponent]) -> StoreResult<()> {
+fn put_components(
+    c: &Connection,
+    id: &RegistryId,
+    generation: i64,
+    components: &[RegistryComponent],
+) -> StoreResult<()> {
     let sql = "SELECT * FROM registry_components WHERE registry_id = ?1 AND until IS NULL";
     let before: HashMap<String, RegistryComponent> =
-        many(c, sql, [id.as_str()], rows::registry_component)?.into_iter().map(|component| (component.path.clone(), component)).collect();
-    let now: HashMap<&str, &RegistryComponent> = components.iter().map(|component| (component.path.as_str(), component)).collect();
-    for component in before.values().filter(|component| now.get(component.path.as_str()) != Some(component)) {
+        many(c, sql, [id.as_str()], rows::registry_component)?
+            .into_iter()
+            .map(|component| (component.path.clone(), component))
+            .collect();
+    let now: HashMap<&str, &RegistryComponent> =
+        components.iter().map(|component| (component.path.as_str(), component)).collect();
+    for component in
+        before.values().filter(|component| now.get(component.path.as_str()) != Some(component))
+    {
         let sql = "UPDATE registry_components SET until = ?3 WHERE registry_id = ?1 AND path = ?2 AND until IS NULL";
         execute(c, sql, params![id.as_str(), component.path, generation])?;
     }
-    for component in components.iter().filter(|component| before.get(&component.path) != Some(component)) {
+    for component in
+        components.iter().filter(|component| before.get(&component.path) != Some(component))
+    {
         execute(
             c,
             "INSERT INTO registry_components (registry_id, path, key, name, description, version, component_type, app, hash, since)
@@ -94,7 +128,12 @@ fn put_components(c: &Connection, id: &RegistryId, generation: i64, components: 
 }
 
 /// The latest state before earlier ones, the oldest registry before others.
-pub(crate) fn find(c: &Connection, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+pub(crate) fn find(
+    c: &Connection,
+    org: &OrgId,
+    key: &str,
+    version: Option<&str>,
+) -> StoreResult<Option<FoundComponent>> {
     let sql = "SELECT c.* FROM registry_components c JOIN registries r ON r.id = c.registry_id
                WHERE r.org_id = ?1 AND c.key = ?2 AND CASE WHEN ?3 IS NULL THEN c.until IS NULL ELSE c.version = ?3 END
                ORDER BY c.until IS NULL DESC, r.created_at, r.id, c.until DESC, c.path LIMIT 1";
@@ -107,7 +146,12 @@ pub(crate) fn versions(c: &Connection, org: &OrgId, key: &str) -> StoreResult<Ve
     many(c, sql, params![org.as_str(), key, LATEST], |row| row.get(0).map_err(database))
 }
 
-pub(crate) fn files(c: &Connection, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+pub(crate) fn files(
+    c: &Connection,
+    id: &RegistryId,
+    app: &str,
+    generation: i64,
+) -> StoreResult<Vec<RegistryFile>> {
     let sql = "SELECT * FROM registry_files WHERE registry_id = ?1 AND app = ?2 AND since <= ?3 AND (until IS NULL OR until > ?3) ORDER BY path";
     many(c, sql, params![id.as_str(), app, generation], rows::registry_file)
 }
@@ -115,7 +159,12 @@ pub(crate) fn files(c: &Connection, id: &RegistryId, app: &str, generation: i64)
 pub(crate) fn delete(c: &Connection, org: &OrgId, name: &str) -> StoreResult<bool> {
     const ITS_ID: &str = "(SELECT id FROM registries WHERE org_id = ?1 AND name = ?2)";
     for table in ["registry_files", "registry_components"] {
-        execute(c, &format!("DELETE FROM {table} WHERE registry_id = {ITS_ID}"), [org.as_str(), name])?;
+        execute(
+            c,
+            &format!("DELETE FROM {table} WHERE registry_id = {ITS_ID}"),
+            [org.as_str(), name],
+        )?;
     }
-    Ok(execute(c, "DELETE FROM registries WHERE org_id = ?1 AND name = ?2", [org.as_str(), name])? > 0)
+    Ok(execute(c, "DELETE FROM registries WHERE org_id = ?1 AND name = ?2", [org.as_str(), name])?
+        > 0)
 }

@@ -35,13 +35,24 @@ pub(crate) fn create(c: &Connection, r: &Replay) -> StoreResult<()> {
     Ok(())
 }
 
-/// Compare and set of the version: a step is taken once, and never after the replay was held or ended.
+/// Compare and set of the version: a step is taken once, and never after the replay was held or
+/// ended.
 pub(crate) fn step(c: &Connection, step: &ReplayStep) -> StoreResult<()> {
     let r = &step.replay;
     let changed = execute(
         c,
         "UPDATE replays SET status = ?3, version = ?4, position = ?5, replayed = ?6, skipped = ?7, note = ?8, updated_at = ?9 WHERE id = ?1 AND version = ?2",
-        params![r.id.as_str(), r.version - 1, r.status.as_str(), r.version, json(&r.position)?, r.replayed, r.skipped, r.note, r.updated_at.ms()],
+        params![
+            r.id.as_str(),
+            r.version - 1,
+            r.status.as_str(),
+            r.version,
+            json(&r.position)?,
+            r.replayed,
+            r.skipped,
+            r.note,
+            r.updated_at.ms()
+        ],
     )?;
     if changed == 0 {
         return Err(StoreError::StateChanged);
@@ -58,7 +69,13 @@ pub(crate) fn step(c: &Connection, step: &ReplayStep) -> StoreResult<()> {
 }
 
 pub(crate) fn running(c: &Connection, limit: u32) -> StoreResult<(Vec<Replay>, Vec<String>)> {
-    rows::readable(c, "replays", "SELECT * FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT ?1", [limit], rows::replay)
+    rows::readable(
+        c,
+        "replays",
+        "SELECT * FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT ?1",
+        [limit],
+        rows::replay,
+    )
 }
 
 pub(crate) fn counts(c: &Connection, id: &ReplayId) -> StoreResult<ReplayCounts> {
@@ -86,7 +103,11 @@ pub(crate) fn under_way(c: &Connection, id: &ReplayId) -> StoreResult<u64> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-pub(crate) fn replayed(c: &Connection, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>> {
+pub(crate) fn replayed(
+    c: &Connection,
+    id: &ReplayId,
+    page: &Page,
+) -> StoreResult<Listing<ReplayedRun>> {
     let (order, back) = if page.before.is_some() { ("DESC", true) } else { ("ASC", false) };
     let mut items = many(
         c,
@@ -100,6 +121,7 @@ pub(crate) fn replayed(c: &Connection, id: &ReplayId, page: &Page) -> StoreResul
     if back {
         items.reverse();
     }
-    let total = number(c, "SELECT count(*) FROM replayed_runs WHERE replay_id = ?1", [id.as_str()])?;
+    let total =
+        number(c, "SELECT count(*) FROM replayed_runs WHERE replay_id = ?1", [id.as_str()])?;
     Ok(Listing::of(items, u64::try_from(total).unwrap_or(0)))
 }

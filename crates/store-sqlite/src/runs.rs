@@ -21,7 +21,9 @@ const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
 pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreResult<()> {
     let (status, attempt, lease, started) = match r.start {
         Start::Queued => ("queued", 0, None, None),
-        Start::Claimed { lease_until } => ("running", 1, Some(lease_until.ms()), Some(r.created_at.ms())),
+        Start::Claimed { lease_until } => {
+            ("running", 1, Some(lease_until.ms()), Some(r.created_at.ms()))
+        }
     };
     execute(
         c,
@@ -72,8 +74,9 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
     Ok(runs)
 }
 
-/// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`, then the others. Of those passed over no run is looked at:
-/// one that has as many under way as it may has thousands more.
+/// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`,
+/// then the others. Of those passed over no run is looked at: one that has as many under way as it
+/// may has thousands more.
 pub(crate) fn owners_in_turn(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<String>> {
     // From one owner to the next by the index, however many runs each has.
     let sql = "WITH RECURSIVE turns (owner_id) AS (
@@ -84,13 +87,21 @@ pub(crate) fn owners_in_turn(c: &Connection, claim: Claim<'_>) -> StoreResult<Ve
          SELECT owner_id FROM turns WHERE owner_id IS NOT NULL AND owner_id NOT IN (SELECT value FROM json_each(?2)) AND EXISTS (
            SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR lease_until < ?1))";
     let passed_over = serde_json::Value::from(claim.passed_over.to_vec()).to_string();
-    let all = many(c, sql, params![claim.now.ms(), passed_over], |row| row.get::<_, String>(0).map_err(database))?;
-    let (first, behind): (Vec<String>, Vec<String>) = all.into_iter().partition(|owner| owner.as_str() <= claim.after);
+    let all = many(c, sql, params![claim.now.ms(), passed_over], |row| {
+        row.get::<_, String>(0).map_err(database)
+    })?;
+    let (first, behind): (Vec<String>, Vec<String>) =
+        all.into_iter().partition(|owner| owner.as_str() <= claim.after);
     Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
 }
 
 /// Claims the oldest runs of an owner that wait.
-pub(crate) fn take(c: &Connection, claim: Claim<'_>, owner: &str, limit: i64) -> StoreResult<Vec<Run>> {
+pub(crate) fn take(
+    c: &Connection,
+    claim: Claim<'_>,
+    owner: &str,
+    limit: i64,
+) -> StoreResult<Vec<Run>> {
     rows::claimed(
         c,
         "runs",
@@ -103,7 +114,11 @@ pub(crate) fn take(c: &Connection, claim: Claim<'_>, owner: &str, limit: i64) ->
     )
 }
 
-pub(crate) fn renew(c: &Connection, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+pub(crate) fn renew(
+    c: &Connection,
+    held: &[(RunId, i64)],
+    lease_until: Timestamp,
+) -> StoreResult<Vec<RunId>> {
     let mut lost = Vec::new();
     for (id, attempt) in held {
         if execute(
@@ -118,7 +133,12 @@ pub(crate) fn renew(c: &Connection, held: &[(RunId, i64)], lease_until: Timestam
     Ok(lost)
 }
 
-pub(crate) fn release(c: &Connection, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
+pub(crate) fn release(
+    c: &Connection,
+    id: &RunId,
+    attempt: i64,
+    count_attempt: bool,
+) -> StoreResult<()> {
     let changed = execute(
         c,
         "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL, attempt = attempt - ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
@@ -140,7 +160,16 @@ pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult
     Ok(changed as u64)
 }
 
-pub(crate) fn keep_progress(c: &Connection, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
-    let changed = execute(c, "UPDATE runs SET result = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'", params![id.as_str(), attempt, result])?;
+pub(crate) fn keep_progress(
+    c: &Connection,
+    id: &RunId,
+    attempt: i64,
+    result: &str,
+) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE runs SET result = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
+        params![id.as_str(), attempt, result],
+    )?;
     if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }

@@ -1,6 +1,7 @@
 //! The index of texts of runs, in FTS5, and searches in it.
 //!
-//! Its rows are numbered by the time of acceptance, so that FTS5 gives the newest first without reading the others.
+//! Its rows are numbered by the time of acceptance, so that FTS5 gives the newest first without
+//! reading the others.
 
 use std::collections::HashSet;
 
@@ -9,8 +10,8 @@ use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::search::AskedWord;
 use millrace_store::{
-    Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter, RunQuery, RunTexts, SWEPT_MAX, StoreError, StoreResult,
-    run_text_columns,
+    Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter,
+    RunQuery, RunTexts, SWEPT_MAX, StoreError, StoreResult, run_text_columns,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -18,7 +19,8 @@ use crate::db::database;
 use crate::history;
 use crate::rows::{execute, many, number, one};
 
-/// Numbers for runs of one millisecond: two to the power of it. More of them take those of the next.
+/// Numbers for runs of one millisecond: two to the power of it. More of them take those of the
+/// next.
 const NUMBER_BITS: u32 = 12;
 /// Organizations that a step looks at.
 const ORGS: u32 = 16;
@@ -49,7 +51,11 @@ impl Found {
 }
 
 /// `open_after`: runs that go on are looked at in the order of their ids, a part of them in a step.
-pub(crate) fn find(c: &Connection, step: &IndexStep, open_after: &mut String) -> StoreResult<Found> {
+pub(crate) fn find(
+    c: &Connection,
+    step: &IndexStep,
+    open_after: &mut String,
+) -> StoreResult<Found> {
     let mut found = Found::default();
     let text = |row: &Row<'_>, at: usize| row.get::<_, String>(at).map_err(database);
     let without = "SELECT id FROM organizations WHERE id NOT IN (SELECT org_id FROM run_index_marks) AND EXISTS (SELECT 1 FROM runs WHERE org_id = organizations.id) LIMIT ?1";
@@ -57,7 +63,9 @@ pub(crate) fn find(c: &Connection, step: &IndexStep, open_after: &mut String) ->
 
     let newer = "SELECT org_id, newest_at, newest_id FROM run_index_marks AS m
          WHERE EXISTS (SELECT 1 FROM runs INDEXED BY runs_org WHERE org_id = m.org_id AND (created_at, id) > (m.newest_at, m.newest_id) AND created_at <= ?1) LIMIT ?2";
-    let newer = many(c, newer, params![step.until.ms(), ORGS], |row| Ok((text(row, 0)?, row.get::<_, i64>(1).map_err(database)?, text(row, 2)?)))?;
+    let newer = many(c, newer, params![step.until.ms(), ORGS], |row| {
+        Ok((text(row, 0)?, row.get::<_, i64>(1).map_err(database)?, text(row, 2)?))
+    })?;
     let mut left = step.limit;
     let orgs = u32::try_from(newer.len()).unwrap_or(ORGS);
     for (n, (org, at, id)) in (0..).zip(newer) {
@@ -65,14 +73,19 @@ pub(crate) fn find(c: &Connection, step: &IndexStep, open_after: &mut String) ->
             "SELECT {} FROM runs INDEXED BY runs_org WHERE org_id = ?1 AND (created_at, id) > (?2, ?3) AND created_at <= ?4 ORDER BY created_at, id LIMIT ?5",
             run_text_columns()
         );
-        let runs = many(c, &sql, params![org, at, id, step.until.ms(), left.div_ceil(orgs - n)], texts)?;
+        let runs =
+            many(c, &sql, params![org, at, id, step.until.ms(), left.div_ceil(orgs - n)], texts)?;
         left -= u32::try_from(runs.len()).unwrap_or(left);
-        found.marks.extend(runs.last().map(|last| Mark::Newest(org, last.created_at, last.id.clone())));
+        found
+            .marks
+            .extend(runs.last().map(|last| Mark::Newest(org, last.created_at, last.id.clone())));
         found.runs.extend(runs);
     }
 
     let open = "SELECT run_id, (SELECT finished_at IS NOT NULL FROM runs WHERE id = run_id) FROM indexed_runs INDEXED BY indexed_runs_open WHERE is_ended = 0 AND run_id > ?1 ORDER BY run_id LIMIT ?2";
-    let open = many(c, open, params![*open_after, OPEN_LOOKED_AT], |row| Ok((text(row, 0)?, row.get::<_, Option<bool>>(1).map_err(database)?)))?;
+    let open = many(c, open, params![*open_after, OPEN_LOOKED_AT], |row| {
+        Ok((text(row, 0)?, row.get::<_, Option<bool>>(1).map_err(database)?))
+    })?;
     let is_last = open.len() < OPEN_LOOKED_AT as usize;
     open_after.clear();
     let mut ended = Vec::new();
@@ -90,10 +103,18 @@ pub(crate) fn find(c: &Connection, step: &IndexStep, open_after: &mut String) ->
     found.runs.extend(by_ids(c, &ended)?);
 
     let sweep = "SELECT org_id, sweep_at, sweep_id FROM run_index_marks WHERE sweep_at IS NOT NULL ORDER BY org_id LIMIT 1";
-    if let Some((org, at, id)) = one(c, sweep, [], |row| Ok((text(row, 0)?, row.get::<_, i64>(1).map_err(database)?, text(row, 2)?)))? {
+    if let Some((org, at, id)) = one(c, sweep, [], |row| {
+        Ok((text(row, 0)?, row.get::<_, i64>(1).map_err(database)?, text(row, 2)?))
+    })? {
         let entries = "SELECT id, created_at, EXISTS (SELECT 1 FROM indexed_runs WHERE run_id = runs.id) FROM runs INDEXED BY runs_org
              WHERE org_id = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4";
-        let read = |row: &Row<'_>| Ok((text(row, 0)?, row.get::<_, i64>(1).map_err(database)?, row.get::<_, bool>(2).map_err(database)?));
+        let read = |row: &Row<'_>| {
+            Ok((
+                text(row, 0)?,
+                row.get::<_, i64>(1).map_err(database)?,
+                row.get::<_, bool>(2).map_err(database)?,
+            ))
+        };
         let entries = many(c, entries, params![org, at, id, SWEPT_MAX], read)?;
         let (mut missing, mut last) = (Vec::new(), None);
         let is_bottom = entries.len() < SWEPT_MAX as usize;
@@ -120,13 +141,20 @@ pub(crate) fn find(c: &Connection, step: &IndexStep, open_after: &mut String) ->
 }
 
 fn by_ids(c: &Connection, ids: &[String]) -> StoreResult<Vec<RunTexts>> {
-    let sql = format!("SELECT {} FROM runs WHERE id IN (SELECT value FROM json_each(?1))", run_text_columns());
+    let sql = format!(
+        "SELECT {} FROM runs WHERE id IN (SELECT value FROM json_each(?1))",
+        run_text_columns()
+    );
     many(c, &sql, [serde_json::Value::from(ids.to_vec()).to_string()], texts)
 }
 
 fn texts(row: &Row<'_>) -> StoreResult<RunTexts> {
     let text = |at: usize| row.get::<_, Option<String>>(at).map_err(database);
-    let facets = FACETS.iter().enumerate().map(|(n, name)| Ok((*name, text(n + 4)?))).collect::<StoreResult<Vec<_>>>()?;
+    let facets = FACETS
+        .iter()
+        .enumerate()
+        .map(|(n, name)| Ok((*name, text(n + 4)?)))
+        .collect::<StoreResult<Vec<_>>>()?;
     Ok(RunTexts {
         id: row.get(0).map_err(database)?,
         org_id: row.get(1).map_err(database)?,
@@ -153,8 +181,17 @@ pub(crate) struct Written {
 
 /// Out of the writer: it takes the time.
 pub(crate) fn split(found: Found) -> Written {
-    let indexed = |run: RunTexts| Indexed { words: run.words().join(" "), id: run.id, created_at: run.created_at, is_ended: run.is_ended };
-    Written { runs: found.runs.into_iter().map(indexed).collect(), marks: found.marks, looked_at: found.looked_at }
+    let indexed = |run: RunTexts| Indexed {
+        words: run.words().join(" "),
+        id: run.id,
+        created_at: run.created_at,
+        is_ended: run.is_ended,
+    };
+    Written {
+        runs: found.runs.into_iter().map(indexed).collect(),
+        marks: found.marks,
+        looked_at: found.looked_at,
+    }
 }
 
 pub(crate) fn write(c: &Connection, written: &Written, step: &IndexStep) -> StoreResult<()> {
@@ -168,9 +205,21 @@ pub(crate) fn write(c: &Connection, written: &Written, step: &IndexStep) -> Stor
                 "INSERT OR IGNORE INTO run_index_marks (org_id, newest_at, newest_id, sweep_at, sweep_id) VALUES (?1, ?2, '', ?2, '')",
                 params![org, step.until.ms()],
             )?,
-            Mark::Newest(org, at, id) => execute(c, "UPDATE run_index_marks SET newest_at = ?2, newest_id = ?3 WHERE org_id = ?1", params![org, at, id])?,
-            Mark::Sweep(org, at, id) => execute(c, "UPDATE run_index_marks SET sweep_at = ?2, sweep_id = ?3 WHERE org_id = ?1", params![org, at, id])?,
-            Mark::Swept(org) => execute(c, "UPDATE run_index_marks SET sweep_at = NULL, swept_at = ?2 WHERE org_id = ?1", params![org, step.now.ms()])?,
+            Mark::Newest(org, at, id) => execute(
+                c,
+                "UPDATE run_index_marks SET newest_at = ?2, newest_id = ?3 WHERE org_id = ?1",
+                params![org, at, id],
+            )?,
+            Mark::Sweep(org, at, id) => execute(
+                c,
+                "UPDATE run_index_marks SET sweep_at = ?2, sweep_id = ?3 WHERE org_id = ?1",
+                params![org, at, id],
+            )?,
+            Mark::Swept(org) => execute(
+                c,
+                "UPDATE run_index_marks SET sweep_at = NULL, swept_at = ?2 WHERE org_id = ?1",
+                params![org, step.now.ms()],
+            )?,
         };
     }
     let again = "UPDATE run_index_marks SET sweep_at = newest_at, sweep_id = newest_id WHERE sweep_at IS NULL AND swept_at < ?1";
@@ -179,13 +228,18 @@ pub(crate) fn write(c: &Connection, written: &Written, step: &IndexStep) -> Stor
 }
 
 pub(crate) fn is_sweep_due(c: &Connection, step: &IndexStep) -> StoreResult<bool> {
-    Ok(number(c, "SELECT count(*) FROM run_index_marks WHERE sweep_at IS NULL AND swept_at < ?1", [step.swept_before.ms()])? > 0)
+    Ok(number(
+        c,
+        "SELECT count(*) FROM run_index_marks WHERE sweep_at IS NULL AND swept_at < ?1",
+        [step.swept_before.ms()],
+    )? > 0)
 }
 
 fn take_in(c: &Connection, run: &Indexed) -> StoreResult<()> {
-    let known = one(c, "SELECT number, is_ended FROM indexed_runs WHERE run_id = ?1", [&run.id], |row| {
-        Ok((row.get::<_, i64>(0).map_err(database)?, row.get::<_, bool>(1).map_err(database)?))
-    })?;
+    let known =
+        one(c, "SELECT number, is_ended FROM indexed_runs WHERE run_id = ?1", [&run.id], |row| {
+            Ok((row.get::<_, i64>(0).map_err(database)?, row.get::<_, bool>(1).map_err(database)?))
+        })?;
     let at = match known {
         Some((_, is_ended)) if is_ended || !run.is_ended => return Ok(()),
         Some((at, _)) => {
@@ -204,7 +258,11 @@ fn take_in(c: &Connection, run: &Indexed) -> StoreResult<()> {
             while number(c, "SELECT count(*) FROM indexed_runs WHERE number = ?1", [at])? > 0 {
                 at += 1;
             }
-            execute(c, "INSERT INTO indexed_runs (number, run_id, is_ended) VALUES (?1, ?2, ?3)", params![at, run.id, run.is_ended])?;
+            execute(
+                c,
+                "INSERT INTO indexed_runs (number, run_id, is_ended) VALUES (?1, ?2, ?3)",
+                params![at, run.id, run.is_ended],
+            )?;
             at
         }
     };
@@ -212,20 +270,37 @@ fn take_in(c: &Connection, run: &Indexed) -> StoreResult<()> {
     Ok(())
 }
 
-/// Takes the words of a run away that is about to lose its texts; they come anew once it is looked at.
+/// Takes the words of a run away that is about to lose its texts; they come anew once it is looked
+/// at.
 pub(crate) fn forget(c: &Connection, run: &RunId) -> StoreResult<()> {
-    execute(c, "DELETE FROM run_words WHERE rowid = (SELECT number FROM indexed_runs WHERE run_id = ?1)", [run.as_str()])?;
+    execute(
+        c,
+        "DELETE FROM run_words WHERE rowid = (SELECT number FROM indexed_runs WHERE run_id = ?1)",
+        [run.as_str()],
+    )?;
     Ok(())
 }
 
 pub(crate) fn state(c: &Connection, org: &OrgId) -> StoreResult<IndexState> {
-    let mark = one(c, "SELECT newest_at, newest_id, sweep_at, swept_at FROM run_index_marks WHERE org_id = ?1", [org.as_str()], |row| {
-        let number = |at: usize| row.get::<_, Option<i64>>(at).map_err(database);
-        Ok((number(0)?.unwrap_or_default(), row.get::<_, String>(1).map_err(database)?, number(2)?, number(3)?))
-    })?;
+    let mark = one(
+        c,
+        "SELECT newest_at, newest_id, sweep_at, swept_at FROM run_index_marks WHERE org_id = ?1",
+        [org.as_str()],
+        |row| {
+            let number = |at: usize| row.get::<_, Option<i64>>(at).map_err(database);
+            Ok((
+                number(0)?.unwrap_or_default(),
+                row.get::<_, String>(1).map_err(database)?,
+                number(2)?,
+                number(3)?,
+            ))
+        },
+    )?;
     let (at, id, sweep_at, swept_at) = mark.unwrap_or((i64::MIN, String::new(), None, None));
     let next = "SELECT created_at FROM runs INDEXED BY runs_org WHERE org_id = ?1 AND (created_at, id) > (?2, ?3) ORDER BY created_at, id LIMIT 1";
-    let until = one(c, next, params![org.as_str(), at, id], |row| row.get(0).map(Timestamp).map_err(database))?;
+    let until = one(c, next, params![org.as_str(), at, id], |row| {
+        row.get(0).map(Timestamp).map_err(database)
+    })?;
     Ok(IndexState { until, from: sweep_at.filter(|_| swept_at.is_none()).map(Timestamp) })
 }
 
@@ -241,8 +316,15 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Ids of `count` runs within these times (inclusive) and beyond the cursor, in their order; and how far it looked, where it did not look at all.
-    fn ids(&self, within: (i64, i64), beyond: Option<(i64, &str)>, is_ascending: bool, count: usize) -> StoreResult<Walked> {
+    /// Ids of `count` runs within these times (inclusive) and beyond the cursor, in their order;
+    /// and how far it looked, where it did not look at all.
+    fn ids(
+        &self,
+        within: (i64, i64),
+        beyond: Option<(i64, &str)>,
+        is_ascending: bool,
+        count: usize,
+    ) -> StoreResult<Walked> {
         let order = if is_ascending { "ASC" } else { "DESC" };
         // The ways of both tables are said: FTS5 gives the order, and each row of it is looked up.
         let sql = format!(
@@ -250,14 +332,25 @@ impl Walk<'_> {
              WHERE run_words MATCH ?1 AND w.rowid >= ?2 AND w.rowid <= ?3 ORDER BY w.rowid {order}"
         );
         let bound = |ms: i64| ms.clamp(0, i64::MAX >> (NUMBER_BITS + 1));
-        let (low, high) = (bound(within.0) << NUMBER_BITS, (bound(within.1) << NUMBER_BITS) | ((1 << NUMBER_BITS) - 1));
+        let (low, high) = (
+            bound(within.0) << NUMBER_BITS,
+            (bound(within.1) << NUMBER_BITS) | ((1 << NUMBER_BITS) - 1),
+        );
         let mut statement = self.c.prepare_cached(&sql).map_err(database)?;
         let mut rows = statement.query(params![self.query.fts5(), low, high]).map_err(database)?;
-        let is_beyond = |ms: i64, id: &str| beyond.is_none_or(|place| if is_ascending { (ms, id) > place } else { (ms, id) < place });
-        let (mut fitting, mut candidates, mut looked_at, mut cut) = (Vec::new(), Vec::new(), 0, None);
+        let is_beyond = |ms: i64, id: &str| {
+            beyond
+                .is_none_or(|place| if is_ascending { (ms, id) > place } else { (ms, id) < place })
+        };
+        let (mut fitting, mut candidates, mut looked_at, mut cut) =
+            (Vec::new(), Vec::new(), 0, None);
         let flush = |candidates: &mut Vec<(i64, String)>, fitting: &mut Vec<(i64, String)>| {
             let fits = if self.query.needs_rows { Some(self.fits(candidates)?) } else { None };
-            fitting.extend(candidates.drain(..).filter(|(_, id)| fits.as_ref().is_none_or(|fits| fits.contains(id))));
+            fitting.extend(
+                candidates
+                    .drain(..)
+                    .filter(|(_, id)| fits.as_ref().is_none_or(|fits| fits.contains(id))),
+            );
             Ok::<_, StoreError>(())
         };
         let chunk = if self.query.needs_rows { 200 } else { 1 };
@@ -294,33 +387,62 @@ impl Walk<'_> {
     }
 
     fn fits(&self, candidates: &[(i64, String)]) -> StoreResult<HashSet<String>> {
-        let asked = |id: &String| self.filter.ids.is_empty() || self.filter.ids.iter().any(|asked| asked.as_str() == id);
-        let ids: Vec<_> = candidates.iter().map(|(_, id)| id).filter(|id| asked(id)).map(|id| RunId::from_row(id.clone())).collect();
+        let asked = |id: &String| {
+            self.filter.ids.is_empty() || self.filter.ids.iter().any(|asked| asked.as_str() == id)
+        };
+        let ids: Vec<_> = candidates
+            .iter()
+            .map(|(_, id)| id)
+            .filter(|id| asked(id))
+            .map(|id| RunId::from_row(id.clone()))
+            .collect();
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
-        let (sql, values) = RunQuery::new(Dialect::Sqlite, self.org, &RunFilter { ids, ..self.filter.clone() }).ids();
-        Ok(many(self.c, &sql, history::to_sql(&values).as_slice(), |row| row.get::<_, String>(0).map_err(database))?.into_iter().collect())
+        let (sql, values) =
+            RunQuery::new(Dialect::Sqlite, self.org, &RunFilter { ids, ..self.filter.clone() })
+                .ids();
+        Ok(many(self.c, &sql, history::to_sql(&values).as_slice(), |row| {
+            row.get::<_, String>(0).map_err(database)
+        })?
+        .into_iter()
+        .collect())
     }
 }
 
-pub(crate) fn search(c: &Connection, org: &OrgId, words: &[AskedWord], filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<FoundRuns> {
+pub(crate) fn search(
+    c: &Connection,
+    org: &OrgId,
+    words: &[AskedWord],
+    filter: &RunFilter,
+    whole: bool,
+    page: &Page,
+) -> StoreResult<FoundRuns> {
     let query = IndexQuery::new(org, words, filter);
     let walk = Walk { c, org, filter, query: &query };
-    let (after, before) = (history::time_of(c, org, "after", &page.after)?, history::time_of(c, org, "before", &page.before)?);
-    let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, |to| to.ms() - 1));
-    let within = (before.map_or(from, |before| before.ms().max(from)), after.map_or(to, |after| after.ms().min(to)));
+    let (after, before) = (
+        history::time_of(c, org, "after", &page.after)?,
+        history::time_of(c, org, "before", &page.before)?,
+    );
+    let (from, to) =
+        (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, |to| to.ms() - 1));
+    let within = (
+        before.map_or(from, |before| before.ms().max(from)),
+        after.map_or(to, |after| after.ms().min(to)),
+    );
     let beyond = match (after, &page.after, before, &page.before) {
         (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => Some((time.ms(), id.as_str())),
         _ => None,
     };
     let limit = page.limit as usize;
     // A first page is the beginning of what is counted.
-    let counted = if query.needs_rows { Some(walk.ids((from, to), None, false, COUNTED)?) } else { None };
+    let counted =
+        if query.needs_rows { Some(walk.ids((from, to), None, false, COUNTED)?) } else { None };
     let (found, looked_at_from) = match &counted {
-        Some((ids, looked_at_from)) if beyond.is_none() && !page.from_end() => {
-            (ids.iter().take(limit).cloned().collect(), looked_at_from.filter(|_| ids.len() < limit))
-        }
+        Some((ids, looked_at_from)) if beyond.is_none() && !page.from_end() => (
+            ids.iter().take(limit).cloned().collect(),
+            looked_at_from.filter(|_| ids.len() < limit),
+        ),
         _ => walk.ids(within, beyond, page.from_end(), limit)?,
     };
     let total = if let Some((ids, _)) = counted {
@@ -329,14 +451,22 @@ pub(crate) fn search(c: &Connection, org: &OrgId, words: &[AskedWord], filter: &
         let bound = |ms: i64| ms.clamp(0, i64::MAX >> (NUMBER_BITS + 1));
         let sql = "SELECT count(*) FROM (SELECT 1 FROM run_words WHERE run_words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 LIMIT ?4)";
         let high = (bound(to) << NUMBER_BITS) | ((1 << NUMBER_BITS) - 1);
-        usize::try_from(number(c, sql, params![query.fts5(), bound(from) << NUMBER_BITS, high, COUNTED as i64])?).unwrap_or(0)
+        usize::try_from(number(
+            c,
+            sql,
+            params![query.fts5(), bound(from) << NUMBER_BITS, high, COUNTED as i64],
+        )?)
+        .unwrap_or(0)
     };
     let ids: Vec<_> = found.into_iter().map(|(_, id)| RunId::from_row(id)).collect();
     let listing = if ids.is_empty() {
         Listing::of(Vec::new(), total as u64)
     } else {
         let page = Page { limit: page.limit, room: page.room.clone(), ..Page::default() };
-        Listing { total_count: total as u64, ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page)? }
+        Listing {
+            total_count: total as u64,
+            ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page)?
+        }
     };
     Ok(FoundRuns { listing, looked_at_from })
 }

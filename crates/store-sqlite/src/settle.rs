@@ -40,7 +40,11 @@ pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
 
 pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     if let Some((emitter, id)) = &e.deferred {
-        let taken = execute(c, "DELETE FROM events WHERE emitter_id = ?1 AND ordinal = ?2 AND name = '$in'", params![emitter, id.ordinal()])?;
+        let taken = execute(
+            c,
+            "DELETE FROM events WHERE emitter_id = ?1 AND ordinal = ?2 AND name = '$in'",
+            params![emitter, id.ordinal()],
+        )?;
         if taken == 0 {
             return Err(StoreError::StateChanged);
         }
@@ -52,7 +56,15 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
         execute(
             c,
             "INSERT INTO events (emitter_id, ordinal, org_id, name, emit_id, payload, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![event.emitter_id, event.id.ordinal(), event.org_id.as_str(), event.name, event.emit_id, event.payload, event.metadata],
+            params![
+                event.emitter_id,
+                event.id.ordinal(),
+                event.org_id.as_str(),
+                event.name,
+                event.emit_id,
+                event.payload,
+                event.metadata
+            ],
         )?;
     }
     for run in &e.runs {
@@ -63,12 +75,25 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     }
     if let Some((org, owner, run)) = e.log_owner.as_ref().filter(|_| !e.logs.is_empty()) {
         // An attempt that ended with a pause left lines before.
-        let first = number(c, "SELECT coalesce(max(line) + 1, 0) FROM logs WHERE run_id = ?1", [run.as_str()])?;
+        let first = number(
+            c,
+            "SELECT coalesce(max(line) + 1, 0) FROM logs WHERE run_id = ?1",
+            [run.as_str()],
+        )?;
         for (line, log) in (first..).zip(&e.logs) {
             execute(
                 c,
                 "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text, step) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![run.as_str(), line, owner, org.as_str(), log.at.ms(), log.level.as_str(), log.text, log.step],
+                params![
+                    run.as_str(),
+                    line,
+                    owner,
+                    org.as_str(),
+                    log.at.ms(),
+                    log.level.as_str(),
+                    log.text,
+                    log.step
+                ],
             )?;
         }
     }
@@ -79,8 +104,8 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     }
 }
 
-/// Queues the mails only where none went out since; the upsert changes the row only then. One that went out later than a window from now was
-/// sent by a clock that was wrong.
+/// Queues the mails only where none went out since; the upsert changes the row only then. One that
+/// went out later than a window from now was sent by a clock that was wrong.
 fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
     if n.group.as_ref().map_or(Ok(false), |group| errors::is_ignored(c, group))? {
         return Ok(());
@@ -98,6 +123,10 @@ fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
     if due > 0 {
         return n.mails(earlier).iter().try_for_each(|m| mail::queue(c, m));
     }
-    execute(c, "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = ?1 AND class = ?2", params![n.owner, n.class])?;
+    execute(
+        c,
+        "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = ?1 AND class = ?2",
+        params![n.owner, n.class],
+    )?;
     Ok(())
 }

@@ -66,20 +66,43 @@ pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
     interfaces::replace(c, s.id.as_str(), i)
 }
 
-pub(crate) fn deploy(c: &Connection, s: &Source, i: &Interfaces, d: &SourceDeployment) -> StoreResult<i64> {
+pub(crate) fn deploy(
+    c: &Connection,
+    s: &Source,
+    i: &Interfaces,
+    d: &SourceDeployment,
+) -> StoreResult<i64> {
     update(c, s, i)?;
-    let version = number(c, "SELECT coalesce(max(version), 0) + 1 FROM source_deployments WHERE source_id = ?1", [d.source_id.as_str()])?;
+    let version = number(
+        c,
+        "SELECT coalesce(max(version), 0) + 1 FROM source_deployments WHERE source_id = ?1",
+        [d.source_id.as_str()],
+    )?;
     let made_by = d.made_by.as_ref().map(|author| author.id.as_str());
     execute(
         c,
         "INSERT INTO source_deployments (id, org_id, source_id, version, content, created_at, made_by, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        params![d.id.as_str(), d.org_id.as_str(), d.source_id.as_str(), version, json(&d.content)?, d.created_at.ms(), made_by, d.message],
+        params![
+            d.id.as_str(),
+            d.org_id.as_str(),
+            d.source_id.as_str(),
+            version,
+            json(&d.content)?,
+            d.created_at.ms(),
+            made_by,
+            d.message
+        ],
     )?;
     Ok(version)
 }
 
 pub(crate) fn delete(c: &Connection, org: &OrgId, id: &SourceId) -> StoreResult<()> {
-    if execute(c, "DELETE FROM sources WHERE id = ?1 AND org_id = ?2", params![id.as_str(), org.as_str()])? == 0 {
+    if execute(
+        c,
+        "DELETE FROM sources WHERE id = ?1 AND org_id = ?2",
+        params![id.as_str(), org.as_str()],
+    )? == 0
+    {
         return Err(StoreError::NotFound);
     }
     execute(c, "DELETE FROM source_states WHERE source_id = ?1", [id.as_str()])?;
@@ -99,20 +122,32 @@ pub(crate) fn leave_nothing(c: &Connection, owner: &str) -> StoreResult<()> {
 }
 
 pub(crate) fn state(c: &Connection, id: &SourceId) -> StoreResult<SourceState> {
-    let state = one(c, "SELECT version, dedupe FROM source_states WHERE source_id = ?1", [id.as_str()], |row| {
-        Ok(SourceState { version: row.get(0).map_err(database)?, dedupe: row.get(1).map_err(database)? })
-    })?;
+    let state = one(
+        c,
+        "SELECT version, dedupe FROM source_states WHERE source_id = ?1",
+        [id.as_str()],
+        |row| {
+            Ok(SourceState {
+                version: row.get(0).map_err(database)?,
+                dedupe: row.get(1).map_err(database)?,
+            })
+        },
+    )?;
     Ok(state.unwrap_or_default())
 }
 
 /// What its `$.service.db` holds, JSON texts by key.
 pub(crate) fn entries(c: &Connection, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
-    many(c, "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key", [id.as_str()], |row| {
-        Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))
-    })
+    many(
+        c,
+        "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key",
+        [id.as_str()],
+        |row| Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?)),
+    )
 }
 
-/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
+/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its
+/// rows would stay for ever.
 pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
     let id = change.source_id.as_str();
     if number(c, "SELECT EXISTS (SELECT 1 FROM sources WHERE id = ?1)", [id])? == 0 {
@@ -120,9 +155,17 @@ pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
     }
     if let Some((version, dedupe)) = &change.dedupe {
         let changed = if *version == 0 {
-            execute(c, "INSERT INTO source_states (source_id, version, dedupe) VALUES (?1, 1, ?2) ON CONFLICT (source_id) DO NOTHING", params![id, dedupe])?
+            execute(
+                c,
+                "INSERT INTO source_states (source_id, version, dedupe) VALUES (?1, 1, ?2) ON CONFLICT (source_id) DO NOTHING",
+                params![id, dedupe],
+            )?
         } else {
-            execute(c, "UPDATE source_states SET version = version + 1, dedupe = ?3 WHERE source_id = ?1 AND version = ?2", params![id, version, dedupe])?
+            execute(
+                c,
+                "UPDATE source_states SET version = version + 1, dedupe = ?3 WHERE source_id = ?1 AND version = ?2",
+                params![id, version, dedupe],
+            )?
         };
         if changed == 0 {
             return Err(StoreError::StateChanged);
@@ -135,7 +178,11 @@ pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
                 "INSERT INTO source_db (source_id, key, value) VALUES (?1, ?2, ?3) ON CONFLICT (source_id, key) DO UPDATE SET value = excluded.value",
                 params![id, key, value],
             )?,
-            None => execute(c, "DELETE FROM source_db WHERE source_id = ?1 AND key = ?2", params![id, key])?,
+            None => execute(
+                c,
+                "DELETE FROM source_db WHERE source_id = ?1 AND key = ?2",
+                params![id, key],
+            )?,
         };
     }
     Ok(())

@@ -54,7 +54,10 @@ pub(crate) fn remove_all(c: &Connection, id: &str) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn auto_subscribe(c: &Connection, s: &AutoSubscription) -> StoreResult<AutoSubscription> {
+pub(crate) fn auto_subscribe(
+    c: &Connection,
+    s: &AutoSubscription,
+) -> StoreResult<AutoSubscription> {
     execute(
         c,
         "INSERT INTO auto_subscriptions (id, org_id, listener_id, event_name, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -70,8 +73,14 @@ pub(crate) fn auto_subscribe(c: &Connection, s: &AutoSubscription) -> StoreResul
     .ok_or_else(|| StoreError::Corrupt { what: "an auto-subscription that was just written".into() })
 }
 
-/// Subscribes whoever auto-subscribed to an emitter that is being made. The ids are made of those of both.
-pub(crate) fn follow(c: &Connection, org: &OrgId, emitter: &str, now: Timestamp) -> StoreResult<()> {
+/// Subscribes whoever auto-subscribed to an emitter that is being made. The ids are made of those
+/// of both.
+pub(crate) fn follow(
+    c: &Connection,
+    org: &OrgId,
+    emitter: &str,
+    now: Timestamp,
+) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at)
@@ -82,9 +91,16 @@ pub(crate) fn follow(c: &Connection, org: &OrgId, emitter: &str, now: Timestamp)
     Ok(())
 }
 
-/// The three emitters an event can be listened to by: itself, its glob, the organization. Fewer are repeated.
-pub(crate) fn listeners(c: &Connection, org: &OrgId, emitters: &[String], event_name: &str) -> StoreResult<Vec<String>> {
-    let emitters = rusqlite::types::Value::from(serde_json::Value::from(emitters.to_vec()).to_string());
+/// The three emitters an event can be listened to by: itself, its glob, the organization. Fewer are
+/// repeated.
+pub(crate) fn listeners(
+    c: &Connection,
+    org: &OrgId,
+    emitters: &[String],
+    event_name: &str,
+) -> StoreResult<Vec<String>> {
+    let emitters =
+        rusqlite::types::Value::from(serde_json::Value::from(emitters.to_vec()).to_string());
     many(
         c,
         "SELECT DISTINCT s.listener_id FROM subscriptions s

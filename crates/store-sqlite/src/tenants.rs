@@ -23,14 +23,24 @@ pub(crate) fn create(c: &Connection, tenant: &NewTenant) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO organizations (id, name, orgname, email, project_id, created_at, error_recipients) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![o.id.as_str(), o.name, o.orgname, o.email, o.project_id.as_str(), o.created_at.ms(), json(&o.error_recipients)?],
+        params![
+            o.id.as_str(),
+            o.name,
+            o.orgname,
+            o.email,
+            o.project_id.as_str(),
+            o.created_at.ms(),
+            json(&o.error_recipients)?
+        ],
     )?;
     people::create_owner(c, u)?;
     create_key(c, &tenant.key)
 }
 
 pub(crate) fn first(c: &Connection) -> StoreResult<Option<OrgId>> {
-    one(c, "SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1", [], |row| row.get(0).map(OrgId::from_row).map_err(database))
+    one(c, "SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1", [], |row| {
+        row.get(0).map(OrgId::from_row).map_err(database)
+    })
 }
 
 pub(crate) fn update(c: &Connection, o: &Organization) -> StoreResult<()> {
@@ -85,10 +95,19 @@ pub(crate) fn update_key(c: &Connection, k: &ApiKey) -> StoreResult<()> {
 }
 
 pub(crate) fn delete_key(c: &Connection, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
-    Ok(execute(c, "DELETE FROM api_keys WHERE id = ?1 AND org_id = ?2", [id.as_str(), org.as_str()])? > 0)
+    Ok(execute(
+        c,
+        "DELETE FROM api_keys WHERE id = ?1 AND org_id = ?2",
+        [id.as_str(), org.as_str()],
+    )? > 0)
 }
 
 pub(crate) fn caller(c: &Connection, key_hash: &str) -> StoreResult<Option<Caller>> {
-    let key = one(c, "SELECT * FROM api_keys WHERE key_hash = ?1 OR old_key_hash = ?1 LIMIT 1", [key_hash], rows::api_key)?;
+    let key = one(
+        c,
+        "SELECT * FROM api_keys WHERE key_hash = ?1 OR old_key_hash = ?1 LIMIT 1",
+        [key_hash],
+        rows::api_key,
+    )?;
     Ok(key.map(|key| key.caller(key_hash)))
 }

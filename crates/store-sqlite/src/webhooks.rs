@@ -33,14 +33,23 @@ pub(crate) fn create(c: &Connection, w: &Webhook) -> StoreResult<()> {
 }
 
 pub(crate) fn delete(c: &Connection, org: &OrgId, id: &WebhookId) -> StoreResult<bool> {
-    if execute(c, "DELETE FROM webhooks WHERE id = ?1 AND org_id = ?2", [id.as_str(), org.as_str()])? == 0 {
+    if execute(
+        c,
+        "DELETE FROM webhooks WHERE id = ?1 AND org_id = ?2",
+        [id.as_str(), org.as_str()],
+    )? == 0
+    {
         return Ok(false);
     }
     subscriptions::remove_all(c, id.as_str())?;
     Ok(true)
 }
 
-pub(crate) fn due(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<(Vec<Webhook>, Vec<String>)> {
+pub(crate) fn due(
+    c: &Connection,
+    now: Timestamp,
+    limit: u32,
+) -> StoreResult<(Vec<Webhook>, Vec<String>)> {
     rows::readable(
         c,
         "webhooks",
@@ -81,7 +90,13 @@ pub(crate) fn queue(c: &Connection, deliveries: &[WebhookDelivery]) -> StoreResu
     Ok(())
 }
 
-pub(crate) fn claim(c: &Connection, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
+pub(crate) fn claim(
+    c: &Connection,
+    target: &str,
+    now: Timestamp,
+    hidden_until: Timestamp,
+    limit: u32,
+) -> StoreResult<Vec<WebhookDelivery>> {
     let mut claimed = rows::claimed(
         c,
         "webhook_deliveries",
@@ -95,7 +110,12 @@ pub(crate) fn claim(c: &Connection, target: &str, now: Timestamp, hidden_until: 
     Ok(claimed)
 }
 
-pub(crate) fn record(c: &Connection, webhook: &WebhookId, tries: &[WebhookTry], health: Health) -> StoreResult<()> {
+pub(crate) fn record(
+    c: &Connection,
+    webhook: &WebhookId,
+    tries: &[WebhookTry],
+    health: Health,
+) -> StoreResult<()> {
     let mut recorded = 0;
     for t in tries {
         recorded += execute(
@@ -121,7 +141,9 @@ pub(crate) fn replay(c: &Connection, replay: &WebhookReplay) -> StoreResult<u64>
     // Two texts: the dead letters have an index of their own.
     let which = match one {
         Some(_) => "webhook_deliveries WHERE id = ?3 AND status <> 'queued'",
-        None => "webhook_deliveries INDEXED BY webhook_deliveries_failed WHERE status = 'failed' AND ?3 IS NULL",
+        None => {
+            "webhook_deliveries INDEXED BY webhook_deliveries_failed WHERE status = 'failed' AND ?3 IS NULL"
+        }
     };
     let replayed = execute(
         c,
@@ -132,7 +154,11 @@ pub(crate) fn replay(c: &Connection, replay: &WebhookReplay) -> StoreResult<u64>
         params![replay.org_id.as_str(), replay.target_id, one, replay.now.ms(), replay.give_up_at.ms(), replay.limit],
     )?;
     if replayed > 0 {
-        execute(c, "UPDATE webhooks SET paused_until = ?2 WHERE id = ?1 AND paused_until > ?2", params![replay.target_id, replay.now.ms()])?;
+        execute(
+            c,
+            "UPDATE webhooks SET paused_until = ?2 WHERE id = ?1 AND paused_until > ?2",
+            params![replay.target_id, replay.now.ms()],
+        )?;
     }
     Ok(replayed as u64)
 }

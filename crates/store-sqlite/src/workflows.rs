@@ -40,9 +40,18 @@ fn by(author: Option<&Author>) -> Option<&str> {
     author.map(|author| author.id.as_str())
 }
 
-pub(crate) fn update(c: &Connection, w: &Workflow, over: Option<i64>, i: Option<&Interfaces>) -> StoreResult<()> {
-    let revision =
-        one(c, "SELECT revision FROM workflows WHERE id = ?1 AND org_id = ?2", [w.id.as_str(), w.org_id.as_str()], |row| get::<i64>(row, "revision"))?;
+pub(crate) fn update(
+    c: &Connection,
+    w: &Workflow,
+    over: Option<i64>,
+    i: Option<&Interfaces>,
+) -> StoreResult<()> {
+    let revision = one(
+        c,
+        "SELECT revision FROM workflows WHERE id = ?1 AND org_id = ?2",
+        [w.id.as_str(), w.org_id.as_str()],
+        |row| get::<i64>(row, "revision"),
+    )?;
     let revision = revision.ok_or(StoreError::NotFound)?;
     if over.is_some_and(|over| over != revision) {
         return Err(StoreError::StateChanged);
@@ -76,11 +85,24 @@ pub(crate) fn update(c: &Connection, w: &Workflow, over: Option<i64>, i: Option<
 pub(crate) fn deploy(c: &Connection, new: &NewDeployment) -> StoreResult<i64> {
     let d = &new.deployment;
     let id = d.workflow_id.as_str();
-    let version = number(c, "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = ?1", [id])?;
+    let version = number(
+        c,
+        "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = ?1",
+        [id],
+    )?;
     execute(
         c,
         "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at, made_by, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        params![d.id.as_str(), d.org_id.as_str(), id, version, json(&d.content)?, d.created_at.ms(), by(d.made_by.as_ref()), d.message],
+        params![
+            d.id.as_str(),
+            d.org_id.as_str(),
+            id,
+            version,
+            json(&d.content)?,
+            d.created_at.ms(),
+            by(d.made_by.as_ref()),
+            d.message
+        ],
     )?;
     let changed = execute(
         c,
@@ -100,7 +122,12 @@ pub(crate) fn deploy(c: &Connection, new: &NewDeployment) -> StoreResult<i64> {
 }
 
 pub(crate) fn delete(c: &Connection, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
-    if execute(c, "DELETE FROM workflows WHERE id = ?1 AND org_id = ?2", params![id.as_str(), org.as_str()])? == 0 {
+    if execute(
+        c,
+        "DELETE FROM workflows WHERE id = ?1 AND org_id = ?2",
+        params![id.as_str(), org.as_str()],
+    )? == 0
+    {
         return Err(StoreError::NotFound);
     }
     sources::leave_nothing(c, id.as_str())

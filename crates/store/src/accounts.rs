@@ -22,20 +22,39 @@ pub trait Accounts: Send + Sync + 'static {
     async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>>;
     /// Stores an account.
     async fn create_account(&self, account: Account) -> StoreResult<()>;
-    /// Replaces an account whose version is one less; `StateChanged` where another change came first, or it is gone.
+    /// Replaces an account whose version is one less; `StateChanged` where another change came
+    /// first, or it is gone.
     async fn update_account(&self, account: Account) -> StoreResult<()>;
     /// Removes an account; says whether there was one.
     async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool>;
     /// An account of the organization.
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>>;
-    /// The accounts, newest first; with `app`, those of that slug; with `external_user`, those that carry it. Cursor: id.
-    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
+    /// The accounts, newest first; with `app`, those of that slug; with `external_user`, those that
+    /// carry it. Cursor: id.
+    async fn list_accounts(
+        &self,
+        org: &OrgId,
+        app: Option<&str>,
+        external_user: Option<&str>,
+        page: &Page,
+    ) -> StoreResult<Listing<Account>>;
     /// Stores a connection as it is begun.
     async fn create_connection(&self, connection: Connection) -> StoreResult<()>;
     /// A connection of the organization. One that has ended is found for a day.
     async fn connection(&self, org: &OrgId, id: &ConnectionId) -> StoreResult<Option<Connection>>;
-    /// Takes the answer to a connection: says whether it waited for one, and its time is not over. From then on it waits for none.
-    async fn answer_connection(&self, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool>;
+    /// Takes the answer to a connection: says whether it waited for one, and its time is not over.
+    /// From then on it waits for none.
+    async fn answer_connection(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+        now: Timestamp,
+    ) -> StoreResult<bool>;
     /// Writes how far a connection is; nothing where it is gone.
-    async fn put_connection_state(&self, org: &OrgId, id: &ConnectionId, state: ConnectionState) -> StoreResult<()>;
+    async fn put_connection_state(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+        state: ConnectionState,
+    ) -> StoreResult<()>;
 }

@@ -57,7 +57,13 @@ pub trait DataStores: Send + Sync + 'static {
     /// Stores a data store; its counts start at 0. `Taken("name")`.
     async fn create_data_store(&self, store: DataStore) -> StoreResult<()>;
     /// Renames a data store. `NotFound`, `Taken("name")`.
-    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()>;
+    async fn rename_data_store(
+        &self,
+        org: &OrgId,
+        id: &DataStoreId,
+        name: &str,
+        now: Timestamp,
+    ) -> StoreResult<()>;
     /// Removes a data store with all it holds; says whether there was one.
     async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool>;
     /// A data store of the organization.
@@ -67,11 +73,23 @@ pub trait DataStores: Send + Sync + 'static {
     /// The data stores, newest first. Cursor: id.
     async fn list_data_stores(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<DataStore>>;
     /// The entry of a key that has not ended by `now`.
-    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>>;
-    /// Writes a value. What has ended makes room where there is none. `NotFound` where the store is gone, `Full`.
+    async fn data_store_entry(
+        &self,
+        id: &DataStoreId,
+        key: &str,
+        now: Timestamp,
+    ) -> StoreResult<Option<DataStoreEntry>>;
+    /// Writes a value. What has ended makes room where there is none. `NotFound` where the store is
+    /// gone, `Full`.
     async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()>;
     /// Gives a key another end, or none; says whether it was there.
-    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool>;
+    async fn data_store_expire(
+        &self,
+        id: &DataStoreId,
+        key: &str,
+        expires_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> StoreResult<bool>;
     /// Removes a key; says whether it was there, ended or not.
     async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool>;
     /// Removes all keys. Not of one moment where they are many: what is written meanwhile may stay.
@@ -79,9 +97,19 @@ pub trait DataStores: Send + Sync + 'static {
     /// Keys that have not ended by `now`.
     async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64>;
     /// A page of keys.
-    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>>;
-    /// A page of entries; it ends early, but not before its first, where it would hold more than `bytes_max` of values.
-    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>>;
+    async fn data_store_keys(
+        &self,
+        id: &DataStoreId,
+        page: DataStorePage,
+    ) -> StoreResult<Vec<String>>;
+    /// A page of entries; it ends early, but not before its first, where it would hold more than
+    /// `bytes_max` of values.
+    async fn data_store_entries(
+        &self,
+        id: &DataStoreId,
+        page: DataStorePage,
+        bytes_max: usize,
+    ) -> StoreResult<Vec<DataStoreEntry>>;
     /// Removes entries that have ended by `now`, at most `limit`. How many.
     async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
 }

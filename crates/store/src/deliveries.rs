@@ -23,7 +23,8 @@ pub struct Mail {
     pub subject: String,
     /// The body.
     pub text: String,
-    /// A link that works once, sealed; [`Mail::LINK`] stands for it in `text`. Only the mail that is sent has it: members read the outbox.
+    /// A link that works once, sealed; [`Mail::LINK`] stands for it in `text`. Only the mail that
+    /// is sent has it: members read the outbox.
     pub link: Option<String>,
     /// The body as HTML, beside the text or in its place where that is empty.
     pub html: Option<String>,
@@ -88,7 +89,8 @@ pub enum MailResult {
     },
 }
 
-/// Something that code sent to the outside: delivered after its run, tried again until it is taken or given up.
+/// Something that code sent to the outside: delivered after its run, tried again until it is taken
+/// or given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// Its id.
@@ -184,20 +186,36 @@ pub struct Held {
 /// What runs send: deliveries, and the outbox of mail.
 #[async_trait]
 pub trait Deliveries: Send + Sync + 'static {
-    /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
-    /// Organizations take turns, those that hold the fewest places first; of each its longest due.
-    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>>;
-    /// Records a try. One that is over stays as it is, except that one which was taken was delivered, whatever somebody else found before.
+    /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a
+    /// run, one is first tried after all before it were. Organizations take turns, those that hold
+    /// the fewest places first; of each its longest due.
+    async fn claim_deliveries(
+        &self,
+        now: Timestamp,
+        retry_at: Timestamp,
+        limit: u32,
+        held: &Held,
+    ) -> StoreResult<Vec<Delivery>>;
+    /// Records a try. One that is over stays as it is, except that one which was taken was
+    /// delivered, whatever somebody else found before.
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
     /// What a run sent, in order.
     async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
 
     /// Puts a mail into the outbox; the same id again is no change.
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
-    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`; in no order. Organizations take turns, in the order of their ids
-    /// from the one that follows `after`, which had the turn before; of each its longest due.
-    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>>;
-    /// Marks a mail sent, or failed for good, or to be tried again; one that is over stays as it is, unless it was sent.
+    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`; in no
+    /// order. Organizations take turns, in the order of their ids from the one that follows
+    /// `after`, which had the turn before; of each its longest due.
+    async fn claim_mail(
+        &self,
+        now: Timestamp,
+        retry_at: Timestamp,
+        limit: u32,
+        after: Option<&OrgId>,
+    ) -> StoreResult<Vec<Mail>>;
+    /// Marks a mail sent, or failed for good, or to be tried again; one that is over stays as it
+    /// is, unless it was sent.
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
     /// Mails of the organization, newest first. Cursor: id.
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>>;

@@ -10,8 +10,9 @@ use millrace_model::run::{NewRun, Run};
 
 use crate::{Mail, StoreResult};
 
-/// A notice of an error: the mails are queued only if none for (owner, class) were since `unless_since`; else the count since then goes up. An error of a
-/// group that is ignored does neither.
+/// A notice of an error: the mails are queued only if none for (owner, class) were since
+/// `unless_since`; else the count since then goes up. An error of a group that is ignored does
+/// neither.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// The workflow or source, as text.
@@ -24,7 +25,8 @@ pub struct Notice {
     pub unless_since: Timestamp,
     /// The group of the error, whose state is looked at.
     pub group: Option<ErrorGroupId>,
-    /// What to send, one for each recipient; [`Notice::COUNT`] in them stands for how many errors there were since the last notice, this one included.
+    /// What to send, one for each recipient; [`Notice::COUNT`] in them stands for how many errors
+    /// there were since the last notice, this one included.
     pub mails: Vec<Mail>,
 }
 
@@ -38,7 +40,12 @@ impl Notice {
         let told = |text: &str| text.replace(Self::COUNT, &count);
         self.mails
             .iter()
-            .map(|mail| Mail { subject: told(&mail.subject), text: told(&mail.text), html: mail.html.as_deref().map(told), ..mail.clone() })
+            .map(|mail| Mail {
+                subject: told(&mail.subject),
+                text: told(&mail.text),
+                html: mail.html.as_deref().map(told),
+                ..mail.clone()
+            })
             .collect()
     }
 }
@@ -95,9 +102,13 @@ pub struct FailedRuns {
 }
 
 impl FailedRuns {
-    /// The time, in milliseconds, before which nothing needs to be looked at: an index takes one bound, and the cursor's is the tighter one.
+    /// The time, in milliseconds, before which nothing needs to be looked at: an index takes one
+    /// bound, and the cursor's is the tighter one.
     pub fn oldest(&self) -> i64 {
-        let (from, after) = (self.from.map_or(i64::MIN, Timestamp::ms), self.after.as_ref().map_or(i64::MIN, |(at, _)| at.ms()));
+        let (from, after) = (
+            self.from.map_or(i64::MIN, Timestamp::ms),
+            self.after.as_ref().map_or(i64::MIN, |(at, _)| at.ms()),
+        );
         from.max(after)
     }
 }
@@ -115,19 +126,41 @@ pub struct ReplayStep {
 #[async_trait]
 pub trait Errors: Send + Sync + 'static {
     /// The groups of errors that fit, the last seen first. Cursor: id.
-    async fn list_error_groups(&self, org: &OrgId, filter: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>>;
+    async fn list_error_groups(
+        &self,
+        org: &OrgId,
+        filter: &ErrorGroupFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<ErrorGroup>>;
     /// A group of the organization.
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>>;
-    /// Changes a group's state and its note, and keeps the change, beside the newest [`CHANGES_MAX`](millrace_model::error_event::CHANGES_MAX). False:
-    /// there is no such group.
-    async fn change_error_group(&self, org: &OrgId, id: &ErrorGroupId, change: ErrorGroupChange) -> StoreResult<bool>;
+    /// Changes a group's state and its note, and keeps the change, beside the newest
+    /// [`CHANGES_MAX`](millrace_model::error_event::CHANGES_MAX). False: there is no such group.
+    async fn change_error_group(
+        &self,
+        org: &OrgId,
+        id: &ErrorGroupId,
+        change: ErrorGroupChange,
+    ) -> StoreResult<bool>;
     /// The changes of a group, newest first.
     async fn error_group_changes(&self, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>>;
-    /// The deployments that runs of a group failed in, newest failure first; of the owner's newest `scan` failed runs.
-    async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>>;
-    /// When the newest `max` failed runs of the organization within these times were accepted, and the group that each is counted under, the newest first.
-    async fn failed_times(&self, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>>;
-    /// Failed runs that fit; none that are replays themselves, and none of which a replay succeeded.
+    /// The deployments that runs of a group failed in, newest failure first; of the owner's newest
+    /// `scan` failed runs.
+    async fn error_group_versions(
+        &self,
+        group: &ErrorGroup,
+        scan: u32,
+    ) -> StoreResult<Vec<ErrorVersion>>;
+    /// When the newest `max` failed runs of the organization within these times were accepted, and
+    /// the group that each is counted under, the newest first.
+    async fn failed_times(
+        &self,
+        org: &OrgId,
+        within: (Timestamp, Timestamp),
+        max: u32,
+    ) -> StoreResult<Vec<FailedTime>>;
+    /// Failed runs that fit; none that are replays themselves, and none of which a replay
+    /// succeeded.
     async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>>;
     /// How many of them there are, counted up to `limit`.
     async fn count_failed_runs(&self, which: &FailedRuns) -> StoreResult<u64>;
@@ -139,12 +172,14 @@ pub trait Errors: Send + Sync + 'static {
     async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>>;
     /// Replays that are running, the oldest first.
     async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>>;
-    /// Changes a replay and queues runs. `StateChanged` where another change came first; nothing is written then.
+    /// Changes a replay and queues runs. `StateChanged` where another change came first; nothing is
+    /// written then.
     async fn step_replay(&self, step: ReplayStep) -> StoreResult<()>;
     /// What became of the runs that a replay made.
     async fn replay_counts(&self, id: &ReplayId) -> StoreResult<ReplayCounts>;
     /// Runs that a replay made and that are queued or running.
     async fn replay_under_way(&self, id: &ReplayId) -> StoreResult<u64>;
-    /// The runs that a replay made, in the order of those that they replay. Cursor: the id of the run replayed.
+    /// The runs that a replay made, in the order of those that they replay. Cursor: the id of the
+    /// run replayed.
     async fn replayed_runs(&self, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>>;
 }

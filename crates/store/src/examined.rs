@@ -15,7 +15,8 @@ pub struct Examined {
     pub damage: Option<String>,
     /// Why a server could not work with it as it is; None where nothing was found.
     pub unfit: Option<Unfit>,
-    /// The ids of the master keys that its secrets are kept under; more than one while the key is being changed.
+    /// The ids of the master keys that its secrets are kept under; more than one while the key is
+    /// being changed.
     pub master_ids: Vec<String>,
     /// The database's clock, where it has one of its own.
     pub clock: Option<Timestamp>,

@@ -1,12 +1,16 @@
-//! Fail points: named instants at which a build made for tests ends, panics, fails or waits, as `MILLRACE_FAIL_POINTS` says.
+//! Fail points: named instants at which a build made for tests ends, panics, fails or waits, as
+//! `MILLRACE_FAIL_POINTS` says.
 //!
-//! Only with the feature `fail-points`, which no release has: without it [`fail_point!`](crate::fail_point) is nothing at all.
+//! Only with the feature `fail-points`, which no release has: without it
+//! [`fail_point!`](crate::fail_point) is nothing at all.
 //!
-//! `MILLRACE_FAIL_POINTS=store.settle.before_commit=exit@3;store.commit=delay(500)`: of `exit` (the process is gone at once), `panic`,
-//! `error` (the database fails), `full` (its disk is full) and `delay(ms)`. `@n`: at the nth time, `@n-`: from then on, `@n-m`: from the
-//! nth to the mth; without it: each time.
+//! `MILLRACE_FAIL_POINTS=store.settle.before_commit=exit@3;store.commit=delay(500)`: of `exit` (the
+//! process is gone at once), `panic`, `error` (the database fails), `full` (its disk is full) and
+//! `delay(ms)`. `@n`: at the nth time, `@n-`: from then on, `@n-m`: from the nth to the mth;
+//! without it: each time.
 
-/// Fails at a named instant where a test asks for it. In functions that give a `Result` of an error made from `StoreError`.
+/// Fails at a named instant where a test asks for it. In functions that give a `Result` of an error
+/// made from `StoreError`.
 #[cfg(feature = "fail-points")]
 #[macro_export]
 macro_rules! fail_point {
@@ -64,7 +68,10 @@ mod points {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         text.split(';')
             .filter(|p| !p.trim().is_empty())
-            .map(|p| parse(p.trim()).unwrap_or_else(|| panic!("`{p}` of {VARIABLE} is not name=action@n")))
+            .map(|p| {
+                parse(p.trim())
+                    .unwrap_or_else(|| panic!("`{p}` of {VARIABLE} is not name=action@n"))
+            })
             .collect()
     });
     /// Each name once, so that the log tells which were passed at all.
@@ -72,7 +79,8 @@ mod points {
 
     fn parse(text: &str) -> Option<(String, Point)> {
         let (name, rest) = text.split_once('=')?;
-        let (action, times) = rest.split_once('@').map_or((rest, None), |(action, times)| (action, Some(times)));
+        let (action, times) =
+            rest.split_once('@').map_or((rest, None), |(action, times)| (action, Some(times)));
         let (from, to) = match times {
             None => (1, u64::MAX),
             Some(times) => match times.split_once('-') {
@@ -86,14 +94,21 @@ mod points {
             "panic" => Action::Panic,
             "error" => Action::Error,
             "full" => Action::Full,
-            delay => Action::Delay(Duration::from_millis(delay.strip_prefix("delay(")?.strip_suffix(')')?.parse().ok()?)),
+            delay => Action::Delay(Duration::from_millis(
+                delay.strip_prefix("delay(")?.strip_suffix(')')?.parse().ok()?,
+            )),
         };
         Some((name.to_owned(), Point { action, from, to, hits: AtomicU64::new(0) }))
     }
 
     /// What happens at a point; an error where the caller has to fail with it.
     pub fn hit(name: &str) -> Option<StoreError> {
-        if PASSED.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), ()).is_none() {
+        if PASSED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), ())
+            .is_none()
+        {
             tracing::debug!(name, "a fail point was passed for the first time");
         }
         let point = POINTS.get(name)?;
@@ -105,7 +120,9 @@ mod points {
         match point.action {
             Action::Exit => std::process::abort(),
             Action::Panic => panic!("the fail point `{name}` fires"),
-            Action::Error => Some(StoreError::Database(format!("the fail point `{name}` fires").into())),
+            Action::Error => {
+                Some(StoreError::Database(format!("the fail point `{name}` fires").into()))
+            }
             Action::Full => Some(StoreError::StorageFull),
             Action::Delay(time) => {
                 let sleep = || std::thread::sleep(time);

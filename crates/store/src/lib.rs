@@ -1,8 +1,9 @@
-//! The store in the product's words. It knows no rule of the product: what must be decided is decided in the engine
-//! and handed over as values, so that each method is one transaction. Engines: `store-sqlite`, `store-postgres`.
+//! The store in the product's words. It knows no rule of the product: what must be decided is
+//! decided in the engine and handed over as values, so that each method is one transaction.
+//! Engines: `store-sqlite`, `store-postgres`.
 //!
-//! Start at [`Runs::accept`], [`Runs::claim`] and [`Runs::settle`]. `conformance` is the suite every engine passes; it is
-//! for tests only, behind the feature of that name.
+//! Start at [`Runs::accept`], [`Runs::claim`] and [`Runs::settle`]. `conformance` is the suite
+//! every engine passes; it is for tests only, behind the feature of that name.
 
 mod accounts;
 mod components;
@@ -35,20 +36,32 @@ pub use millrace_model::webhook::DeliveryStatus;
 pub use accounts::{Accounts, CONNECTION_SHOWN_MS};
 pub use components::{Components, FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry};
 pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores};
-pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailResult, MailStatus};
+pub use deliveries::{
+    Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailResult, MailStatus,
+};
 pub use errors::{ErrorGroupFilter, Errors, FailedRuns, FailedTime, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
-pub use history::{EndedRuns, ExportFilter, Exported, FailedRun, History, Leftovers, Lineage, ListedRun, NewestEvent, NewestOf, Pruning, RunState};
+pub use history::{
+    EndedRuns, ExportFilter, Exported, FailedRun, History, Leftovers, Lineage, ListedRun,
+    NewestEvent, NewestOf, Pruning, RunState,
+};
 pub use log_query::log_query;
 pub use millrace_model::run_filter::RunFilter;
 pub use names::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, names_sql};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};
-pub use run_query::{Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns};
-pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
-pub use search::{FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts, SWEPT_MAX, Search, run_text_columns};
+pub use run_query::{
+    Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns,
+};
+pub use runs::{
+    Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken,
+};
+pub use search::{
+    FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts,
+    SWEPT_MAX, Search, run_text_columns,
+};
 pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants, audit_condition};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};
@@ -66,11 +79,14 @@ pub enum StoreError {
     /// The run was settled or claimed by someone else since; nothing was written.
     #[error("the run is no longer held by this attempt")]
     Fenced,
-    /// The source's state, or the workflow's draft, was changed since it was read; nothing was written. Read it again and decide anew.
+    /// The source's state, or the workflow's draft, was changed since it was read; nothing was
+    /// written. Read it again and decide anew.
     #[error("the state changed meanwhile")]
     StateChanged,
     /// The database was made by a newer Millrace.
-    #[error("the database has schema version {found}, this Millrace knows versions up to {known}; start the newer Millrace, or restore a backup")]
+    #[error(
+        "the database has schema version {found}, this Millrace knows versions up to {known}; start the newer Millrace, or restore a backup"
+    )]
     NewerSchema {
         /// The version found.
         found: i64,
@@ -89,7 +105,8 @@ pub enum StoreError {
         /// Which row, without its contents.
         what: String,
     },
-    /// A cursor (`after` or `before`) that names no record of the organization: it is gone, or never was.
+    /// A cursor (`after` or `before`) that names no record of the organization: it is gone, or
+    /// never was.
     #[error("the cursor `{0}` names nothing")]
     UnknownCursor(&'static str),
     /// A data store has as many keys or bytes as it may; nothing was written.
@@ -107,11 +124,13 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// There is no room left on the database's disk; nothing was written. It may be tried again once there is. (Where the disk says so at the sync of a commit
-    /// only, what it held may be there after a kill that comes before the next write.)
+    /// There is no room left on the database's disk; nothing was written. It may be tried again
+    /// once there is. (Where the disk says so at the sync of a commit only, what it held may be
+    /// there after a kill that comes before the next write.)
     #[error("the disk of the database is full")]
     StorageFull,
-    /// The database cannot be reached, or its disk fails. What was under way may have been written or not.
+    /// The database cannot be reached, or its disk fails. What was under way may have been written
+    /// or not.
     #[error("the database cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database failed.
@@ -122,11 +141,27 @@ pub enum StoreError {
 /// Result of a store call.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// The durable truth, each part of it a trait and a file of its own. All methods are one transaction, but those that change many rows: there an engine
-/// with one writer goes in steps. A returned `Ok` of a write means it survives a power cut.
+/// The durable truth, each part of it a trait and a file of its own. All methods are one
+/// transaction, but those that change many rows: there an engine with one writer goes in steps. A
+/// returned `Ok` of a write means it survives a power cut.
 #[async_trait]
 pub trait Store:
-    Tenants + People + Components + Sources + Workflows + Files + Webhooks + Runs + History + Search + Errors + Accounts + DataStores + Deliveries + Names + Nodes
+    Tenants
+    + People
+    + Components
+    + Sources
+    + Workflows
+    + Files
+    + Webhooks
+    + Runs
+    + History
+    + Search
+    + Errors
+    + Accounts
+    + DataStores
+    + Deliveries
+    + Names
+    + Nodes
 {
     /// Writes out what waits and closes; later calls give `Closed`.
     async fn close(&self);
@@ -141,19 +176,28 @@ pub trait Store:
 #[doc(hidden)]
 pub use millrace_model as model;
 
-/// What a list reads of an event's payload, and how many bytes that are at most, for engines in whose SQL it says both; not `whole`: as much as a summary shows.
+/// What a list reads of an event's payload, and how many bytes that are at most, for engines in
+/// whose SQL it says both; not `whole`: as much as a summary shows.
 pub fn payload_columns(whole: bool) -> (String, String) {
     if whole {
         return ("payload".into(), "octet_length(payload)".into());
     }
     // A character has four bytes at most.
     let beginning = PAYLOAD_PREVIEW_BYTES;
-    let of = |small: &str, large: &str| format!("CASE WHEN octet_length(payload) <= {PAYLOAD_SHOWN_BYTES} THEN {small} ELSE {large} END");
-    (of("payload", &format!("substr(payload, 1, {beginning})")), of("octet_length(payload)", &(4 * beginning).to_string()))
+    let of = |small: &str, large: &str| {
+        format!(
+            "CASE WHEN octet_length(payload) <= {PAYLOAD_SHOWN_BYTES} THEN {small} ELSE {large} END"
+        )
+    };
+    (
+        of("payload", &format!("substr(payload, 1, {beginning})")),
+        of("octet_length(payload)", &(4 * beginning).to_string()),
+    )
 }
 
-/// Takes a row that cannot be read, by its id (`$1`), out of a queue that servers read rows of many owners from: it hurts its own owner, who sees it as failed
-/// or inactive, and not those behind it. None: the row does no harm where it is.
+/// Takes a row that cannot be read, by its id (`$1`), out of a queue that servers read rows of many
+/// owners from: it hurts its own owner, who sees it as failed or inactive, and not those behind it.
+/// None: the row does no harm where it is.
 pub fn set_aside(table: &str) -> Option<&'static str> {
     Some(match table {
         "runs" => {
@@ -171,10 +215,13 @@ pub fn set_aside(table: &str) -> Option<&'static str> {
     })
 }
 
-/// The bytes of a row's texts, for engines in whose SQL they are called so, where rows of the table may be large.
+/// The bytes of a row's texts, for engines in whose SQL they are called so, where rows of the table
+/// may be large.
 pub fn row_bytes(table: &str) -> Option<&'static str> {
     Some(match table {
-        "components" => "octet_length(code) + octet_length(manifest) + coalesce(octet_length(files), 0)",
+        "components" => {
+            "octet_length(code) + octet_length(manifest) + coalesce(octet_length(files), 0)"
+        }
         "deployments" | "source_deployments" => "octet_length(content)",
         "mail" => "octet_length(text)",
         "sources" => "octet_length(configured_props)",

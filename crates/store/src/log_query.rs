@@ -6,7 +6,13 @@ use millrace_model::run::LogFilter;
 use crate::{Dialect, SqlValue};
 
 /// The newest lines that fit, the newest first, with their places.
-pub fn log_query(dialect: Dialect, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> (String, Vec<SqlValue>) {
+pub fn log_query(
+    dialect: Dialect,
+    org: &OrgId,
+    owner: &str,
+    filter: &LogFilter,
+    limit: u32,
+) -> (String, Vec<SqlValue>) {
     let (sign, place, find) = match dialect {
         Dialect::Sqlite => ('?', "rowid", "instr"),
         Dialect::Postgres => ('$', "seq", "strpos"),
@@ -18,22 +24,31 @@ pub fn log_query(dialect: Dialect, org: &OrgId, owner: &str, filter: &LogFilter,
     };
     let mut older = String::new();
     if let Some(before) = filter.before {
-        let (at, number) = (bind(SqlValue::Number(before.at)), bind(SqlValue::Number(before.number)));
+        let (at, number) =
+            (bind(SqlValue::Number(before.at)), bind(SqlValue::Number(before.number)));
         older = format!(" AND (at, {place}) < ({at}, {number})");
     }
     let mut fits = String::new();
     if !filter.levels.is_empty() {
-        let levels: Vec<_> = filter.levels.iter().map(|level| format!("'{}'", level.as_str())).collect();
+        let levels: Vec<_> =
+            filter.levels.iter().map(|level| format!("'{}'", level.as_str())).collect();
         fits.push_str(&format!(" AND level IN ({})", levels.join(", ")));
     }
     if let Some(step) = &filter.step {
         fits.push_str(&format!(" AND step = {}", bind(SqlValue::Text(step.clone()))));
     }
     if let Some(text) = &filter.text {
-        fits.push_str(&format!(" AND {find}(lower(text), lower({})) > 0", bind(SqlValue::Text(text.clone()))));
+        fits.push_str(&format!(
+            " AND {find}(lower(text), lower({})) > 0",
+            bind(SqlValue::Text(text.clone()))
+        ));
     }
     // What a filter passes over is bounded: a page of a log without such lines ends.
-    let looked_at = bind(SqlValue::Number(i64::from(if filter.narrows() { LogFilter::LINES_MAX } else { limit })));
+    let looked_at = bind(SqlValue::Number(i64::from(if filter.narrows() {
+        LogFilter::LINES_MAX
+    } else {
+        limit
+    })));
     let limit = bind(SqlValue::Number(i64::from(limit)));
     let sql = format!(
         "SELECT * FROM (SELECT run_id, at, level, text, step, {place} AS place FROM logs WHERE owner_id = {sign}1 AND org_id = {sign}2{older}

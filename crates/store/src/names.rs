@@ -1,4 +1,5 @@
-//! Names of an organization's records, and the sources and workflows that name a record in their props. The SQL is that of both engines.
+//! Names of an organization's records, and the sources and workflows that name a record in their
+//! props. The SQL is that of both engines.
 
 use async_trait::async_trait;
 use millrace_model::ids::OrgId;
@@ -6,24 +7,44 @@ use millrace_model::names::{Named, NamedKind};
 
 use crate::StoreResult;
 
-/// Ids, names and what else is known of records of a kind: of the organization `$1`, the last changed first, at most `$2`. None: they have no names of their own.
+/// Ids, names and what else is known of records of a kind: of the organization `$1`, the last
+/// changed first, at most `$2`. None: they have no names of their own.
 pub const fn names_sql(kind: NamedKind) -> Option<&'static str> {
     Some(match kind {
-        NamedKind::Workflow => "SELECT id, name, name_slug AS about FROM workflows WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2",
-        NamedKind::Source => "SELECT id, name, name_slug AS about FROM sources WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2",
-        NamedKind::Account => "SELECT id, name, app AS about FROM accounts WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2",
-        NamedKind::DataStore => "SELECT id, name, '' AS about FROM data_stores WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2",
-        NamedKind::Webhook => "SELECT id, coalesce(name, url) AS name, url AS about FROM webhooks WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2",
-        NamedKind::Registry => "SELECT name AS id, name, origin AS about FROM registries WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2",
-        NamedKind::Domain => "SELECT id, id AS name, endpoint_id AS about FROM endpoint_domains WHERE org_id = $1 ORDER BY created_at DESC, id LIMIT $2",
-        NamedKind::ErrorGroup => "SELECT id, class AS name, message AS about FROM error_groups WHERE org_id = $1 ORDER BY last_at DESC, id LIMIT $2",
-        NamedKind::Component | NamedKind::Member | NamedKind::Run | NamedKind::Replay | NamedKind::Deployment => return None,
+        NamedKind::Workflow => {
+            "SELECT id, name, name_slug AS about FROM workflows WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2"
+        }
+        NamedKind::Source => {
+            "SELECT id, name, name_slug AS about FROM sources WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2"
+        }
+        NamedKind::Account => {
+            "SELECT id, name, app AS about FROM accounts WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2"
+        }
+        NamedKind::DataStore => {
+            "SELECT id, name, '' AS about FROM data_stores WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2"
+        }
+        NamedKind::Webhook => {
+            "SELECT id, coalesce(name, url) AS name, url AS about FROM webhooks WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2"
+        }
+        NamedKind::Registry => {
+            "SELECT name AS id, name, origin AS about FROM registries WHERE org_id = $1 ORDER BY updated_at DESC, id LIMIT $2"
+        }
+        NamedKind::Domain => {
+            "SELECT id, id AS name, endpoint_id AS about FROM endpoint_domains WHERE org_id = $1 ORDER BY created_at DESC, id LIMIT $2"
+        }
+        NamedKind::ErrorGroup => {
+            "SELECT id, class AS name, message AS about FROM error_groups WHERE org_id = $1 ORDER BY last_at DESC, id LIMIT $2"
+        }
+        NamedKind::Component
+        | NamedKind::Member
+        | NamedKind::Run
+        | NamedKind::Replay
+        | NamedKind::Deployment => return None,
     })
 }
 
 /// Sources of the organization `$1` that hold the text `$2` in their props, at most `$3`.
-pub const NAMING_SOURCES: &str =
-    "SELECT id, name, name_slug AS about FROM sources WHERE org_id = $1 AND replace(configured_props, $2, '') <> configured_props ORDER BY id LIMIT $3";
+pub const NAMING_SOURCES: &str = "SELECT id, name, name_slug AS about FROM sources WHERE org_id = $1 AND replace(configured_props, $2, '') <> configured_props ORDER BY id LIMIT $3";
 /// The same of workflows: in their draft, or in the live version.
 pub const NAMING_WORKFLOWS: &str = "SELECT w.id, w.name, w.name_slug AS about FROM workflows w WHERE w.org_id = $1 AND (replace(w.draft, $2, '') <> w.draft
        OR EXISTS (SELECT 1 FROM deployments d WHERE d.id = w.deployment_id AND replace(d.content, $2, '') <> d.content)) ORDER BY w.id LIMIT $3";
@@ -33,6 +54,7 @@ pub const NAMING_WORKFLOWS: &str = "SELECT w.id, w.name, w.name_slug AS about FR
 pub trait Names: Send + Sync + 'static {
     /// Records of a kind, the last changed first.
     async fn names(&self, org: &OrgId, kind: NamedKind, limit: u32) -> StoreResult<Vec<Named>>;
-    /// Sources and workflows whose props, draft or live version name an id, each kind in the order of ids.
+    /// Sources and workflows whose props, draft or live version name an id, each kind in the order
+    /// of ids.
     async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>>;
 }

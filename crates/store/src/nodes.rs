@@ -36,7 +36,8 @@ pub enum Changed {
     Nodes,
 }
 
-/// What one server tells the others. It is told after the commit and may be missed: it makes them look sooner, no more.
+/// What one server tells the others. It is told after the commit and may be missed: it makes them
+/// look sooner, no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
     /// There may be runs to be claimed.
@@ -51,7 +52,8 @@ pub enum News {
     /// Somebody reads the streams of an owner on a server: its lines are wanted as they come.
     #[serde(rename = "f")]
     Followed(String),
-    /// A run of a followed owner wrote a line, its attempt's so-manieth (from 0). Those that are not told come with the run's end or pause.
+    /// A run of a followed owner wrote a line, its attempt's so-manieth (from 0). Those that are
+    /// not told come with the run's end or pause.
     #[serde(rename = "l")]
     Line { owner: String, run: RunId, attempt: i64, nth: usize, line: LogLine },
 }
@@ -69,8 +71,9 @@ impl From<EventId> for EventAt {
 /// Servers that share the database; by default there is one.
 #[async_trait]
 pub trait Nodes: Send + Sync + 'static {
-    /// What other servers change and tell, from now on. The receiver ends where the database can no longer be heard: then nothing is true any more
-    /// that was read before. `None` where no other server can use this database.
+    /// What other servers change and tell, from now on. The receiver ends where the database can no
+    /// longer be heard: then nothing is true any more that was read before. `None` where no other
+    /// server can use this database.
     async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
         Ok(None)
     }
@@ -86,12 +89,20 @@ pub trait Nodes: Send + Sync + 'static {
     async fn check_out(&self, _node: &str) -> StoreResult<()> {
         Ok(())
     }
-    /// Takes an account of that version to refresh its token; false where another server has, until a time that is not over by `now`, or where
-    /// the account is another by now. [`Accounts::update_account`](crate::Accounts::update_account) ends it.
-    async fn claim_refresh(&self, _id: &AccountId, _version: i64, _now: Timestamp, _until: Timestamp) -> StoreResult<bool> {
+    /// Takes an account of that version to refresh its token; false where another server has, until
+    /// a time that is not over by `now`, or where the account is another by now.
+    /// [`Accounts::update_account`](crate::Accounts::update_account) ends it.
+    async fn claim_refresh(
+        &self,
+        _id: &AccountId,
+        _version: i64,
+        _now: Timestamp,
+        _until: Timestamp,
+    ) -> StoreResult<bool> {
         Ok(true)
     }
-    /// Ends what [`Nodes::claim_refresh`](crate::Nodes::claim_refresh) began, where no token came of it.
+    /// Ends what [`Nodes::claim_refresh`](crate::Nodes::claim_refresh) began, where no token came
+    /// of it.
     async fn release_refresh(&self, _id: &AccountId, _version: i64) -> StoreResult<()> {
         Ok(())
     }

@@ -24,7 +24,8 @@ pub struct UsedLink {
     pub link: Option<LinkId>,
     /// The person, who is stored or gets this name and address.
     pub user: User,
-    /// How the person signs in from now on, where that changes. All sessions and other links of the person end.
+    /// How the person signs in from now on, where that changes. All sessions and other links of the
+    /// person end.
     pub login: Option<Login>,
     /// The organization that the person joins; one who is a member already keeps the role.
     pub joins: Option<(OrgId, Role)>,
@@ -43,32 +44,50 @@ pub trait People: Send + Sync + 'static {
     async fn login(&self, email: &str) -> StoreResult<Option<Login>>;
     /// A user's login.
     async fn login_of(&self, user: &UserId) -> StoreResult<Option<Login>>;
-    /// Replaces a login and ends all sessions of its person but this one. `NotFound`, `Taken("email")`.
+    /// Replaces a login and ends all sessions of its person but this one. `NotFound`,
+    /// `Taken("email")`.
     async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()>;
 
     /// An organization's members, the first to join first.
     async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>>;
     /// A user's organizations with the roles there, the first joined first.
     async fn memberships(&self, user: &UserId) -> StoreResult<Vec<(Organization, Role)>>;
-    /// Gives a member another role. False, and nothing changed, where no owner who can sign in would be left. `NotFound`.
+    /// Gives a member another role. False, and nothing changed, where no owner who can sign in
+    /// would be left. `NotFound`.
     async fn set_role(&self, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool>;
-    /// Ends a membership, with the member's sessions, keys and OAuth clients there. False as with [`People::set_role`]. `NotFound`.
+    /// Ends a membership, with the member's sessions, keys and OAuth clients there. False as with
+    /// [`People::set_role`]. `NotFound`.
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool>;
 
     /// What a person prefers in an organization, JSON text, and when it was written.
-    async fn preferences(&self, user: &UserId, org: &OrgId) -> StoreResult<Option<(String, Timestamp)>>;
+    async fn preferences(
+        &self,
+        user: &UserId,
+        org: &OrgId,
+    ) -> StoreResult<Option<(String, Timestamp)>>;
     /// Writes what a person prefers in an organization.
-    async fn put_preferences(&self, user: &UserId, org: &OrgId, value: &str, at: Timestamp) -> StoreResult<()>;
+    async fn put_preferences(
+        &self,
+        user: &UserId,
+        org: &OrgId,
+        value: &str,
+        at: Timestamp,
+    ) -> StoreResult<()>;
 
     /// Stores a session, and ends the oldest of its person beyond `most`.
     async fn create_session(&self, session: Session, most: u32) -> StoreResult<()>;
-    /// Who asks by a session, with the role of now; and when it was last used. Sessions that have ended are found too.
-    async fn caller_by_session_hash(&self, token_hash: &str) -> StoreResult<Option<(Caller, Timestamp)>>;
+    /// Who asks by a session, with the role of now; and when it was last used. Sessions that have
+    /// ended are found too.
+    async fn caller_by_session_hash(
+        &self,
+        token_hash: &str,
+    ) -> StoreResult<Option<(Caller, Timestamp)>>;
     /// A person's sessions, newest first.
     async fn sessions(&self, user: &UserId) -> StoreResult<Vec<Session>>;
     /// It was used.
     async fn use_session(&self, id: &SessionId, at: Timestamp) -> StoreResult<()>;
-    /// Lets a session look at another organization of its person; says whether there is such a session and membership.
+    /// Lets a session look at another organization of its person; says whether there is such a
+    /// session and membership.
     async fn switch_session(&self, id: &SessionId, org: &OrgId) -> StoreResult<bool>;
     /// Ends a session of a person; says whether there was one.
     async fn end_session(&self, user: &UserId, id: &SessionId) -> StoreResult<bool>;
@@ -81,7 +100,8 @@ pub trait People: Send + Sync + 'static {
     async fn links(&self, org: &OrgId, kind: LinkKind) -> StoreResult<Vec<Link>>;
     /// Removes an organization's link of a kind; says whether there was one.
     async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool>;
-    /// Open invitations of all organizations for an address, which is in lower case, at most a hundred. Those that have ended are found too.
+    /// Open invitations of all organizations for an address, which is in lower case, at most a
+    /// hundred. Those that have ended are found too.
     async fn invitations_for(&self, email: &str) -> StoreResult<Vec<Link>>;
     /// The user who is this person at a provider.
     async fn user_of_identity(&self, identity: &Identity) -> StoreResult<Option<UserId>>;

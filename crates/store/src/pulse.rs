@@ -1,4 +1,5 @@
-//! How an engine's writes fare, as seen by whoever commits them. Time here is the machine's own count, which no change of its clock moves.
+//! How an engine's writes fare, as seen by whoever commits them. Time here is the machine's own
+//! count, which no change of its clock moves.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,8 +57,9 @@ pub struct Beat<'a> {
 }
 
 impl Pulse {
-    /// Of a database whose small writes fit into room that its files have already, while new rows are refused: a disk that was full is taken to be so
-    /// until [`Pulse::found_room`], whatever is committed meanwhile.
+    /// Of a database whose small writes fit into room that its files have already, while new rows
+    /// are refused: a disk that was full is taken to be so until [`Pulse::found_room`], whatever is
+    /// committed meanwhile.
     pub fn with_slack() -> Self {
         Self { has_slack: true, ..Self::default() }
     }
@@ -71,11 +73,14 @@ impl Pulse {
         }
     }
 
-    /// Something was read that is not as it was written: told until the server ends, for what else is read well says nothing of it.
+    /// Something was read that is not as it was written: told until the server ends, for what else
+    /// is read well says nothing of it.
     pub fn found_damage(&self) {
         let mut state = self.state();
         if !std::mem::replace(&mut state.damaged, true) {
-            tracing::error!("the database is damaged: what is whole goes on; `millrace doctor` looks through all of it, and a backup can take its place");
+            tracing::error!(
+                "the database is damaged: what is whole goes on; `millrace doctor` looks through all of it, and a backup can take its place"
+            );
         }
     }
 
@@ -112,20 +117,29 @@ impl Beat<'_> {
     /// The commit ended. What the product refuses is no failure of the database.
     pub fn end<T>(self, result: &StoreResult<T>) {
         let mut state = self.pulse.state();
-        if let Some(took) = state.under_way.get(&self.id).map(Instant::elapsed).filter(|took| *took >= SLOW) {
+        if let Some(took) =
+            state.under_way.get(&self.id).map(Instant::elapsed).filter(|took| *took >= SLOW)
+        {
             state.slow = Some((Instant::now(), took));
         }
         let failed = match result {
             Err(StoreError::StorageFull) => Some(Condition::Full),
-            Err(StoreError::Database(_) | StoreError::Unavailable(_) | StoreError::Damaged { .. }) => Some(Condition::Failing),
+            Err(
+                StoreError::Database(_) | StoreError::Unavailable(_) | StoreError::Damaged { .. },
+            ) => Some(Condition::Failing),
             _ => None,
         };
         if self.pulse.has_slack && state.failed == Some(Condition::Full) {
             return;
         }
         match (state.failed, failed) {
-            (None, Some(Condition::Full)) => tracing::error!("the disk of the database is full: nothing is accepted until there is room"),
-            (None, Some(_)) => tracing::error!(error = result.as_ref().err().map(|error| error_chain(error)), "the database does not take writes"),
+            (None, Some(Condition::Full)) => tracing::error!(
+                "the disk of the database is full: nothing is accepted until there is room"
+            ),
+            (None, Some(_)) => tracing::error!(
+                error = result.as_ref().err().map(|error| error_chain(error)),
+                "the database does not take writes"
+            ),
             (Some(_), None) => tracing::info!("the database takes writes again"),
             _ => {}
         }

@@ -36,9 +36,11 @@ pub struct Effects {
     pub source: Option<SourceChange>,
     /// Runs of listeners.
     pub runs: Vec<NewRun>,
-    /// What goes to listeners of events, bytes, as the engine counts it against its limit; not stored.
+    /// What goes to listeners of events, bytes, as the engine counts it against its limit; not
+    /// stored.
     pub passed_on_bytes: usize,
-    /// Events that the source's `dedupe` strategy left out, as the run's result says; not stored by itself.
+    /// Events that the source's `dedupe` strategy left out, as the run's result says; not stored by
+    /// itself.
     pub deduped: u64,
     /// Log lines of a run (`log_owner`: the workflow or source, as text).
     pub logs: Vec<LogLine>,
@@ -50,7 +52,8 @@ pub struct Effects {
     pub notice: Option<Notice>,
     /// What the run sent to the outside, in order.
     pub deliveries: Vec<Delivery>,
-    /// A deferred event that these effects deliver, by emitter and id: it waits no longer. `StateChanged` where it does not wait any more.
+    /// A deferred event that these effects deliver, by emitter and id: it waits no longer.
+    /// `StateChanged` where it does not wait any more.
     pub deferred: Option<(String, EventId)>,
 }
 
@@ -69,9 +72,11 @@ pub struct Settlement {
     pub result: String,
     /// The error body, JSON text.
     pub error: Option<String>,
-    /// What the error is counted under: as if it were the first of its group. The newest gives the group its message and run.
+    /// What the error is counted under: as if it were the first of its group. The newest gives the
+    /// group its message and run.
     pub group: Option<ErrorGroup>,
-    /// What takes the event's place, JSON text, where nothing of the run is kept: its log and what it was resumed with go too.
+    /// What takes the event's place, JSON text, where nothing of the run is kept: its log and what
+    /// it was resumed with go too.
     pub forget: Option<String>,
     /// What else becomes durable.
     pub effects: Effects,
@@ -160,36 +165,56 @@ pub struct Woken {
 pub trait Runs: Send + Sync + 'static {
     /// Makes an event durable as a run.
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()>;
-    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already: `QueueFull`. `node`: who should run it as long as it
-    /// lives, because somebody waits there for what it answers.
-    async fn accept_queued(&self, run: NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()>;
-    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with limits no more than these leave room for, however many nodes claim.
+    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already:
+    /// `QueueFull`. `node`: who should run it as long as it lives, because somebody waits there for
+    /// what it answers.
+    async fn accept_queued(
+        &self,
+        run: NewRun,
+        queue_max: u32,
+        node: Option<&str>,
+    ) -> StoreResult<()>;
+    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose
+    /// lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with
+    /// limits no more than these leave room for, however many nodes claim.
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>>;
     /// Extends the leases of runs this node still holds; gives the ids it no longer holds.
-    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;
-    /// Gives a run back to the queue, unsettled; with `count_attempt == false` its attempt is not counted. `Fenced`.
+    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp)
+    -> StoreResult<Vec<RunId>>;
+    /// Gives a run back to the queue, unsettled; with `count_attempt == false` its attempt is not
+    /// counted. `Fenced`.
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()>;
-    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`, `StateChanged`.
+    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`,
+    /// `StateChanged`.
     async fn settle(&self, settlement: Settlement) -> StoreResult<()>;
     /// What the deploy and activate hooks of a source (no run of the queue) leave. `StateChanged`.
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
-    /// At start on a database of one node: gives all running runs back to the queue, and makes due what was taken to be sent and never tried. How many runs.
+    /// At start on a database of one node: gives all running runs back to the queue, and makes due
+    /// what was taken to be sent and never tried. How many runs.
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;
-    /// Keeps what the finished steps of a run under way left, so that its next attempt begins behind them. `Fenced`.
+    /// Keeps what the finished steps of a run under way left, so that its next attempt begins
+    /// behind them. `Fenced`.
     async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()>;
     /// Cancels a run that is queued or paused; gives the status it had, in any case.
-    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>>;
+    async fn cancel_run(
+        &self,
+        org: &OrgId,
+        id: &RunId,
+        now: Timestamp,
+    ) -> StoreResult<Option<RunStatus>>;
     /// Runs that are queued or running.
     async fn unfinished_runs(&self) -> StoreResult<u64>;
 
-    /// Ends an attempt with a pause and what it left, in one transaction. A request that came before (see [`Runs::call_back`](crate::Runs::call_back)) ends the
-    /// pause at once; the status says what became of the run: paused, queued or cancelled. `Fenced`.
+    /// Ends an attempt with a pause and what it left, in one transaction. A request that came
+    /// before (see [`Runs::call_back`](crate::Runs::call_back)) ends the pause at once; the status
+    /// says what became of the run: paused, queued or cancelled. `Fenced`.
     async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus>;
     /// Ends up to `limit` pauses whose time has come, the longest due first.
     async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken>;
     /// When the next pause ends by itself.
     async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>>;
-    /// A request to resume or cancel the pause of an attempt: ends it, or is kept where that attempt has not ended. One for each attempt.
+    /// A request to resume or cancel the pause of an attempt: ends it, or is kept where that
+    /// attempt has not ended. One for each attempt.
     async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack>;
     /// The last pause of a run.
     async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>>;

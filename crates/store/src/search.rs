@@ -1,4 +1,5 @@
-//! Search over the texts of runs: an index of words that is made behind the runs, and what it is asked.
+//! Search over the texts of runs: an index of words that is made behind the runs, and what it is
+//! asked.
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
@@ -11,7 +12,8 @@ use crate::{ListedRun, RunFilter, StoreResult};
 
 /// Characters of each text of a run that are read for the index.
 pub const INDEXED_CHARS: usize = millrace_model::search::TEXT_BYTES_MAX;
-/// Runs whose words fit, but of which a row must be read to know whether the filter does, that a page looks at.
+/// Runs whose words fit, but of which a row must be read to know whether the filter does, that a
+/// page looks at.
 pub const LOOKED_AT_MAX: usize = 20_000;
 /// Entries of the list of runs that a step of the sweep passes.
 pub const SWEPT_MAX: u32 = 500;
@@ -64,7 +66,8 @@ pub struct RunTexts {
     pub texts: [Option<String>; 3],
 }
 
-/// Columns of runs that [`RunTexts`] are read from, in their order, as both engines name them: seven facets, then error, event and result.
+/// Columns of runs that [`RunTexts`] are read from, in their order, as both engines name them:
+/// seven facets, then error, event and result.
 pub fn run_text_columns() -> String {
     format!(
         "id, org_id, created_at, finished_at IS NOT NULL AS is_ended, owner_id, kind, status, deployment_id, trigger_id, error_class, error_group,
@@ -73,7 +76,8 @@ pub fn run_text_columns() -> String {
 }
 
 /// Names of the facets among [`run_text_columns`].
-pub const FACETS: [&str; 7] = ["owner_id", "kind", "status", "deployment_id", "trigger_id", "error_class", "error_group"];
+pub const FACETS: [&str; 7] =
+    ["owner_id", "kind", "status", "deployment_id", "trigger_id", "error_class", "error_group"];
 
 /// What stands for the status of a run that goes on: it changes.
 const OPEN: &str = "open";
@@ -82,7 +86,10 @@ impl RunTexts {
     /// All that the run is found by.
     pub fn words(&self) -> Vec<String> {
         let [error, event, result] = &self.texts;
-        let mut words: Vec<String> = words_of_run(error.as_deref(), event.as_deref().unwrap_or(""), result.as_deref()).into_iter().collect();
+        let mut words: Vec<String> =
+            words_of_run(error.as_deref(), event.as_deref().unwrap_or(""), result.as_deref())
+                .into_iter()
+                .collect();
         words.push(facet("org_id", &self.org_id));
         for (name, value) in &self.facets {
             match value {
@@ -98,8 +105,13 @@ impl RunTexts {
 /// A word for what a filter asks for. No word of a text has a `_`.
 fn facet(name: &str, value: &str) -> String {
     // FNV-1a: the words stay the same with each release.
-    let hash =
-        name.bytes().chain([b'=']).chain(value.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = name
+        .bytes()
+        .chain([b'='])
+        .chain(value.bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     format!("f_{hash:016x}")
 }
 
@@ -115,7 +127,8 @@ impl IndexQuery {
     /// The words and the filter within an organization.
     pub fn new(org: &OrgId, words: &[AskedWord], filter: &RunFilter) -> Self {
         let word = |text: String| AskedWord { text, is_prefix: false };
-        let mut groups: Vec<Vec<AskedWord>> = words.iter().map(|asked| vec![asked.clone()]).collect();
+        let mut groups: Vec<Vec<AskedWord>> =
+            words.iter().map(|asked| vec![asked.clone()]).collect();
         groups.push(vec![word(facet("org_id", org.as_str()))]);
         let asked = [
             ("owner_id", filter.owner.clone()),
@@ -125,30 +138,52 @@ impl IndexQuery {
             ("error_class", filter.error_class.clone()),
             ("error_group", filter.error_group.clone()),
         ];
-        groups.extend(asked.into_iter().filter_map(|(name, value)| value.map(|value| vec![word(facet(name, &value))])));
-        let goes_on = |status: &&RunStatus| matches!(status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused);
+        groups.extend(
+            asked
+                .into_iter()
+                .filter_map(|(name, value)| value.map(|value| vec![word(facet(name, &value))])),
+        );
+        let goes_on = |status: &&RunStatus| {
+            matches!(status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused)
+        };
         let is_open_asked = filter.statuses.iter().any(|status| goes_on(&status));
         if !filter.statuses.is_empty() {
-            let mut any: Vec<_> = filter.statuses.iter().filter(|status| !goes_on(status)).map(|status| word(facet("status", status.as_str()))).collect();
+            let mut any: Vec<_> = filter
+                .statuses
+                .iter()
+                .filter(|status| !goes_on(status))
+                .map(|status| word(facet("status", status.as_str())))
+                .collect();
             any.extend(is_open_asked.then(|| word(facet("status", OPEN))));
             groups.push(any);
         }
-        let needs_rows = is_open_asked || filter.trace_id.is_some() || filter.replay_of.is_some() || filter.min_ms.is_some() || !filter.ids.is_empty();
+        let needs_rows = is_open_asked
+            || filter.trace_id.is_some()
+            || filter.replay_of.is_some()
+            || filter.min_ms.is_some()
+            || !filter.ids.is_empty();
         Self { groups, needs_rows }
     }
 
     /// As FTS5 of SQLite reads it.
     pub fn fts5(&self) -> String {
-        self.joined(" AND ", " OR ", |word| format!("\"{}\"{}", word.text, if word.is_prefix { "*" } else { "" }))
+        self.joined(" AND ", " OR ", |word| {
+            format!("\"{}\"{}", word.text, if word.is_prefix { "*" } else { "" })
+        })
     }
 
     /// As a `tsquery` of Postgres reads it.
     pub fn tsquery(&self) -> String {
-        self.joined(" & ", " | ", |word| format!("'{}'{}", word.text, if word.is_prefix { ":*" } else { "" }))
+        self.joined(" & ", " | ", |word| {
+            format!("'{}'{}", word.text, if word.is_prefix { ":*" } else { "" })
+        })
     }
 
     fn joined(&self, all: &str, any: &str, write: impl Fn(&AskedWord) -> String) -> String {
-        let groups = self.groups.iter().map(|group| format!("({})", group.iter().map(&write).collect::<Vec<_>>().join(any)));
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| format!("({})", group.iter().map(&write).collect::<Vec<_>>().join(any)));
         groups.collect::<Vec<_>>().join(all)
     }
 }
@@ -156,11 +191,19 @@ impl IndexQuery {
 /// Search over the texts of runs.
 #[async_trait]
 pub trait Search: Send + Sync + 'static {
-    /// Takes runs into the index that are not in it, or that ended since, and says how many were looked at; none: there is nothing to do, or another server
-    /// does it. What it does and how far it came are one transaction.
+    /// Takes runs into the index that are not in it, or that ended since, and says how many were
+    /// looked at; none: there is nothing to do, or another server does it. What it does and how far
+    /// it came are one transaction.
     async fn index_runs(&self, step: IndexStep) -> StoreResult<u32>;
     /// What is in the index.
     async fn index_state(&self, org: &OrgId) -> StoreResult<IndexState>;
     /// Runs that have all words and fit, as [`crate::History::list_runs`] gives them.
-    async fn search_runs(&self, org: &OrgId, words: &[AskedWord], filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<FoundRuns>;
+    async fn search_runs(
+        &self,
+        org: &OrgId,
+        words: &[AskedWord],
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<FoundRuns>;
 }

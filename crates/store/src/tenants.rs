@@ -33,14 +33,17 @@ pub struct DataKey {
     pub created_at: Timestamp,
 }
 
-/// Organizations, users, keys, OAuth clients, the keys that secrets are sealed under, and who changed what.
+/// Organizations, users, keys, OAuth clients, the keys that secrets are sealed under, and who
+/// changed what.
 #[async_trait]
 pub trait Tenants: Send + Sync + 'static {
-    /// Stores the first organization, owner and key, unless there is an organization already; says whether it did.
+    /// Stores the first organization, owner and key, unless there is an organization already; says
+    /// whether it did.
     async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool>;
     /// Stores another organization with its owner and key. `Taken("orgname")`.
     async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()>;
-    /// Whose key it is, also where it is the one before the last rotation; the hash is SHA-256 in hex. Keys that have ended are found too.
+    /// Whose key it is, also where it is the one before the last rotation; the hash is SHA-256 in
+    /// hex. Keys that have ended are found too.
     async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>>;
     /// An organization.
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>>;
@@ -63,7 +66,8 @@ pub trait Tenants: Send + Sync + 'static {
     async fn data_keys(&self) -> StoreResult<Vec<DataKey>>;
     /// Stores the first data key, unless there is one already; says whether it did.
     async fn add_first_data_key(&self, key: DataKey) -> StoreResult<bool>;
-    /// Replaces the wrapping of all data keys, if all of them are under the master key `from`; else `StateChanged` and nothing changes.
+    /// Replaces the wrapping of all data keys, if all of them are under the master key `from`; else
+    /// `StateChanged` and nothing changes.
     async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()>;
     /// The organization that was made first: its owner runs the server.
     async fn first_organization(&self) -> StoreResult<Option<OrgId>>;
@@ -73,14 +77,23 @@ pub trait Tenants: Send + Sync + 'static {
     /// Takes a record away: nothing was changed.
     async fn forget_audit(&self, org: &OrgId, id: &AuditId) -> StoreResult<()>;
     /// The organization's records, newest first. Cursor: id.
-    async fn list_audit(&self, org: &OrgId, filter: &AuditFilter, page: &Page) -> StoreResult<Listing<AuditRecord>>;
+    async fn list_audit(
+        &self,
+        org: &OrgId,
+        filter: &AuditFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<AuditRecord>>;
 
     /// Stores a client.
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()>;
     /// A client of any organization: it shows its secret.
     async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>>;
     /// The clients, newest first. Cursor: id.
-    async fn list_oauth_clients(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<OauthClient>>;
+    async fn list_oauth_clients(
+        &self,
+        org: &OrgId,
+        page: &Page,
+    ) -> StoreResult<Listing<OauthClient>>;
     /// Removes a client with its tokens; says whether there was one.
     async fn delete_oauth_client(&self, org: &OrgId, id: &OauthClientId) -> StoreResult<bool>;
     /// Stores a token.
@@ -88,10 +101,15 @@ pub trait Tenants: Send + Sync + 'static {
     /// Whose token it is; the hash is SHA-256 in hex. Tokens that have ended are found too.
     async fn caller_by_token_hash(&self, token_hash: &str) -> StoreResult<Option<Caller>>;
     /// Removes a token of a client; says whether there was one.
-    async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool>;
+    async fn delete_oauth_token(
+        &self,
+        client: &OauthClientId,
+        token_hash: &str,
+    ) -> StoreResult<bool>;
 }
 
-/// The condition on rows of the audit log, `1` being the organization's parameter, and the values of the parameters behind it.
+/// The condition on rows of the audit log, `1` being the organization's parameter, and the values
+/// of the parameters behind it.
 pub fn audit_condition(dialect: Dialect, filter: &AuditFilter) -> (String, Vec<String>) {
     let sign = if dialect == Dialect::Sqlite { '?' } else { '$' };
     let (mut sql, mut values) = (format!("org_id = {sign}1"), Vec::new());
@@ -105,13 +123,21 @@ pub fn audit_condition(dialect: Dialect, filter: &AuditFilter) -> (String, Vec<S
     }
     if let Some(target) = &filter.target {
         // As the index of each engine has it.
-        let condition =
-            |n: String| if dialect == Dialect::Sqlite { format!("target = {n}") } else { format!("left(target, 200) = left({n}, 200) AND target = {n}") };
+        let condition = |n: String| {
+            if dialect == Dialect::Sqlite {
+                format!("target = {n}")
+            } else {
+                format!("left(target, 200) = left({n}, 200) AND target = {n}")
+            }
+        };
         and(&condition, target.clone());
     }
     for (time, than) in [(filter.from, ">="), (filter.to, "<")] {
         if let Some(time) = time {
-            and(&|n| format!("created_at {than} CAST(CAST({n} AS TEXT) AS BIGINT)"), time.ms().to_string());
+            and(
+                &|n| format!("created_at {than} CAST(CAST({n} AS TEXT) AS BIGINT)"),
+                time.ms().to_string(),
+            );
         }
     }
     (sql, values)

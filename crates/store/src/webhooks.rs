@@ -49,21 +49,53 @@ pub trait Webhooks: Send + Sync + 'static {
     async fn webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<Option<Webhook>>;
     /// The webhooks, newest first. Cursor: id.
     async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>>;
-    /// Removes a webhook with its subscriptions; says whether there was one. Its deliveries stay until they are pruned, and none is sent.
+    /// Removes a webhook with its subscriptions; says whether there was one. Its deliveries stay
+    /// until they are pruned, and none is sent.
     async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool>;
-    /// Active webhooks that are not paused and have deliveries due at `now`: the longest due of each organization, then the next of each.
+    /// Active webhooks that are not paused and have deliveries due at `now`: the longest due of
+    /// each organization, then the next of each.
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>>;
-    /// Takes up to `limit` deliveries to a target that are due at `now`, the longest due, hiding them from others until `hidden_until`.
-    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>>;
-    /// Records how deliveries to a webhook ended, and what that says of its endpoint. One that is over stays as it is, except that one which was taken was
-    /// delivered, whatever somebody else found before; where all are over, their endpoint too.
-    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()>;
+    /// Takes up to `limit` deliveries to a target that are due at `now`, the longest due, hiding
+    /// them from others until `hidden_until`.
+    async fn claim_webhook_deliveries(
+        &self,
+        target: &str,
+        now: Timestamp,
+        hidden_until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<WebhookDelivery>>;
+    /// Records how deliveries to a webhook ended, and what that says of its endpoint. One that is
+    /// over stays as it is, except that one which was taken was delivered, whatever somebody else
+    /// found before; where all are over, their endpoint too.
+    async fn record_webhook_deliveries(
+        &self,
+        webhook: &WebhookId,
+        tries: Vec<WebhookTry>,
+        health: Health,
+    ) -> StoreResult<()>;
     /// A delivery of the organization to a webhook.
-    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>>;
+    async fn webhook_delivery(
+        &self,
+        org: &OrgId,
+        id: &WebhookDeliveryId,
+    ) -> StoreResult<Option<WebhookDelivery>>;
     /// Deliveries to a target, newest first; with `status`, those in that state. Cursor: id.
-    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>>;
-    /// Queues deliveries again that are at their end, and ends the webhook's pause where there are any. How many.
+    async fn list_webhook_deliveries(
+        &self,
+        org: &OrgId,
+        target: &str,
+        status: Option<DeliveryStatus>,
+        page: &Page,
+    ) -> StoreResult<Listing<WebhookDelivery>>;
+    /// Queues deliveries again that are at their end, and ends the webhook's pause where there are
+    /// any. How many.
     async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64>;
-    /// Marks up to `limit` queued deliveries as failed whose time was over before `now`; `error` stands where none was tried. How many.
-    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64>;
+    /// Marks up to `limit` queued deliveries as failed whose time was over before `now`; `error`
+    /// stands where none was tried. How many.
+    async fn expire_webhook_deliveries(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        error: &str,
+    ) -> StoreResult<u64>;
 }

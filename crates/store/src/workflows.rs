@@ -54,27 +54,51 @@ pub struct ListenerChange {
 pub trait Workflows: Send + Sync + 'static {
     /// Stores a workflow. `Taken("name_slug")`.
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()>;
-    /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces. A draft that differs is the next revision, by the author and at the
-    /// time that `drafted` has. `over`: the revision that it may replace; `StateChanged` where that is another.
-    async fn update_workflow(&self, workflow: Workflow, over: Option<i64>, interfaces: Option<Interfaces>) -> StoreResult<()>;
-    /// Stores a deployment as the next version and makes it the live one, replaces interfaces and trigger subscriptions (`from_trigger`). Gives its version number.
+    /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces. A draft
+    /// that differs is the next revision, by the author and at the time that `drafted` has. `over`:
+    /// the revision that it may replace; `StateChanged` where that is another.
+    async fn update_workflow(
+        &self,
+        workflow: Workflow,
+        over: Option<i64>,
+        interfaces: Option<Interfaces>,
+    ) -> StoreResult<()>;
+    /// Stores a deployment as the next version and makes it the live one, replaces interfaces and
+    /// trigger subscriptions (`from_trigger`). Gives its version number.
     async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64>;
     /// Removes a workflow as [`Sources::delete_source`](crate::Sources::delete_source) does.
     async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()>;
     /// A workflow of the organization.
     async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>>;
     /// The workflows, newest first; with `tag`, those that carry it. Cursor: id.
-    async fn list_workflows(&self, org: &OrgId, tag: Option<&str>, page: &Page) -> StoreResult<Listing<Workflow>>;
+    async fn list_workflows(
+        &self,
+        org: &OrgId,
+        tag: Option<&str>,
+        page: &Page,
+    ) -> StoreResult<Listing<Workflow>>;
     /// Slugs of workflows that are `base` or start with `base-`.
     async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>>;
     /// A deployment of the organization.
     async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>>;
     /// Deployments of a workflow, newest first.
-    async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>>;
-    /// Whether the content of a workflow's deployments has a text, such as the id of a trigger or step.
-    async fn was_deployed_with(&self, org: &OrgId, id: &WorkflowId, text: &str) -> StoreResult<bool>;
+    async fn list_deployments(
+        &self,
+        org: &OrgId,
+        id: &WorkflowId,
+        page: &Page,
+    ) -> StoreResult<Listing<Deployment>>;
+    /// Whether the content of a workflow's deployments has a text, such as the id of a trigger or
+    /// step.
+    async fn was_deployed_with(
+        &self,
+        org: &OrgId,
+        id: &WorkflowId,
+        text: &str,
+    ) -> StoreResult<bool>;
 
-    /// Stores a subscription; the same (emitter, listener, event_name) again gives the one that exists.
+    /// Stores a subscription; the same (emitter, listener, event_name) again gives the one that
+    /// exists.
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription>;
     /// Removes a subscription; says whether there was one.
     async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool>;
@@ -83,14 +107,30 @@ pub trait Workflows: Send + Sync + 'static {
     /// All subscriptions of the organization, newest first (at most 10,000).
     async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>>;
     /// A subscription by id.
-    async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>>;
-    /// Distinct listener ids, workflows, sources and webhooks that exist and are active, subscribed to any of `emitters` on `event_name`.
-    async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>>;
-    /// Stores an auto-subscription; the same (listener, event_name) again gives the one that exists. Each workflow or source that is made later is
-    /// subscribed in the transaction that makes it.
-    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription>;
+    async fn subscription(
+        &self,
+        org: &OrgId,
+        id: &SubscriptionId,
+    ) -> StoreResult<Option<Subscription>>;
+    /// Distinct listener ids, workflows, sources and webhooks that exist and are active, subscribed
+    /// to any of `emitters` on `event_name`.
+    async fn listeners(
+        &self,
+        org: &OrgId,
+        emitters: &[&str],
+        event_name: &str,
+    ) -> StoreResult<Vec<String>>;
+    /// Stores an auto-subscription; the same (listener, event_name) again gives the one that
+    /// exists. Each workflow or source that is made later is subscribed in the transaction that
+    /// makes it.
+    async fn auto_subscribe(&self, subscription: AutoSubscription)
+    -> StoreResult<AutoSubscription>;
     /// Removes an auto-subscription, not what was subscribed by it; says whether there was one.
-    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool>;
+    async fn delete_auto_subscription(
+        &self,
+        org: &OrgId,
+        id: &AutoSubscriptionId,
+    ) -> StoreResult<bool>;
     /// The auto-subscriptions, newest first (at most 10,000).
     async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>>;
 }

@@ -1,6 +1,7 @@
-//! Control groups (version 2), where the server was given a part of their tree to keep: each host gets a group with limits of memory and
-//! processes, and a smaller share of the processor than the server, as far as these are given away too. systemd gives them with `Delegate=yes`.
-//! Elsewhere hosts go without.
+//! Control groups (version 2), where the server was given a part of their tree to keep: each host
+//! gets a group with limits of memory and processes, and a smaller share of the processor than the
+//! server, as far as these are given away too. systemd gives them with `Delegate=yes`. Elsewhere
+//! hosts go without.
 
 use std::fs;
 use std::io;
@@ -39,7 +40,8 @@ pub struct ControlGroups {
 /// Groups that could not be removed with their host: its process was not reaped yet.
 type Left = Arc<Mutex<Vec<PathBuf>>>;
 
-/// The group of one host; removed when dropped, or with a later one where its process is not gone yet.
+/// The group of one host; removed when dropped, or with a later one where its process is not gone
+/// yet.
 #[derive(Debug)]
 pub struct HostGroup {
     path: PathBuf,
@@ -60,7 +62,8 @@ impl ControlGroups {
         }
     }
 
-    /// What hosts could be limited by in the part of the tree that this process was given; empty where it was given none. Changes nothing.
+    /// What hosts could be limited by in the part of the tree that this process was given; empty
+    /// where it was given none. Changes nothing.
     pub fn available() -> Vec<&'static str> {
         given().map(|root| controllers(&root)).unwrap_or_default()
     }
@@ -70,11 +73,17 @@ impl ControlGroups {
         &self.controllers
     }
 
-    /// Makes a part of the tree ready: the server goes into a group of its own, and limits are switched on for its siblings.
+    /// Makes a part of the tree ready: the server goes into a group of its own, and limits are
+    /// switched on for its siblings.
     fn prepare(root: &Path) -> io::Result<Self> {
         let controllers = controllers(root);
         if controllers.is_empty() {
-            return Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0), left: Left::default() });
+            return Ok(Self {
+                root: root.to_owned(),
+                controllers,
+                next: AtomicU64::new(0),
+                left: Left::default(),
+            });
         }
         let own = root.join(OWN);
         match fs::create_dir(&own) {
@@ -87,8 +96,10 @@ impl ControlGroups {
             fs::write(root.join("cgroup.subtree_control"), all.join(" "))
         };
         if fs::write(own.join("cgroup.procs"), &id).is_err() {
-            // Limits of threads that a server before this one left on make the kernel take a group with a process in it for one of threads, which
-            // has no groups of processes below it. Nobody else is limited by them: while others were there, this process could not have come in.
+            // Limits of threads that a server before this one left on make the kernel take a group
+            // with a process in it for one of threads, which has no groups of processes below it.
+            // Nobody else is limited by them: while others were there, this process could not have
+            // come in.
             switch('-')?;
             fs::write(own.join("cgroup.procs"), &id)?;
         }
@@ -100,7 +111,12 @@ impl ControlGroups {
             return Err(error);
         }
         remove_left(root);
-        Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0), left: Left::default() })
+        Ok(Self {
+            root: root.to_owned(),
+            controllers,
+            next: AtomicU64::new(0),
+            left: Left::default(),
+        })
     }
 
     /// A group for a host, and the file through which its process enters it.
@@ -108,11 +124,16 @@ impl ControlGroups {
     /// # Errors
     /// Where the kernel refuses it.
     pub fn host(&self, memory_bytes: u64, threads_max: usize) -> io::Result<(HostGroup, OwnedFd)> {
-        // What a server that was killed left may have been in use still when this one began, and what this one left since.
+        // What a server that was killed left may have been in use still when this one began, and
+        // what this one left since.
         remove_left(&self.root);
         self.remove_own_left();
         let path = loop {
-            let name = format!("{HOST}{}-{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed));
+            let name = format!(
+                "{HOST}{}-{}",
+                std::process::id(),
+                self.next.fetch_add(1, Ordering::Relaxed)
+            );
             match fs::create_dir(self.root.join(&name)) {
                 // A server before this one had its number, as it has in a container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -163,7 +184,9 @@ impl HostGroup {
     /// Whether the kernel ended its processes because they had too much memory.
     pub fn was_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.path.join("memory.events")).unwrap_or_default();
-        events.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
+        events
+            .lines()
+            .any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
     }
 }
 
@@ -184,7 +207,11 @@ fn is_left(removed: io::Result<()>) -> bool {
 fn remove_left(root: &Path) {
     let server = |name: &str| name.strip_prefix(HOST)?.split('-').next()?.parse::<u32>().ok();
     for group in fs::read_dir(root).into_iter().flatten().flatten() {
-        let gone = group.file_name().to_str().and_then(server).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        let gone = group
+            .file_name()
+            .to_str()
+            .and_then(server)
+            .is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
         if gone {
             // One with processes stays.
             let _ = fs::remove_dir(group.path());
@@ -203,12 +230,15 @@ impl Drop for ControlGroups {
 fn given() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let root = fs::read_to_string("/proc/self/mountinfo").ok()?.lines().find_map(|line| place(line, path))?;
+    let root = fs::read_to_string("/proc/self/mountinfo")
+        .ok()?
+        .lines()
+        .find_map(|line| place(line, path))?;
     is_given(&root).then_some(root)
 }
 
-/// Where a group lies, if this line of a list of mounts is of version 2. Beside version 1 that is not /sys/fs/cgroup itself, and a container may see a part
-/// of the tree only.
+/// Where a group lies, if this line of a list of mounts is of version 2. Beside version 1 that is
+/// not /sys/fs/cgroup itself, and a container may see a part of the tree only.
 fn place(line: &str, group: &str) -> Option<PathBuf> {
     let (mount, kind) = line.split_once(" - ")?;
     let mut fields = mount.split(' ').skip(3);
@@ -220,14 +250,22 @@ fn place(line: &str, group: &str) -> Option<PathBuf> {
 /// What is given away with a group.
 fn controllers(root: &Path) -> Vec<&'static str> {
     let given = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-    CONTROLLERS.into_iter().filter(|name| given.split_ascii_whitespace().any(|given| given == *name)).collect()
+    CONTROLLERS
+        .into_iter()
+        .filter(|name| given.split_ascii_whitespace().any(|given| given == *name))
+        .collect()
 }
 
-/// Whether a group is ours to use: writable for an ordinary user, who has none by chance; for root, which may write everywhere, marked as given.
+/// Whether a group is ours to use: writable for an ordinary user, who has none by chance; for root,
+/// which may write everywhere, marked as given.
 fn is_given(root: &Path) -> bool {
     let Ok(meta) = fs::metadata(root.join("cgroup.subtree_control")) else { return false };
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    if is_root { is_marked(root) } else { meta.uid() != 0 && fs::File::options().write(true).open(root.join("cgroup.procs")).is_ok() }
+    if is_root {
+        is_marked(root)
+    } else {
+        meta.uid() != 0 && fs::File::options().write(true).open(root.join("cgroup.procs")).is_ok()
+    }
 }
 
 /// systemd's mark of a part of the tree that it gave away.
@@ -237,7 +275,9 @@ fn is_marked(root: &Path) -> bool {
     [c"user.delegate", c"trusted.delegate"].iter().any(|name| {
         let mut value = [0u8; 4];
         // SAFETY: the path, the name and the room for the value live as long as the call.
-        let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
+        let length = unsafe {
+            libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len())
+        };
         length == 1 && value[0] == b'1'
     })
 }
@@ -246,10 +286,15 @@ fn is_marked(root: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A folder that looks like a group. What the kernel does with the files is tested in `tests/security`, where there is one to be had.
+    /// A folder that looks like a group. What the kernel does with the files is tested in
+    /// `tests/security`, where there is one to be had.
     fn tree() -> tempfile::TempDir {
         let dir = tempfile::tempdir().expect("a folder");
-        for (file, text) in [("cgroup.procs", ""), ("cgroup.subtree_control", ""), ("cgroup.controllers", "cpuset cpu io memory pids\n")] {
+        for (file, text) in [
+            ("cgroup.procs", ""),
+            ("cgroup.subtree_control", ""),
+            ("cgroup.controllers", "cpuset cpu io memory pids\n"),
+        ] {
             fs::write(dir.path().join(file), text).expect("writes");
         }
         dir
@@ -258,7 +303,10 @@ mod tests {
     #[test]
     fn the_server_goes_aside_and_limits_are_switched_on() {
         let dir = tree();
-        let (left, living) = (dir.path().join("millrace-host-4000000000-1"), dir.path().join(format!("millrace-host-{}-0", std::process::id())));
+        let (left, living) = (
+            dir.path().join("millrace-host-4000000000-1"),
+            dir.path().join(format!("millrace-host-{}-0", std::process::id())),
+        );
         for group in [&left, &living] {
             fs::create_dir(group).expect("makes");
         }
@@ -266,7 +314,10 @@ mod tests {
         let read = |file: &str| fs::read_to_string(dir.path().join(file)).expect("reads");
         assert_eq!(read("millrace-server/cgroup.procs"), std::process::id().to_string());
         assert_eq!(read("cgroup.subtree_control"), "+memory +pids +cpu");
-        assert!(!left.exists() && living.exists(), "what an earlier server left is removed, and nobody else's");
+        assert!(
+            !left.exists() && living.exists(),
+            "what an earlier server left is removed, and nobody else's"
+        );
         fs::create_dir(&left).expect("makes");
         // Its files are the kernel's, but its name is had, and is another one.
         assert!(groups.host(1, 1).is_err() && !left.exists() && living.exists());
@@ -277,7 +328,10 @@ mod tests {
         let dir = tree();
         fs::write(dir.path().join("cgroup.controllers"), "hugetlb pids misc").expect("writes");
         assert_eq!(ControlGroups::prepare(dir.path()).expect("prepares").limits(), ["pids"]);
-        assert_eq!(fs::read_to_string(dir.path().join("cgroup.subtree_control")).expect("reads"), "+pids");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("cgroup.subtree_control")).expect("reads"),
+            "+pids"
+        );
         let none = tree();
         fs::write(none.path().join("cgroup.controllers"), "hugetlb\n").expect("writes");
         assert!(ControlGroups::prepare(none.path()).expect("prepares").limits().is_empty());
@@ -287,10 +341,19 @@ mod tests {
     #[test]
     fn the_tree_is_found_where_it_is_mounted() {
         let line = "30 23 0:26 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw,nsdelegate";
-        assert_eq!(place(line, "/system.slice/m.service"), Some("/sys/fs/cgroup/unified/system.slice/m.service".into()));
+        assert_eq!(
+            place(line, "/system.slice/m.service"),
+            Some("/sys/fs/cgroup/unified/system.slice/m.service".into())
+        );
         let part = "30 23 0:26 /docker/abc /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw";
-        assert_eq!((place(part, "/docker/abc/x"), place(part, "/elsewhere")), (Some("/sys/fs/cgroup/x".into()), None));
-        assert_eq!(place("31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", "/"), None);
+        assert_eq!(
+            (place(part, "/docker/abc/x"), place(part, "/elsewhere")),
+            (Some("/sys/fs/cgroup/x".into()), None)
+        );
+        assert_eq!(
+            place("31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", "/"),
+            None
+        );
     }
 
     #[test]
@@ -299,7 +362,10 @@ mod tests {
         fs::remove_file(dir.path().join("cgroup.subtree_control")).expect("removes");
         fs::create_dir(dir.path().join("cgroup.subtree_control")).expect("cannot be written");
         assert!(ControlGroups::prepare(dir.path()).is_err());
-        assert_eq!(fs::read_to_string(dir.path().join("cgroup.procs")).expect("reads"), std::process::id().to_string());
+        assert_eq!(
+            fs::read_to_string(dir.path().join("cgroup.procs")).expect("reads"),
+            std::process::id().to_string()
+        );
     }
 
     #[test]
@@ -313,7 +379,8 @@ mod tests {
         assert_eq!(fs::read_to_string(dir.path().join("memory.max")).expect("reads"), "5");
         fs::write(dir.path().join("memory.events"), "low 0\noom 1\noom_kill 0\n").expect("writes");
         assert!(!group.was_out_of_memory());
-        fs::write(dir.path().join("memory.events"), "oom 1\noom_kill 2\noom_group_kill 1\n").expect("writes");
+        fs::write(dir.path().join("memory.events"), "oom 1\noom_kill 2\noom_group_kill 1\n")
+            .expect("writes");
         assert!(group.was_out_of_memory());
         // It is no group, and keeps what is in it.
         drop(group);

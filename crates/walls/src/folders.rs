@@ -1,5 +1,6 @@
-//! Folders that a stranger filled, and may still be at work in: what was a folder a moment ago may be a link to the server's own files. So they are gone through
-//! by descriptors of folders, never by paths, and no link is followed.
+//! Folders that a stranger filled, and may still be at work in: what was a folder a moment ago may
+//! be a link to the server's own files. So they are gone through by descriptors of folders, never
+//! by paths, and no link is followed.
 
 use std::ffi::CString;
 use std::io;
@@ -11,7 +12,8 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
 /// How folders of strangers are opened.
-pub const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Whether a name in a folder is that of the folder itself or of the one above.
 pub fn is_itself(name: &[u8]) -> bool {
@@ -27,8 +29,9 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     std::fs::remove_dir(folder)
 }
 
-/// Empties a folder that a stranger filled: however deep it is nested and whatever its rights are, in constant memory and with few
-/// descriptors. What is nested is moved up, so paths stay short. Links are removed, and never followed, also where somebody is still at work there.
+/// Empties a folder that a stranger filled: however deep it is nested and whatever its rights are,
+/// in constant memory and with few descriptors. What is nested is moved up, so paths stay short.
+/// Links are removed, and never followed, also where somebody is still at work there.
 ///
 /// # Errors
 /// Of the system: what is left can be cleared another time.
@@ -36,8 +39,8 @@ pub fn clear(root: &Path) -> io::Result<()> {
     clear_while(root, || {})
 }
 
-/// [`clear`], with what happens each time between the listing of a folder and its opening, and between its opening and its moving: in a server,
-/// whatever a host does then.
+/// [`clear`], with what happens each time between the listing of a folder and its opening, and
+/// between its opening and its moving: in a server, whatever a host does then.
 ///
 /// # Errors
 /// As [`clear`].
@@ -67,7 +70,8 @@ pub fn clear_while(root: &Path, mut meanwhile: impl FnMut()) -> io::Result<()> {
                 }
             }
             match rustix::fs::unlinkat(&root, &*name, AtFlags::REMOVEDIR) {
-                // Something came in while it was read, or it is another one: the next round sees it.
+                // Something came in while it was read, or it is another one: the next round sees
+                // it.
                 Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -96,15 +100,24 @@ fn removed(folder: &OwnedFd, name: &CString) -> io::Result<bool> {
     }
 }
 
-/// A folder that may be read and written from now on, whatever its rights were. None: it is gone, or is no folder any more.
+/// A folder that may be read and written from now on, whatever its rights were. None: it is gone,
+/// or is no folder any more.
 fn opened(folder: &OwnedFd, name: &CString) -> io::Result<Option<OwnedFd>> {
-    let found = match rustix::fs::openat(folder, &**name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+    let found = match rustix::fs::openat(
+        folder,
+        &**name,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) {
         Ok(found) => found,
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     // Of this very folder, whatever has its name by now.
-    std::fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), std::fs::Permissions::from_mode(0o700))?;
+    std::fs::set_permissions(
+        format!("/proc/self/fd/{}", found.as_raw_fd()),
+        std::fs::Permissions::from_mode(0o700),
+    )?;
     Ok(Some(rustix::fs::openat(&found, c".", FOLDER, Mode::empty())?))
 }
 

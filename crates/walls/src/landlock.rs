@@ -1,16 +1,18 @@
-//! The wall around files: what a process may read, where it may write, and what it may execute. Also: it cannot listen on TCP ports, nor send
-//! signals or connect to abstract sockets outside, where the kernel knows these.
+//! The wall around files: what a process may read, where it may write, and what it may execute.
+//! Also: it cannot listen on TCP ports, nor send signals or connect to abstract sockets outside,
+//! where the kernel knows these.
 //!
-//! A host needs `execve` once, to start Node. Afterwards nothing is left to execute: the right is given for Node's binary and its loader only,
-//! so neither a shell nor a file that the host wrote can be started, and seccomp refuses the fork that would come first.
+//! A host needs `execve` once, to start Node. Afterwards nothing is left to execute: the right is
+//! given for Node's binary and its loader only, so neither a shell nor a file that the host wrote
+//! can be started, and seccomp refuses the fork that would come first.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated,
-    RulesetCreatedAttr as _, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 
 use crate::checked;
@@ -18,7 +20,8 @@ use crate::checked;
 /// The newest rights that are asked for; an older kernel leaves out what it does not know.
 const NEWEST: ABI = ABI::V7;
 
-/// The files that a process reaches; paths that are not there are left out, for not every system has all of them.
+/// The files that a process reaches; paths that are not there are left out, for not every system
+/// has all of them.
 #[derive(Debug, Default)]
 pub struct Files {
     /// Those that it may read and execute.
@@ -27,7 +30,8 @@ pub struct Files {
     pub read: Vec<PathBuf>,
     /// Folders that it may read, and write plain files, folders, links and pipes in.
     pub write: Vec<PathBuf>,
-    /// It may connect to TCP ports, as far as nothing else keeps it from it; where the kernel knows these (Linux 6.7).
+    /// It may connect to TCP ports, as far as nothing else keeps it from it; where the kernel knows
+    /// these (Linux 6.7).
     pub connects: bool,
 }
 
@@ -39,11 +43,14 @@ pub fn ruleset(files: &Files) -> std::io::Result<OwnedFd> {
     build(files).map_err(as_io)?.ok_or_else(|| std::io::Error::other("the kernel has no Landlock"))
 }
 
-/// The error of the system beneath, whose number says whether it may pass: without it all of them look alike.
+/// The error of the system beneath, whose number says whether it may pass: without it all of them
+/// look alike.
 fn as_io(error: landlock::RulesetError) -> std::io::Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(this) = cause {
-        if let Some(code) = this.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
+        if let Some(code) =
+            this.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error)
+        {
             return std::io::Error::from_raw_os_error(code);
         }
         cause = this.source();
@@ -64,31 +71,48 @@ fn build(files: &Files) -> Result<Option<OwnedFd>, landlock::RulesetError> {
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
-    let ports = if files.connects { AccessNet::BindTcp.into() } else { AccessNet::from_all(NEWEST) };
+    let ports =
+        if files.connects { AccessNet::BindTcp.into() } else { AccessNet::from_all(NEWEST) };
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
         .handle_access(ports)?
         .scope(Scope::from_all(NEWEST))?
         .create()?;
-    for (paths, access) in [(&files.execute, AccessFs::ReadFile | AccessFs::Execute), (&files.read, read), (&files.write, write)] {
+    for (paths, access) in [
+        (&files.execute, AccessFs::ReadFile | AccessFs::Execute),
+        (&files.read, read),
+        (&files.write, write),
+    ] {
         for path in paths {
             rules = allow(rules, path, access)?;
         }
     }
-    rules = allow(rules, Path::new("/dev/null"), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate)?;
+    rules = allow(
+        rules,
+        Path::new("/dev/null"),
+        AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate,
+    )?;
     Ok(rules.into())
 }
 
 /// A path that is not there is left out: not every system has all of them.
-fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, landlock::RulesetError> {
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
     match PathFd::new(path) {
-        Ok(fd) => rules.add_rule(PathBeneath::new(fd, if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) })),
+        Ok(fd) => rules.add_rule(PathBeneath::new(
+            fd,
+            if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) },
+        )),
         Err(_) => Ok(rules),
     }
 }
 
-/// In the process itself: lets it read files of its own in /proc, whose paths only now lead to it, and puts the wall up. It only makes system calls.
+/// In the process itself: lets it read files of its own in /proc, whose paths only now lead to it,
+/// and puts the wall up. It only makes system calls.
 ///
 /// # Errors
 /// Where the kernel refuses it.
@@ -108,7 +132,13 @@ pub fn restrict(ruleset: i32, own_files: &[&CStr]) -> std::io::Result<()> {
             let fd = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
             if fd >= 0 {
                 let rule = PathBeneathAttr { allowed_access: READ_FILE, parent_fd: fd };
-                checked(libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &raw const rule, 0))?;
+                checked(libc::syscall(
+                    libc::SYS_landlock_add_rule,
+                    ruleset,
+                    RULE_PATH_BENEATH,
+                    &raw const rule,
+                    0,
+                ))?;
             }
         }
     }

@@ -1,8 +1,10 @@
-//! The kernel's walls around a process that strangers' code runs in, or that reads it: files (Landlock), system calls (seccomp-bpf),
-//! limits, control groups. Also: what it left in folders, removed ([`folders`]). Who is walled in, and how far, is said by whoever starts the process.
+//! The kernel's walls around a process that strangers' code runs in, or that reads it: files
+//! (Landlock), system calls (seccomp-bpf), limits, control groups. Also: what it left in folders,
+//! removed ([`folders`]). Who is walled in, and how far, is said by whoever starts the process.
 //!
-//! A host is walled between fork and exec, with what was made before the fork ([`landlock::ruleset`], [`seccomp::filters`]); a program of ours walls itself
-//! before it reads anything of a stranger's ([`own::confine`]).
+//! A host is walled between fork and exec, with what was made before the fork
+//! ([`landlock::ruleset`], [`seccomp::filters`]); a program of ours walls itself before it reads
+//! anything of a stranger's ([`own::confine`]).
 
 pub mod cgroup;
 pub mod folders;
@@ -49,12 +51,20 @@ pub fn probe() -> Kernel {
     // SAFETY: both calls only answer a question.
     let (abi, seccomp) = unsafe {
         (
-            libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, LANDLOCK_CREATE_RULESET_VERSION),
+            libc::syscall(
+                libc::SYS_landlock_create_ruleset,
+                std::ptr::null::<u8>(),
+                0usize,
+                LANDLOCK_CREATE_RULESET_VERSION,
+            ),
             libc::syscall(libc::SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0u32, &raw const action),
         )
     };
     let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-    Kernel { landlock_abi: u32::try_from(abi).ok().filter(|abi| *abi > 0), seccomp: known && seccomp == 0 }
+    Kernel {
+        landlock_abi: u32::try_from(abi).ok().filter(|abi| *abi > 0),
+        seccomp: known && seccomp == 0,
+    }
 }
 
 /// What a system call says, as a result.

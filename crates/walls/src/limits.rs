@@ -1,4 +1,5 @@
-//! Limits that a process sets for itself, and capabilities that it gives up: only system calls, so that a child may make them before exec.
+//! Limits that a process sets for itself, and capabilities that it gives up: only system calls, so
+//! that a child may make them before exec.
 
 use crate::checked;
 
@@ -10,7 +11,10 @@ use crate::checked;
 pub fn limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Result<()> {
     let value = value.min(hard_limit(resource)?);
     // SAFETY: a plain system call on a value of our own.
-    checked(unsafe { libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max: value }) }.into())
+    checked(
+        unsafe { libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max: value }) }
+            .into(),
+    )
 }
 
 /// What a limit may be raised to.

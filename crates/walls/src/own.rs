@@ -28,14 +28,16 @@ pub struct Confinement {
     pub descriptors_max: u64,
 }
 
-/// Walls this process in: for good, and also what it starts. No other thread may have been started yet, for they would stay outside. All descriptors
-/// but the first three are closed, and the process ends with the thread that started it.
+/// Walls this process in: for good, and also what it starts. No other thread may have been started
+/// yet, for they would stay outside. All descriptors but the first three are closed, and the
+/// process ends with the thread that started it.
 ///
 /// # Errors
 /// Where the kernel refuses one of them: the process is not to go on then.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
 pub fn confine(confinement: &Confinement) -> io::Result<()> {
-    // SAFETY: plain system calls. Nothing that the standard library opened by itself is beyond the first three.
+    // SAFETY: plain system calls. Nothing that the standard library opened by itself is beyond the
+    // first three.
     unsafe {
         checked(libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32))?;
         checked(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL).into())?;

@@ -1,18 +1,25 @@
-//! Watches of epoll. The kernel counts them for all processes of a user together (`fs.epoll.max_user_watches`): where one process has all of them, the
-//! server can take no connection any more.
+//! Watches of epoll. The kernel counts them for all processes of a user together
+//! (`fs.epoll.max_user_watches`): where one process has all of them, the server can take no
+//! connection any more.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
-/// How many a process has, in all of its epolls; once there are more than `max`, no further ones are looked for. One file can be watched under many
-/// numbers, so that neither epolls nor descriptors tell how many there are.
+/// How many a process has, in all of its epolls; once there are more than `max`, no further ones
+/// are looked for. One file can be watched under many numbers, so that neither epolls nor
+/// descriptors tell how many there are.
 pub fn of(pid: u32, max: usize) -> usize {
     let (mut count, mut line) = (0, Vec::new());
     for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-        if !std::fs::read_link(entry.path()).is_ok_and(|leads| leads.as_os_str() == "anon_inode:[eventpoll]") {
+        if !std::fs::read_link(entry.path())
+            .is_ok_and(|leads| leads.as_os_str() == "anon_inode:[eventpoll]")
+        {
             continue;
         }
-        let Ok(info) = File::open(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display())) else { continue };
+        let Ok(info) = File::open(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display()))
+        else {
+            continue;
+        };
         let mut info = BufReader::new(info);
         while count <= max && info.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             count += usize::from(line.starts_with(b"tfd:"));

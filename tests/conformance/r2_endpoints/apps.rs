@@ -12,13 +12,21 @@ async fn r2_27_apps_are_filtered_by_what_components_there_are() {
         let code = format!(
             "export default {{ name: 'x', key: '{app}-{kind}-x', version: '1', type: '{kind}', props: {{ app: {{ type: 'app', app: '{app}' }} }}, run() {{}} }};"
         );
-        server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+        server
+            .post("/components", &json!({ "component_code": code, "publish": true }))
+            .await
+            .data();
     };
     publish("action", "stripe").await;
     publish("source", "github").await;
     let slugs = async |query: &str| {
         let list = server.get(&format!("/apps?limit=100&{query}")).await.json;
-        list["data"].as_array().expect("apps").iter().map(|a| a["name_slug"].clone()).collect::<Vec<Value>>()
+        list["data"]
+            .as_array()
+            .expect("apps")
+            .iter()
+            .map(|a| a["name_slug"].clone())
+            .collect::<Vec<Value>>()
     };
     assert_eq!(slugs("has_components=1").await, [json!("github"), json!("stripe")]);
     assert_eq!(slugs("has_actions=1").await, [json!("stripe")]);
@@ -33,45 +41,91 @@ async fn r2_27_apps_are_filtered_by_what_components_there_are() {
 async fn r2_27_an_app_has_its_record_by_id_and_slug() {
     let server = Server::shared().await;
     let app = server.get("/apps/github").await.data();
-    for field in ["id", "name_slug", "name", "auth_type", "description", "img_src", "custom_fields_json", "categories"] {
+    for field in [
+        "id",
+        "name_slug",
+        "name",
+        "auth_type",
+        "description",
+        "img_src",
+        "custom_fields_json",
+        "categories",
+    ] {
         assert!(app.get(field).is_some(), "{field} in {app}");
     }
     assert_eq!(app["auth_type"], "oauth");
-    assert!(app["custom_fields_json"].as_str().and_then(|t| serde_json::from_str::<Value>(t).ok()).is_some_and(|v| v.is_array()));
-    assert_eq!(server.get(&format!("/apps/{}", app["id"].as_str().expect("an id"))).await.data(), app);
+    assert!(
+        app["custom_fields_json"]
+            .as_str()
+            .and_then(|t| serde_json::from_str::<Value>(t).ok())
+            .is_some_and(|v| v.is_array())
+    );
+    assert_eq!(
+        server.get(&format!("/apps/{}", app["id"].as_str().expect("an id"))).await.data(),
+        app
+    );
 }
 
 #[tokio::test]
 async fn an_app_s_image_is_fetched_once_and_is_nothing_but_an_image() {
     let peer = Peer::start(|head| match head {
         _ if head.starts_with("GET /ok") => Says::Json("GIF89a and more".into()),
-        _ if head.starts_with("GET /svg") => Says::Json("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>".into()),
+        _ if head.starts_with("GET /svg") => Says::Json(
+            "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>".into(),
+        ),
         _ => Says::Status("404 Not Found"),
     });
     let server = Server::start().await;
-    let register = async |slug: &str, from: String| server.post("/apps", &json!({ "name_slug": slug, "img_src": from })).await.data();
+    let register = async |slug: &str, from: String| {
+        server.post("/apps", &json!({ "name_slug": slug, "img_src": from })).await.data()
+    };
     register("ok", format!("{}/ok", peer.url)).await;
     for times in 1..=2 {
-        let image = server.raw(Method::GET, "/v1/apps/ok/image").bearer_auth(&server.api_key).send().await.expect("an answer");
+        let image = server
+            .raw(Method::GET, "/v1/apps/ok/image")
+            .bearer_auth(&server.api_key)
+            .send()
+            .await
+            .expect("an answer");
         let header = |name: &str| image.headers()[name].to_str().expect("text").to_owned();
-        assert_eq!((header("content-type").as_str(), header("x-content-type-options").as_str()), ("image/gif", "nosniff"));
+        assert_eq!(
+            (header("content-type").as_str(), header("x-content-type-options").as_str()),
+            ("image/gif", "nosniff")
+        );
         assert!(header("content-security-policy").contains("sandbox"), "{times}");
-        assert_eq!((image.text().await.ok().as_deref(), peer.requests()), (Some("GIF89a and more"), 1), "{times}");
+        assert_eq!(
+            (image.text().await.ok().as_deref(), peer.requests()),
+            (Some("GIF89a and more"), 1),
+            "{times}"
+        );
     }
     register("inline", "data:image/png;base64,iVBORw0KGgo=".into()).await;
-    let image = server.raw(Method::GET, "/v1/apps/inline/image").bearer_auth(&server.api_key).send().await.expect("an answer");
+    let image = server
+        .raw(Method::GET, "/v1/apps/inline/image")
+        .bearer_auth(&server.api_key)
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(image.headers()["content-type"], "image/png");
     for (slug, from, says) in [
         ("svg", format!("{}/svg", peer.url), "none of PNG, JPEG, GIF and WebP"),
         ("gone", format!("{}/gone", peer.url), "answered with 404"),
         ("file", "file:///etc/passwd".to_owned(), "cannot be shown"),
-        ("svg-inline", "data:image/svg+xml;base64,PHN2Zy8+".to_owned(), "none of PNG, JPEG, GIF and WebP"),
+        (
+            "svg-inline",
+            "data:image/svg+xml;base64,PHN2Zy8+".to_owned(),
+            "none of PNG, JPEG, GIF and WebP",
+        ),
         ("text", "data:text/html,<script>".to_owned(), "in base64"),
     ] {
         register(slug, from).await;
         let asked = peer.requests();
         let refused = server.get(&format!("/apps/{slug}/image")).await;
-        assert!(refused.refusal() == (422, "fetch_failed") && refused.text.contains(says), "{slug}: {}", refused.text);
+        assert!(
+            refused.refusal() == (422, "fetch_failed") && refused.text.contains(says),
+            "{slug}: {}",
+            refused.text
+        );
         // What failed is not asked for again at once.
         let again = (server.get(&format!("/apps/{slug}/image")).await.status, peer.requests());
         assert_eq!(again, (422, asked + usize::from(slug == "svg" || slug == "gone")), "{slug}");

@@ -6,7 +6,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 pub(crate) async fn serve(files: &[(&str, &str)]) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("listens");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let files: Vec<(String, String)> = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    let files: Vec<(String, String)> =
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut head = Vec::new();
@@ -19,8 +20,12 @@ pub(crate) async fn serve(files: &[(&str, &str)]) -> String {
             let head = String::from_utf8_lossy(&head);
             let path = head.split(' ').nth(1).unwrap_or("").split('?').next().unwrap_or("");
             let answer = match files.iter().find(|(name, _)| name == path) {
-                Some((_, text)) => format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len()),
-                None => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".into(),
+                Some((_, text)) => format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+                    text.len()
+                ),
+                None => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                    .into(),
             };
             // A client that went away needs no answer.
             let _ = stream.write_all(answer.as_bytes()).await;

@@ -1,11 +1,13 @@
-//! `dir` props: file stores that code reads and writes by path, and that `sync` mirrors with /tmp (reference 3; facts 4.8; registry facts 2.4; docs/reference/choices.md).
+//! `dir` props: file stores that code reads and writes by path, and that `sync` mirrors with /tmp
+//! (reference 3; facts 4.8; registry facts 2.4; docs/reference/choices.md).
 
 use millrace_tests::cli::Shell;
 use millrace_tests::{Answer, Client, Server, answer, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// A workflow whose steps have the props `dir` (of this mode) and `store`; `bodies` are those of `run`.
+/// A workflow whose steps have the props `dir` (of this mode) and `store`; `bodies` are those of
+/// `run`.
 async fn workflow(server: &Client, mode: &str, dir: &str, bodies: &[&str]) -> Value {
     let steps: Vec<Value> = bodies
         .iter()
@@ -17,29 +19,57 @@ async fn workflow(server: &Client, mode: &str, dir: &str, bodies: &[&str]) -> Va
             json!({ "namespace": format!("s{n}"), "code": code, "props": { "dir": dir } })
         })
         .collect();
-    server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data()
+    server
+        .post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } }))
+        .await
+        .data()
 }
 
 /// What its last step gives for an event, or the error.
 async fn run(server: &Client, workflow: &Value, event: Value) -> Value {
-    let run = server.post(&format!("/workflows/{}/test", id(workflow)), &json!({ "event": event })).await.data();
+    let run = server
+        .post(&format!("/workflows/{}/test", id(workflow)), &json!({ "event": event }))
+        .await
+        .data();
     let last = run["steps"].as_array().and_then(|steps| steps.last()).cloned().unwrap_or_default();
-    if run["status"] == "succeeded" { last["exports"]["$return_value"].clone() } else { run["error"].clone() }
+    if run["status"] == "succeeded" {
+        last["exports"]["$return_value"].clone()
+    } else {
+        run["error"].clone()
+    }
 }
 
 async fn put(server: &Client, store: &str, path: &str, bytes: Vec<u8>) -> Answer {
-    answer(server.raw(Method::PUT, &format!("/v1/file_stores/{store}/files")).query(&[("path", path)]).bearer_auth(&server.api_key).body(bytes)).await
+    answer(
+        server
+            .raw(Method::PUT, &format!("/v1/file_stores/{store}/files"))
+            .query(&[("path", path)])
+            .bearer_auth(&server.api_key)
+            .body(bytes),
+    )
+    .await
 }
 
 async fn content(server: &Client, store: &str, path: &str) -> Option<Vec<u8>> {
-    let request = server.raw(Method::GET, &format!("/v1/file_stores/{store}/files/content")).query(&[("path", path)]).bearer_auth(&server.api_key);
+    let request = server
+        .raw(Method::GET, &format!("/v1/file_stores/{store}/files/content"))
+        .query(&[("path", path)])
+        .bearer_auth(&server.api_key);
     let response = request.send().await.expect("answers");
-    if response.status() == 404 { None } else { Some(response.bytes().await.expect("a body").to_vec()) }
+    if response.status() == 404 {
+        None
+    } else {
+        Some(response.bytes().await.expect("a body").to_vec())
+    }
 }
 
 async fn paths(server: &Client, store: &str) -> Vec<String> {
     let list = server.get(&format!("/file_stores/{store}/files?limit=100")).await.data();
-    list.as_array().expect("a list").iter().map(|file| file["path"].as_str().expect("a path").to_owned()).collect()
+    list.as_array()
+        .expect("a list")
+        .iter()
+        .map(|file| file["path"].as_str().expect("a path").to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -53,9 +83,18 @@ async fn r3_dir_files_of_a_store_are_in_tmp_and_what_is_written_there_is_in_the_
         fs.writeFileSync('/tmp/empty', ''); fs.symlinkSync('/tmp/n.txt', `/tmp/link-${n}`); return [n, this.dir, Object.keys(this)];";
     let made = workflow(&server, "read-write", "reports", &[first]).await;
     assert_eq!(run(&server, &made, json!({})).await, json!([2, "reports", ["dir"]]));
-    assert_eq!(paths(&server, "reports").await, ["empty", "in/large.bin", "n.txt", "out/deep/copy.bin"]);
-    assert_eq!(content(&server, "reports", "out/deep/copy.bin").await, Some(large.into_iter().rev().collect()));
-    assert_eq!((content(&server, "reports", "n.txt").await, content(&server, "reports", "empty").await), (Some(b"2".to_vec()), Some(Vec::new())));
+    assert_eq!(
+        paths(&server, "reports").await,
+        ["empty", "in/large.bin", "n.txt", "out/deep/copy.bin"]
+    );
+    assert_eq!(
+        content(&server, "reports", "out/deep/copy.bin").await,
+        Some(large.into_iter().rev().collect())
+    );
+    assert_eq!(
+        (content(&server, "reports", "n.txt").await, content(&server, "reports", "empty").await),
+        (Some(b"2".to_vec()), Some(Vec::new()))
+    );
     // The next run finds what this one left, also what others put there since.
     assert_eq!(run(&server, &made, json!({})).await[0], 3);
     put(&server, "reports", "n.txt", b"41".to_vec()).await.data();
@@ -74,18 +113,30 @@ async fn r3_dir_access_modes_and_steps_without_a_value() {
     put(&server, "a", "old.txt", b"old".to_vec()).await.data();
     let body = "const there = fs.existsSync('/tmp/old.txt'); fs.writeFileSync(`/tmp/new-${steps.trigger.event.n}.txt`, 'new'); return there;";
     let reads = workflow(&server, "read", "a", &[body]).await;
-    assert_eq!((run(&server, &reads, json!({ "n": 1 })).await, paths(&server, "a").await), (json!(true), vec!["old.txt".to_owned()]));
+    assert_eq!(
+        (run(&server, &reads, json!({ "n": 1 })).await, paths(&server, "a").await),
+        (json!(true), vec!["old.txt".to_owned()])
+    );
     // Code that walks /tmp finds the store's files and nothing else.
     let walks = workflow(&server, "read", "a", &["return fs.readdirSync('/tmp');"]).await;
     assert_eq!(run(&server, &walks, json!({})).await, json!(["old.txt"]));
     let writes = workflow(&server, "write", "a", &[body]).await;
-    assert_eq!((run(&server, &writes, json!({ "n": 2 })).await, paths(&server, "a").await), (json!(false), vec!["new-2.txt".to_owned(), "old.txt".to_owned()]));
+    assert_eq!(
+        (run(&server, &writes, json!({ "n": 2 })).await, paths(&server, "a").await),
+        (json!(false), vec!["new-2.txt".to_owned(), "old.txt".to_owned()])
+    );
     // Without a value nothing is mirrored; an expression may name the store.
     let none = workflow(&server, "read-write", "", &[body]).await;
-    assert_eq!((run(&server, &none, json!({ "n": 3 })).await, paths(&server, "a").await.len()), (json!(false), 2));
+    assert_eq!(
+        (run(&server, &none, json!({ "n": 3 })).await, paths(&server, "a").await.len()),
+        (json!(false), 2)
+    );
     let named = workflow(&server, "read-write", "{{steps.trigger.event.store}}", &[body]).await;
     assert_eq!(run(&server, &named, json!({ "n": 4, "store": "b" })).await, json!(false));
-    assert_eq!((paths(&server, "b").await, paths(&server, "a").await.len()), (vec!["new-4.txt".to_owned()], 2));
+    assert_eq!(
+        (paths(&server, "b").await, paths(&server, "a").await.len()),
+        (vec!["new-4.txt".to_owned()], 2)
+    );
     let refused = run(&server, &named, json!({ "n": 5, "store": "../a" })).await;
     assert_eq!(refused["code"], "RangeError", "{refused}");
     assert!(refused["message"].as_str().is_some_and(|words| words.contains("`../a`")), "{refused}");
@@ -94,8 +145,7 @@ async fn r3_dir_access_modes_and_steps_without_a_value() {
 #[tokio::test]
 async fn r3_dir_a_step_that_fails_leaves_the_store_as_it_was_and_one_that_exits_does_not() {
     let server = Server::shared().await;
-    let body =
-        "fs.writeFileSync('/tmp/a.txt', steps.trigger.event.how); if (steps.trigger.event.how === 'throw') throw new Error('no'); $.flow.exit('enough');";
+    let body = "fs.writeFileSync('/tmp/a.txt', steps.trigger.event.how); if (steps.trigger.event.how === 'throw') throw new Error('no'); $.flow.exit('enough');";
     let made = workflow(&server, "read-write", "a", &[body]).await;
     run(&server, &made, json!({ "how": "throw" })).await;
     assert_eq!(content(&server, "a", "a.txt").await, None);
@@ -114,14 +164,23 @@ async fn r3_dir_what_a_killed_run_wrote_is_not_in_the_store_until_it_ran_to_its_
         "import fs from 'node:fs'; export default defineComponent({{ props: {{ dir: {{ type: 'dir', accessMode: 'read-write', sync: true }}, store: {{ type: 'data_store' }} }},
            async run() {{ {body} }} }});"
     );
-    let steps = json!([{ "namespace": "s", "code": code, "props": { "dir": "a", "store": marks["id"] } }]);
+    let steps =
+        json!([{ "namespace": "s", "code": code, "props": { "dir": "a", "store": marks["id"] } }]);
     let made =
         server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": { "name": "w", "auto_deploy": true } })).await.data();
-    answer(server.raw(Method::POST, made["triggers"][0]["endpoint_url"].as_str().expect("an endpoint"))).await;
-    server.until("the mark", "/data_stores/marks/keys", |keys| keys["page_info"]["total_count"] == 1).await;
+    answer(
+        server
+            .raw(Method::POST, made["triggers"][0]["endpoint_url"].as_str().expect("an endpoint")),
+    )
+    .await;
+    server
+        .until("the mark", "/data_stores/marks/keys", |keys| keys["page_info"]["total_count"] == 1)
+        .await;
     server.kill();
     server.launch().await;
-    server.until("the files", "/file_stores/a/files", |files| files["page_info"]["total_count"] != 1).await;
+    server
+        .until("the files", "/file_stores/a/files", |files| files["page_info"]["total_count"] != 1)
+        .await;
     // Those of the attempt that ended, all at once, and none of the one that was killed.
     assert_eq!(paths(&server, "a").await, ["in", "of-attempt-2", "out"]);
     assert_eq!(content(&server, "a", "out").await, Some(b"x 2".to_vec()));
@@ -134,7 +193,9 @@ async fn r3_dir_files_are_put_listed_fetched_and_deleted() {
     shell.write(&[("june.csv", "a,b")]);
     let file = shell.path("june.csv");
     shell.run(&["files", "put", "reports", &file.to_string_lossy()]).ok();
-    let put_again = shell.run(&["--json", "files", "put", "reports", &file.to_string_lossy(), "2026/ü june.csv"]).json();
+    let put_again = shell
+        .run(&["--json", "files", "put", "reports", &file.to_string_lossy(), "2026/ü june.csv"])
+        .json();
     assert_eq!((&put_again["path"], &put_again["size"]), (&json!("2026/ü june.csv"), &json!(3)));
     assert!(shell.run(&["files", "list"]).ok().contains("reports  2      6"));
     assert!(shell.run(&["files", "list", "reports"]).ok().contains("2026/ü june.csv"));
@@ -143,11 +204,20 @@ async fn r3_dir_files_are_put_listed_fetched_and_deleted() {
     shell.run(&["files", "get", "reports", "june.csv", "--output", &local.to_string_lossy()]).ok();
     assert_eq!(shell.read("local.csv"), "a,b");
     let page = server.get("/file_stores/reports/files?limit=1").await.json;
-    assert_eq!((&page["page_info"]["total_count"], &page["page_info"]["end_cursor"]), (&json!(2), &json!("2026/ü june.csv")));
+    assert_eq!(
+        (&page["page_info"]["total_count"], &page["page_info"]["end_cursor"]),
+        (&json!(2), &json!("2026/ü june.csv"))
+    );
     let back = server.get("/file_stores/reports/files?before=june.csv").await;
-    assert_eq!((back.refusal(), &back.json["details"]["field"]), ((422, "unknown_field"), &json!("before")), "it goes forward only");
+    assert_eq!(
+        (back.refusal(), &back.json["details"]["field"]),
+        ((422, "unknown_field"), &json!("before")),
+        "it goes forward only"
+    );
     shell.run(&["files", "delete", "reports", "june.csv"]).ok();
-    assert!(shell.run(&["files", "get", "reports", "june.csv"]).fails(1).contains("reports/june.csv"));
+    assert!(
+        shell.run(&["files", "get", "reports", "june.csv"]).fails(1).contains("reports/june.csv")
+    );
     shell.run(&["files", "delete", "reports"]).ok();
     assert!(shell.run(&["files", "delete", "reports"]).fails(1).contains("reports"));
     assert_eq!(server.get("/file_stores").await.data(), json!([]));
@@ -158,20 +228,32 @@ async fn r3_dir_names_paths_and_sizes_that_cannot_be_are_refused_and_leave_nothi
     let server = Server::shared().await;
     for path in ["../up", "/a", "a//b", "a/", "x\ny"] {
         let refused = put(&server, "a", path, b"x".to_vec()).await;
-        assert_eq!((refused.status, refused.json["details"]["field"].as_str()), (422, Some("path")), "{path:?}: {}", refused.text);
+        assert_eq!(
+            (refused.status, refused.json["details"]["field"].as_str()),
+            (422, Some("path")),
+            "{path:?}: {}",
+            refused.text
+        );
     }
     assert_eq!(put(&server, "a%20b", "x", b"x".to_vec()).await.json["details"]["field"], "store");
     assert_eq!(put(&server, "a", "", b"x".to_vec()).await.status, 422);
     assert_eq!(put(&server, "a", "x", vec![0; (64 << 20) + 1]).await.refusal(), (413, "too_large"));
     assert_eq!(server.get("/file_stores").await.data(), json!([]));
     // Too much of a run is its error, and none of it is kept.
-    let made = workflow(&server, "read-write", "a", &["for (let n = 0; n <= 1000; n++) fs.writeFileSync(`/tmp/f${n}`, '');"]).await;
+    let made = workflow(
+        &server,
+        "read-write",
+        "a",
+        &["for (let n = 0; n <= 1000; n++) fs.writeFileSync(`/tmp/f${n}`, '');"],
+    )
+    .await;
     let refused = run(&server, &made, json!({})).await;
     assert_eq!(refused["code"], "QuotaExceeded", "{refused}");
     assert_eq!(server.get("/file_stores").await.data(), json!([]));
 }
 
-/// As sources with an "Include Link" do: each attachment is stored, in the `deploy` hook as well, and its event has a temporary address.
+/// As sources with an "Include Link" do: each attachment is stored, in the `deploy` hook as well,
+/// and its event has a temporary address.
 const ATTACHMENTS: &str =
     "import { Readable } from 'node:stream'; export default { name: 'attachments', key: 'attachments', version: '0.0.1', type: 'source', dedupe: 'unique',
   props: { includeLink: { type: 'boolean', default: false, optional: true }, dir: { type: 'dir', accessMode: 'write', optional: true }, db: '$.service.db' },
@@ -200,7 +282,8 @@ async fn r3_dir_a_source_stores_files_by_path_and_emits_their_temporary_addresse
     server.run_now(&source, json!({ "items": items })).await;
     let own = id(&source);
     assert_eq!(paths(&server, own).await, ["first/a b/ü.csv", "second", "third/large.bin"]);
-    let files: Vec<Value> = server.emitted(&source).await.iter().map(|event| event["file"].clone()).collect();
+    let files: Vec<Value> =
+        server.emitted(&source).await.iter().map(|event| event["file"].clone()).collect();
     assert_eq!(
         (&files[0]["path"], &files[0]["type"], &files[0]["s3Key"]),
         (&json!("first/a b/ü.csv"), &json!("text/csv"), &json!(format!("{own}/first/a b/ü.csv")))
@@ -209,16 +292,36 @@ async fn r3_dir_a_source_stores_files_by_path_and_emits_their_temporary_addresse
     let address = |file: &Value| file["get_url"].as_str().expect("an address").to_owned();
     let fetch = async |address: &str| {
         let response = server.raw(Method::GET, address).send().await.expect("answers");
-        let header = |name: &str| response.headers().get(name).map(|value| value.to_str().expect("ASCII").to_owned()).unwrap_or_default();
-        let headers = (header("content-type"), header("content-disposition"), header("content-security-policy"));
+        let header = |name: &str| {
+            response
+                .headers()
+                .get(name)
+                .map(|value| value.to_str().expect("ASCII").to_owned())
+                .unwrap_or_default()
+        };
+        let headers = (
+            header("content-type"),
+            header("content-disposition"),
+            header("content-security-policy"),
+        );
         (response.status().as_u16(), headers, response.text().await.expect("a body"))
     };
     let (status, (kind, disposition, _), text) = fetch(&address(&files[0])).await;
-    assert_eq!((status, kind.as_str(), disposition.as_str(), text.as_str()), (200, "text/csv", "attachment; filename*=UTF-8''%C3%BC.csv", "x,y"));
-    assert!(address(&files[0]).ends_with("/%C3%BC.csv"), "clients name the file by its address: {}", files[0]);
+    assert_eq!(
+        (status, kind.as_str(), disposition.as_str(), text.as_str()),
+        (200, "text/csv", "attachment; filename*=UTF-8''%C3%BC.csv", "x,y")
+    );
+    assert!(
+        address(&files[0]).ends_with("/%C3%BC.csv"),
+        "clients name the file by its address: {}",
+        files[0]
+    );
     // Whatever it is, a browser keeps it and never shows it as a page of this server.
     let (_, (kind, disposition, policy), _) = fetch(&address(&files[1])).await;
-    assert!(kind == "text/html" && disposition.starts_with("attachment") && policy.contains("sandbox"), "{kind} {disposition} {policy}");
+    assert!(
+        kind == "text/html" && disposition.starts_with("attachment") && policy.contains("sandbox"),
+        "{kind} {disposition} {policy}"
+    );
     let (_, (kind, ..), text) = fetch(&address(&files[2])).await;
     assert_eq!((kind.as_str(), text == large), ("application/octet-stream", true));
     // An address is good as it was made, for 30 minutes.
@@ -235,15 +338,27 @@ async fn r3_dir_a_source_stores_files_by_path_and_emits_their_temporary_addresse
     server.set_clock(start + 30 * 60_000);
     assert_eq!(fetch(&first).await.0, 410);
     // A store that is chosen, and no link where none is asked for.
-    let chosen = server.source(ATTACHMENTS, json!({ "includeLink": true, "dir": "attachments" })).await;
-    assert_eq!((paths(&server, "attachments").await, server.emitted(&chosen).await.len()), (vec!["first/a b/ü.csv".to_owned()], 1));
+    let chosen =
+        server.source(ATTACHMENTS, json!({ "includeLink": true, "dir": "attachments" })).await;
+    assert_eq!(
+        (paths(&server, "attachments").await, server.emitted(&chosen).await.len()),
+        (vec!["first/a b/ü.csv".to_owned()], 1)
+    );
     let plain = server.source(ATTACHMENTS, json!({})).await;
     assert_eq!(server.emitted(&plain).await[0]["file"], Value::Null);
     // Its own store goes with a source, one that was chosen stays.
     for gone in [&source, &chosen] {
         assert_eq!(server.delete(&format!("/sources/{}", id(gone))).await.status, 200);
     }
-    let names: Vec<Value> = server.get("/file_stores").await.data().as_array().expect("a list").iter().map(|store| store["name"].clone()).collect();
+    let names: Vec<Value> = server
+        .get("/file_stores")
+        .await
+        .data()
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|store| store["name"].clone())
+        .collect();
     assert_eq!(names, ["attachments"]);
 }
 
@@ -263,7 +378,13 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
             .enumerate()
             .map(|(n, (mode, body))| json!({ "namespace": format!("s{n}"), "code": step(mode, body), "props": { "dir": dir } }))
             .collect();
-        let made = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+        let made = server
+            .post(
+                "/workflows",
+                &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } }),
+            )
+            .await
+            .data();
         run(&server, &made, json!({})).await
     };
     let writes = "fs.writeFileSync('/tmp/local.txt', 'local');
@@ -289,37 +410,75 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
         const missing = await this.dir.open('from/web.txt').toBuffer().catch((e) => `${e.name}: ${e.message}`);
         return { all, below: below.filter(([name]) => name !== 'url.txt'), x: fs.readFileSync('/tmp/x.txt', 'utf8'), streamed: Buffer.concat(streamed).toString(), each, opened, missing, dir, text, tmp: fs.readdirSync('/tmp').length };";
     let got = run_steps(&[("read-write", writes), ("read-write", reads)], "a").await;
-    assert_eq!(got["all"], json!([["from", "from", false, true], ["old", "old", false, true]]), "{got}");
+    assert_eq!(
+        got["all"],
+        json!([["from", "from", false, true], ["old", "old", false, true]]),
+        "{got}"
+    );
     assert_eq!(
         got["below"],
-        json!([["file.txt", "from/file.txt", true, 5, true], ["stream.txt", "from/stream.txt", true, 3, true], ["web.txt", "from/web.txt", true, 3, true]])
+        json!([
+            ["file.txt", "from/file.txt", true, 5, true],
+            ["stream.txt", "from/stream.txt", true, 3, true],
+            ["web.txt", "from/web.txt", true, 3, true]
+        ])
     );
-    assert_eq!((&got["x"], &got["streamed"], &got["opened"]), (&json!("old"), &json!("local"), &json!("abcYmM=")));
+    assert_eq!(
+        (&got["x"], &got["streamed"], &got["opened"]),
+        (&json!("old"), &json!("local"), &json!("abcYmM="))
+    );
     assert_eq!(got["each"], json!(["local", "local", "late", [5], "late.txt"]), "{got}");
     assert_eq!(got["missing"], "NotFound: the file store `a` has no file `from/web.txt`");
     assert_eq!((&got["dir"], &got["text"]), (&json!("a"), &json!("a")));
-    // Without `sync` nothing is mirrored: what code wrote to /tmp is no file of the store, and the store's files are not in /tmp.
+    // Without `sync` nothing is mirrored: what code wrote to /tmp is no file of the store, and the
+    // store's files are not in /tmp.
     assert!(!paths(&server, "a").await.contains(&"local.txt".to_owned()), "{got}");
-    let refused = run_steps(&[("read", "await this.dir.open('x').fromReadableStream(Readable.from(['x']));")], "a").await;
-    assert!(refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")), "{refused}");
+    let refused = run_steps(
+        &[("read", "await this.dir.open('x').fromReadableStream(Readable.from(['x']));")],
+        "a",
+    )
+    .await;
+    assert!(
+        refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")),
+        "{refused}"
+    );
     // A stream that the store refuses says so, and does not wait for a reader.
     let large = "await pipeline(Readable.from(Array(64).fill(Buffer.alloc(4096))), this.dir.open('x').createWriteStream());";
     let refused = run_steps(&[("read", large)], "a").await;
-    assert!(refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")), "{refused}");
+    assert!(
+        refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")),
+        "{refused}"
+    );
     for (path, code) in [("../up", "RangeError"), ("", "RangeError"), ("a\\nb", "RangeError")] {
-        let refused = run_steps(&[("write", &format!("await this.dir.open('{path}').fromReadableStream(Readable.from(['x']));"))], "a").await;
+        let refused = run_steps(
+            &[(
+                "write",
+                &format!("await this.dir.open('{path}').fromReadableStream(Readable.from(['x']));"),
+            )],
+            "a",
+        )
+        .await;
         assert_eq!(refused["code"], code, "{path}: {refused}");
     }
     let broken = "await this.dir.open('broken').fromReadableStream(Readable.from((function* () { yield 'a'; throw new Error('cut off'); })()));";
     assert_eq!(run_steps(&[("write", broken)], "a").await["message"], "cut off");
     assert!(!paths(&server, "a").await.contains(&"broken".to_owned()));
-    // A step without a store: none where the prop is optional, else what is asked of it fails with words.
+    // A step without a store: none where the prop is optional, else what is asked of it fails with
+    // words.
     assert_eq!(run_steps(&[("write", "return typeof this.dir;")], "").await, "undefined");
     let needs = "import { Readable } from 'node:stream'; export default defineComponent({ props: { dir: { type: 'dir', accessMode: 'write' } }, async run() { await this.dir.open('x').toUrl(); } });";
     let steps = json!([{ "namespace": "s", "code": needs, "props": {} }]);
-    let made = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+    let made = server
+        .post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } }))
+        .await
+        .data();
     let refused = run(&server, &made, json!({})).await;
-    assert!(refused["message"].as_str().is_some_and(|words| words.contains("`dir` names no file store")), "{refused}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .is_some_and(|words| words.contains("`dir` names no file store")),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -335,6 +494,15 @@ async fn r3_dir_a_stream_that_breaks_before_it_is_read_is_an_error_of_the_call()
         tried.push(await this.dir.open('x').toBuffer().then(() => 'there', () => 'not there'));
         return tried; } });";
     let steps = json!([{ "namespace": "a", "code": code, "props": { "dir": "broken" } }]);
-    let workflow = server.post("/workflows", &json!({ "name": "streams", "triggers": [{ "type": "http" }], "steps": steps })).await.data();
-    assert_eq!(run(&server, &workflow, json!({})).await, json!(["ENOENT", "ENOENT", "broke", "not there"]));
+    let workflow = server
+        .post(
+            "/workflows",
+            &json!({ "name": "streams", "triggers": [{ "type": "http" }], "steps": steps }),
+        )
+        .await
+        .data();
+    assert_eq!(
+        run(&server, &workflow, json!({})).await,
+        json!(["ENOENT", "ENOENT", "broke", "not there"])
+    );
 }

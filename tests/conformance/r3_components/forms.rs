@@ -1,4 +1,5 @@
-//! One `this` for runs, options methods and `additionalProps`: what forms of a deployed source see (reference 3).
+//! One `this` for runs, options methods and `additionalProps`: what forms of a deployed source see
+//! (reference 3).
 
 use millrace_tests::{Client, Server, id};
 use reqwest::Method;
@@ -13,14 +14,26 @@ const CODE: &str = "export default { name: 'c', version: '1', props: { db: '$.se
   run() { this.db.set('n', (this.db.get('n') ?? 0) + 1); return this.db.get('n'); } };";
 
 async fn picks(server: &Client, of: &str, values: Value) -> Vec<Value> {
-    let answer = server.post("/components/configure", &json!({ "id": of, "prop_name": "pick", "configured_props": values })).await;
+    let answer = server
+        .post(
+            "/components/configure",
+            &json!({ "id": of, "prop_name": "pick", "configured_props": values }),
+        )
+        .await;
     assert_eq!(answer.json["errors"], json!([]), "{}", answer.text);
     answer.json["options"].as_array().expect("options").iter().map(|o| o["value"].clone()).collect()
 }
 
 async fn last_prop(server: &Client, of: &str, values: Value) -> Value {
-    let answer = server.post("/components/props", &json!({ "id": of, "configured_props": values })).await.json;
-    answer["dynamic_props"]["configurable_props"].as_array().and_then(|props| props.last().cloned()).expect("props")["name"].clone()
+    let answer = server
+        .post("/components/props", &json!({ "id": of, "configured_props": values }))
+        .await
+        .json;
+    answer["dynamic_props"]["configurable_props"]
+        .as_array()
+        .and_then(|props| props.last().cloned())
+        .expect("props")["name"]
+        .clone()
 }
 
 #[tokio::test]
@@ -30,23 +43,37 @@ async fn r3_forms_of_a_deployed_source_see_what_it_keeps_and_leave_nothing_in_it
     let saved = server.post("/components", &json!({ "component_code": CODE })).await.data();
     // What is not deployed has nothing yet, and a form does not see what another set.
     for _ in 0..2 {
-        assert_eq!(picks(&server, id(&saved), values.clone()).await, ["nothing", "99", "hunter2", "a", "", "undefined"]);
+        assert_eq!(
+            picks(&server, id(&saved), values.clone()).await,
+            ["nothing", "99", "hunter2", "a", "", "undefined"]
+        );
         assert_eq!(last_prop(&server, id(&saved), values.clone()).await, "saw_nothing");
     }
-    let source = server.source(CODE, json!({ "kind": "a", "token": "hunter2", "saw_nothing": "x" })).await;
+    let source =
+        server.source(CODE, json!({ "kind": "a", "token": "hunter2", "saw_nothing": "x" })).await;
     for n in 1..=2 {
         assert_eq!(server.run_now(&source, json!({})).await["return_value"], n);
     }
     // What the form does not give is as it is stored, secrets too.
-    let endpoint = source["configured_props"]["http"]["endpoint_url"].as_str().expect("an endpoint");
+    let endpoint =
+        source["configured_props"]["http"]["endpoint_url"].as_str().expect("an endpoint");
     for _ in 0..2 {
-        assert_eq!(picks(&server, id(&source), json!({ "kind": "b" })).await, ["2", "99", "hunter2", "b", endpoint, id(&source)]);
+        assert_eq!(
+            picks(&server, id(&source), json!({ "kind": "b" })).await,
+            ["2", "99", "hunter2", "b", endpoint, id(&source)]
+        );
         assert_eq!(last_prop(&server, id(&source), json!({})).await, "saw_2");
     }
     // So does an update: the prop that it makes is known, and what it set is not kept.
     let path = format!("/sources/{}", id(&source));
-    let updated = server.put(&path, &json!({ "configured_props": { "kind": "b", "saw_2": "y" } })).await.data();
-    assert_eq!((&updated["configured_props"]["saw_2"], &updated["configured_props"]["saw_nothing"]), (&json!("y"), &Value::Null));
+    let updated = server
+        .put(&path, &json!({ "configured_props": { "kind": "b", "saw_2": "y" } }))
+        .await
+        .data();
+    assert_eq!(
+        (&updated["configured_props"]["saw_2"], &updated["configured_props"]["saw_nothing"]),
+        (&json!("y"), &Value::Null)
+    );
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], 3);
 }
 
@@ -54,16 +81,30 @@ async fn r3_forms_of_a_deployed_source_see_what_it_keeps_and_leave_nothing_in_it
 async fn r3_a_form_of_a_source_that_is_not_there_is_refused() {
     let server = Server::shared().await;
     let source = server.source(CODE, json!({ "kind": "a", "token": "t" })).await;
-    let other = server.post("/workspaces", &json!({ "name": "Other", "email": "o@example.com" })).await.data();
+    let other = server
+        .post("/workspaces", &json!({ "name": "Other", "email": "o@example.com" }))
+        .await
+        .data();
     let key = other["api_key"].as_str().expect("a key");
-    for (path, rest) in [("/components/configure", json!({ "prop_name": "pick" })), ("/components/props", json!({}))] {
+    for (path, rest) in [
+        ("/components/configure", json!({ "prop_name": "pick" })),
+        ("/components/props", json!({})),
+    ] {
         let of = |id: &str| {
             let mut body = rest.clone();
             body["id"] = json!(id);
             body
         };
-        assert_eq!(server.call_as(key, Method::POST, path, Some(&of(id(&source)))).await.refusal(), (404, "not_found"), "{path}");
-        assert_eq!(server.post(path, &of("dc_nothing")).await.refusal(), (404, "not_found"), "{path}");
+        assert_eq!(
+            server.call_as(key, Method::POST, path, Some(&of(id(&source)))).await.refusal(),
+            (404, "not_found"),
+            "{path}"
+        );
+        assert_eq!(
+            server.post(path, &of("dc_nothing")).await.refusal(),
+            (404, "not_found"),
+            "{path}"
+        );
     }
 }
 
@@ -80,18 +121,26 @@ fn tells(kind: &str) -> String {
 
 /// Asks for the props of a form, `a` as the value.
 async fn form(server: &Client, component: &str) -> Value {
-    let asked = server.post("/components/props", &json!({ "id": component, "configured_props": { "kind": "a" } })).await;
+    let asked = server
+        .post("/components/props", &json!({ "id": component, "configured_props": { "kind": "a" } }))
+        .await;
     asked.json["dynamic_props"]["id"].clone()
 }
 
-/// Every request that takes the id of a form, for a component that was published by its key; each with values that make it say what it is told.
+/// Every request that takes the id of a form, for a component that was published by its key; each
+/// with values that make it say what it is told.
 async fn requests(server: &Client) -> Vec<(Method, String, Value, &'static str)> {
-    let project = server.get("/workspaces").await.json["data"][0]["project_id"].as_str().map(str::to_owned);
-    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("step", "export default { run() {} };")]).await;
-    let project = project.or_else(|| workflow["project_id"].as_str().map(str::to_owned)).expect("a project");
+    let project =
+        server.get("/workspaces").await.json["data"][0]["project_id"].as_str().map(str::to_owned);
+    let workflow = server
+        .workflow("w", json!([{ "type": "http" }]), &[("step", "export default { run() {} };")])
+        .await;
+    let project =
+        project.or_else(|| workflow["project_id"].as_str().map(str::to_owned)).expect("a project");
     let source = server.source(&tells("source"), json!({ "kind": "b" })).await;
     let told = json!({ "kind": "tell" });
-    let (connect, source_path) = (format!("/connect/{project}"), format!("/sources/{}", id(&source)));
+    let (connect, source_path) =
+        (format!("/connect/{project}"), format!("/sources/{}", id(&source)));
     let of = |kind: &str| json!({ "id": format!("acme-tells-{kind}"), "configured_props": told });
     let with_prop = |mut body: Value| {
         body["prop_name"] = json!("made_a");
@@ -100,10 +149,20 @@ async fn requests(server: &Client) -> Vec<(Method, String, Value, &'static str)>
     let mut all = vec![
         (Method::POST, "/components/props".to_owned(), of("source"), "source"),
         (Method::POST, "/components/configure".into(), with_prop(of("source")), "source"),
-        (Method::POST, "/sources".into(), json!({ "component_code": tells("source"), "configured_props": told }), "source"),
+        (
+            Method::POST,
+            "/sources".into(),
+            json!({ "component_code": tells("source"), "configured_props": told }),
+            "source",
+        ),
         (Method::PUT, source_path, json!({ "configured_props": told }), "source"),
         (Method::POST, format!("{connect}/triggers/deploy"), of("source"), "source"),
-        (Method::PUT, format!("{connect}/deployed-triggers/{}", id(&source)), json!({ "configured_props": told }), "source"),
+        (
+            Method::PUT,
+            format!("{connect}/deployed-triggers/{}", id(&source)),
+            json!({ "configured_props": told }),
+            "source",
+        ),
         (Method::POST, format!("{connect}/actions/run"), of("action"), "action"),
     ];
     for (path, kind) in [("components", "source"), ("triggers", "source"), ("actions", "action")] {
@@ -117,20 +176,40 @@ async fn requests(server: &Client) -> Vec<(Method, String, Value, &'static str)>
 async fn r3_what_a_form_was_told_is_known_where_it_is_deployed_or_run() {
     let server = Server::shared().await;
     for kind in ["source", "action"] {
-        server.post("/components", &json!({ "component_code": tells(kind), "publish": true })).await.data();
+        server
+            .post("/components", &json!({ "component_code": tells(kind), "publish": true }))
+            .await
+            .data();
     }
     for (method, path, body, kind) in requests(&server).await {
         let mut body = body;
         body["dynamic_props_id"] = form(&server, &format!("acme-tells-{kind}")).await;
         let answer = server.call_as(&server.api_key, method.clone(), &path, Some(&body)).await;
         assert!(answer.text.contains("told: kind-made_a"), "{method} {path}: {}", answer.text);
-        // Not one that nobody gave, of another component, or that is no id at all: and nothing is made.
-        let other = form(&server, &format!("acme-tells-{}", if kind == "source" { "action" } else { "source" })).await;
-        for (wrong, why) in [(json!("dyp_nothing"), "is not known"), (json!("c_1"), "is not the id of a form"), (other, "of another component")] {
+        // Not one that nobody gave, of another component, or that is no id at all: and nothing is
+        // made.
+        let other = form(
+            &server,
+            &format!("acme-tells-{}", if kind == "source" { "action" } else { "source" }),
+        )
+        .await;
+        for (wrong, why) in [
+            (json!("dyp_nothing"), "is not known"),
+            (json!("c_1"), "is not the id of a form"),
+            (other, "of another component"),
+        ] {
             body["dynamic_props_id"] = wrong;
             let refused = server.call_as(&server.api_key, method.clone(), &path, Some(&body)).await;
-            assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("dynamic_props_id")), "{method} {path}");
-            assert!(refused.text.contains(why) && refused.text.contains("/v1/components/props"), "{method} {path}: {}", refused.text);
+            assert_eq!(
+                (refused.refusal(), &refused.json["details"]["field"]),
+                ((422, "invalid_field"), &json!("dynamic_props_id")),
+                "{method} {path}"
+            );
+            assert!(
+                refused.text.contains(why) && refused.text.contains("/v1/components/props"),
+                "{method} {path}: {}",
+                refused.text
+            );
         }
     }
     assert_eq!(server.get("/sources").await.json["page_info"]["total_count"], 1);
@@ -143,36 +222,55 @@ async fn r3_a_step_is_deployed_with_what_its_form_was_told() {
       additionalProps(previous) { return { ['made_' + this.kind]: { type: 'integer', optional: true, max: previous.made_a ? 9 : 1 } }; }, run() {} };";
     server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
     let mut step = json!({ "namespace": "s", "component_key": "acme-step", "props": { "kind": "b", "made_b": 5 } });
-    let deploy = async |step: &Value| server.post("/workflows", &json!({ "settings": { "name": "w" }, "steps": [step] })).await;
+    let deploy = async |step: &Value| {
+        server.post("/workflows", &json!({ "settings": { "name": "w" }, "steps": [step] })).await
+    };
     let refused = deploy(&step).await;
-    assert!(refused.refusal() == (422, "invalid_props") && refused.text.contains("made_b"), "{}", refused.text);
+    assert!(
+        refused.refusal() == (422, "invalid_props") && refused.text.contains("made_b"),
+        "{}",
+        refused.text
+    );
     step["dynamic_props_id"] = form(&server, "acme-step").await;
     let workflow = deploy(&step).await.data();
     step["dynamic_props_id"] = json!("dyp_nothing");
-    let refused = server.put(&format!("/workflows/{}", id(&workflow)), &json!({ "steps": [step] })).await;
-    assert_eq!((refused.refusal(), &refused.json["details"]["step"]), ((422, "invalid_field"), &json!("s")), "{}", refused.text);
+    let refused =
+        server.put(&format!("/workflows/{}", id(&workflow)), &json!({ "steps": [step] })).await;
+    assert_eq!(
+        (refused.refusal(), &refused.json["details"]["step"]),
+        ((422, "invalid_field"), &json!("s")),
+        "{}",
+        refused.text
+    );
 }
 
 #[tokio::test]
 async fn r3_a_form_outlives_a_restart_and_ends_a_day_after_its_last_question() {
     let (start, hour) = (1_767_225_600_000, 3_600_000);
     let mut server = Server::start_at(start, &[]).await;
-    let saved = server.post("/components", &json!({ "component_code": tells("source") })).await.data();
+    let saved =
+        server.post("/components", &json!({ "component_code": tells("source") })).await.data();
     let form = form(&server, id(&saved)).await;
-    let ask = json!({ "id": id(&saved), "configured_props": { "kind": "a" }, "dynamic_props_id": form });
+    let ask =
+        json!({ "id": id(&saved), "configured_props": { "kind": "a" }, "dynamic_props_id": form });
     server.kill();
     server.launch().await;
     server.set_clock(start + 23 * hour);
     let again = server.post("/components/props", &ask).await.json;
     assert_eq!(again["dynamic_props"]["configurable_props"][1]["label"], "kind-made_a");
     server.set_clock(start + 46 * hour);
-    assert_eq!(server.post("/components/props", &ask).await.json["dynamic_props"]["id"], form, "asked again a day before its end");
+    assert_eq!(
+        server.post("/components/props", &ask).await.json["dynamic_props"]["id"],
+        form,
+        "asked again a day before its end"
+    );
     server.set_clock(start + 70 * hour);
     let ended = server.post("/components/props", &ask).await;
     assert_eq!(ended.refusal(), (422, "invalid_field"), "{}", ended.text);
 }
 
-/// `this` of a function in a definition is the app where the field comes from the app's definition, and the component where the component defines it.
+/// `this` of a function in a definition is the app where the field comes from the app's definition,
+/// and the component where the component defines it.
 #[tokio::test]
 async fn r3_this_of_a_definitions_function_is_the_app_or_the_component_that_defines_the_field() {
     let server = Server::shared().await;
@@ -189,20 +287,44 @@ async fn r3_this_of_a_definitions_function_is_the_app_or_the_component_that_defi
         own: { type: 'string', options() { return [this.tag()]; }, default() { return this.tag(); } },
         n: { type: 'integer', optional: true } }, run() {} };";
     for slug in ["low", "high"] {
-        server.post("/apps", &json!({ "name_slug": slug, "custom_fields": [{ "name": "k" }] })).await.data();
+        server
+            .post("/apps", &json!({ "name_slug": slug, "custom_fields": [{ "name": "k" }] }))
+            .await
+            .data();
     }
     let component = server.post("/components", &json!({ "component_code": code })).await.data();
-    let def = |name: &str| component["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == name).expect("a prop").clone();
-    for (name, label, default) in
-        [("all", "L lowobject", "lowobject"), ("both", "L lowobject", "lowobject"), ("other", "L own", "lowobject"), ("chosen", "L lowobject", "lowobject")]
-    {
+    let def = |name: &str| {
+        component["configurable_props"]
+            .as_array()
+            .expect("props")
+            .iter()
+            .find(|prop| prop["name"] == name)
+            .expect("a prop")
+            .clone()
+    };
+    for (name, label, default) in [
+        ("all", "L lowobject", "lowobject"),
+        ("both", "L lowobject", "lowobject"),
+        ("other", "L own", "lowobject"),
+        ("chosen", "L lowobject", "lowobject"),
+    ] {
         let prop = def(name);
-        assert_eq!((&prop["label"], &prop["default"], &prop["description"]), (&json!(label), &json!(default), &json!("plain")), "{name}");
+        assert_eq!(
+            (&prop["label"], &prop["default"], &prop["description"]),
+            (&json!(label), &json!(default), &json!("plain")),
+            "{name}"
+        );
     }
-    assert_eq!((&def("own")["default"], &def("again")["label"], &def("late")["default"]), (&json!("own"), &json!("L own"), &json!(null)));
+    assert_eq!(
+        (&def("own")["default"], &def("again")["label"], &def("late")["default"]),
+        (&json!("own"), &json!("L own"), &json!(null))
+    );
     for (name, expected) in [
         ("all", "lowobject{\"from\":\"own\",\"page\":0,\"prevContext\":{}}"),
-        ("both", "lowobject{\"inner\":\"high\",\"from\":\"own\",\"n\":7,\"page\":0,\"prevContext\":{}}"),
+        (
+            "both",
+            "lowobject{\"inner\":\"high\",\"from\":\"own\",\"n\":7,\"page\":0,\"prevContext\":{}}",
+        ),
         ("other", "lowobject{\"page\":0,\"prevContext\":{}}"),
         ("chosen", "own"),
         ("own", "own"),
@@ -214,7 +336,8 @@ async fn r3_this_of_a_definitions_function_is_the_app_or_the_component_that_defi
 
 /// However a definition's function comes to `this`, and wherever its definition stands.
 #[tokio::test]
-async fn r3_this_of_a_definitions_function_holds_through_methods_getters_generators_and_made_props() {
+async fn r3_this_of_a_definitions_function_holds_through_methods_getters_generators_and_made_props()
+{
     let server = Server::shared().await;
     let code = "const app = { type: 'app', app: 'thisapp', methods: {
         tag() { return 'app' + Object.keys(this.$auth).length; }, deep() { return this.tag(); }, get now() { return this.deep() + '!'; },
@@ -238,9 +361,23 @@ async fn r3_this_of_a_definitions_function_holds_through_methods_getters_generat
           made: { propDefinition: [app, 'taken'] }, own: { type: 'string', options() { return [this.both]; } }, closed: { type: 'string', options: () => [both] },
           again: { ...known.outer, propDefinition: [app, 'outer'], label: `again ${this.mine()}` } }; },
         run() { return [this.both, this.thisapp.now, this.thisapp.nested.where(), Object.keys(this).sort()]; } };";
-    server.post("/apps", &json!({ "name_slug": "thisapp", "custom_fields": [{ "name": "k" }] })).await.data();
-    let component = server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
-    let def = |name: &str| component["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == name).expect("a prop").clone();
+    server
+        .post("/apps", &json!({ "name_slug": "thisapp", "custom_fields": [{ "name": "k" }] }))
+        .await
+        .data();
+    let component = server
+        .post("/components", &json!({ "component_code": code, "publish": true }))
+        .await
+        .data();
+    let def = |name: &str| {
+        component["configurable_props"]
+            .as_array()
+            .expect("props")
+            .iter()
+            .find(|prop| prop["name"] == name)
+            .expect("a prop")
+            .clone()
+    };
     let shown = def("shown");
     assert_eq!(
         (&shown["label"], &shown["optional"], shown["min"].as_f64(), &shown["description"]),
@@ -255,20 +392,59 @@ async fn r3_this_of_a_definitions_function_holds_through_methods_getters_generat
         ("pages", json!(["app0", "app0!"])),
         ("taken", json!(["app0", "app0", "app0!", "where"])),
         ("arrow", json!(["plain"])),
-        ("outer", json!([format!("{{\"from\":\"{both}\",\"given\":[\"thisapp\",\"words\"],\"own\":\"undefined\",\"words\":[\"a\",\"b\"],{asked}")])),
+        (
+            "outer",
+            json!([format!(
+                "{{\"from\":\"{both}\",\"given\":[\"thisapp\",\"words\"],\"own\":\"undefined\",\"words\":[\"a\",\"b\"],{asked}"
+            )]),
+        ),
         ("one", json!([both, "app0"])),
         ("made", json!(["app0", "app0", "app0!", "where"])),
         ("own", json!([both])),
         ("closed", json!([both])),
-        ("again", json!([format!("{{\"from\":\"app0\",\"given\":[\"thisapp\",\"words\"],\"own\":\"undefined\",{asked}")])),
+        (
+            "again",
+            json!([format!(
+                "{{\"from\":\"app0\",\"given\":[\"thisapp\",\"words\"],\"own\":\"undefined\",{asked}"
+            )]),
+        ),
     ] {
-        let answer = server.post("/components/configure", &json!({ "id": component["id"], "prop_name": name, "configured_props": props })).await.json;
-        let values: Vec<&Value> = answer["options"].as_array().expect("options").iter().map(|option| &option["value"]).collect();
+        let answer = server
+            .post(
+                "/components/configure",
+                &json!({ "id": component["id"], "prop_name": name, "configured_props": props }),
+            )
+            .await
+            .json;
+        let values: Vec<&Value> = answer["options"]
+            .as_array()
+            .expect("options")
+            .iter()
+            .map(|option| &option["value"])
+            .collect();
         assert_eq!(json!(values), expected, "{name}: {answer}");
     }
-    let answer = server.post("/components/configure", &json!({ "id": component["id"], "prop_name": "each", "configured_props": props })).await;
-    assert!(answer.text.contains("must be an array") && answer.json["options"] == json!([]), "{}", answer.text);
-    let made = server.post("/components/props", &json!({ "id": component["id"], "configured_props": props })).await.json;
-    let again = made["dynamic_props"]["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == "again").expect("a prop").clone();
+    let answer = server
+        .post(
+            "/components/configure",
+            &json!({ "id": component["id"], "prop_name": "each", "configured_props": props }),
+        )
+        .await;
+    assert!(
+        answer.text.contains("must be an array") && answer.json["options"] == json!([]),
+        "{}",
+        answer.text
+    );
+    let made = server
+        .post("/components/props", &json!({ "id": component["id"], "configured_props": props }))
+        .await
+        .json;
+    let again = made["dynamic_props"]["configurable_props"]
+        .as_array()
+        .expect("props")
+        .iter()
+        .find(|prop| prop["name"] == "again")
+        .expect("a prop")
+        .clone();
     assert_eq!(again["label"], "again mine other 2", "{made}");
 }

@@ -1,4 +1,5 @@
-//! The points on which naive runtimes break (section 5 of what is known of the public registry), each as public components write it.
+//! The points on which naive runtimes break (section 5 of what is known of the public registry),
+//! each as public components write it.
 
 use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::{Client, Server, answer, endpoint, id};
@@ -23,7 +24,10 @@ async fn f5_1_methods_are_bound_when_the_instance_is_made() {
       export default { name: 'm', version: '1', props: { app, word: 'string' }, methods: { fn() { return this.app.url; }, add(x) { return this.word + x; } },
         run() { const { add, fn } = this; return [fn()('/x'), ['1', '2'].map(this.add), add('!')]; } };";
     server.post("/apps", &json!({ "name_slug": "nothing", "auth_type": "none" })).await.data();
-    assert_eq!(server.returned(code, json!({ "word": "w" })).await, json!(["b/x", ["w1", "w2"], "w!"]));
+    assert_eq!(
+        server.returned(code, json!({ "word": "w" })).await,
+        json!(["b/x", ["w1", "w2"], "w!"])
+    );
 }
 
 #[tokio::test]
@@ -31,7 +35,10 @@ async fn f5_2_own_keys_are_props_with_a_value_and_methods() {
     let server = Server::shared().await;
     let code = "export default { name: 'k', version: '1', props: { db: '$.service.db', http: '$.interface.http', set: 'string', unset: { type: 'string', optional: true }, note: { type: 'alert', content: 'x' } },
         methods: { m() {} }, run() { const { db, http, ...data } = this; return [Object.keys(this).sort(), JSON.stringify(data), typeof this.$emit]; } };";
-    assert_eq!(server.returned(code, json!({ "set": "s" })).await, json!([["db", "http", "m", "set"], "{\"set\":\"s\"}", "function"]));
+    assert_eq!(
+        server.returned(code, json!({ "set": "s" })).await,
+        json!([["db", "http", "m", "set"], "{\"set\":\"s\"}", "function"])
+    );
 }
 
 #[tokio::test]
@@ -50,9 +57,25 @@ async fn f5_4_a_first_page_has_an_empty_context_and_any_context_comes_back() {
     let code = "export default { name: 'o', version: '1', props: { a: { type: 'string', options({ page, prevContext: { offset = 0 }, query }) { return { options: [offset, page], context: { offset: offset + 5, deep: { q: query ?? null } } }; } } }, run() {} };";
     let component = save(&server, code).await;
     let first = options(&server, &component, "a", json!({})).await;
-    assert_eq!((&first["options"][0]["value"], &first["context"]), (&json!(0), &json!({ "offset": 5, "deep": { "q": null } })));
-    let second = options(&server, &component, "a", json!({ "page": 1, "prev_context": first["context"], "query": "x" })).await;
-    assert_eq!((&second["options"][0]["value"], &second["options"][1]["value"], &second["context"]["deep"]["q"]), (&json!(5), &json!(1), &json!("x")));
+    assert_eq!(
+        (&first["options"][0]["value"], &first["context"]),
+        (&json!(0), &json!({ "offset": 5, "deep": { "q": null } }))
+    );
+    let second = options(
+        &server,
+        &component,
+        "a",
+        json!({ "page": 1, "prev_context": first["context"], "query": "x" }),
+    )
+    .await;
+    assert_eq!(
+        (
+            &second["options"][0]["value"],
+            &second["options"][1]["value"],
+            &second["context"]["deep"]["q"]
+        ),
+        (&json!(5), &json!(1), &json!("x"))
+    );
 }
 
 #[tokio::test]
@@ -65,9 +88,14 @@ async fn f5_5_an_input_values_function_that_throws_means_not_ready() {
     let component = save(&server, code).await;
     assert_eq!(options(&server, &component, "table", json!({})).await["options"], json!([]));
     let base = json!({ "__lv": { "label": "Base", "value": "b1" } });
-    let ready = options(&server, &component, "table", json!({ "configured_props": { "base": base } })).await;
+    let ready =
+        options(&server, &component, "table", json!({ "configured_props": { "base": base } }))
+            .await;
     assert_eq!(ready["options"][0]["value"], "B10");
-    assert_eq!(server.returned(code, json!({ "base": base })).await, json!({ "label": "Base", "value": "b1" }));
+    assert_eq!(
+        server.returned(code, json!({ "base": base })).await,
+        json!({ "label": "Base", "value": "b1" })
+    );
 }
 
 #[tokio::test]
@@ -80,9 +108,18 @@ async fn f5_6_one_app_object_is_shared_and_never_changed() {
     server.post("/apps", &json!({ "name_slug": "nothing", "auth_type": "none" })).await.data();
     let component = save(&server, code).await;
     let props = component["configurable_props"].as_array().expect("props");
-    let shown: Vec<_> = props.iter().map(|p| (p["name"].clone(), p["label"].clone(), p["optional"].clone())).collect();
-    assert_eq!(shown[1..], [(json!("one"), json!("Item"), json!(true)), (json!("two"), json!("Two"), json!(false))]);
-    assert_eq!(server.returned(code, json!({ "two": "2" })).await, json!(["instance", "Item", ["type", "app", "propDefinitions", "methods"]]));
+    let shown: Vec<_> = props
+        .iter()
+        .map(|p| (p["name"].clone(), p["label"].clone(), p["optional"].clone()))
+        .collect();
+    assert_eq!(
+        shown[1..],
+        [(json!("one"), json!("Item"), json!(true)), (json!("two"), json!("Two"), json!(false))]
+    );
+    assert_eq!(
+        server.returned(code, json!({ "two": "2" })).await,
+        json!(["instance", "Item", ["type", "app", "propDefinitions", "methods"]])
+    );
 }
 
 #[tokio::test]
@@ -95,10 +132,26 @@ async fn f5_7_additional_props_may_change_its_argument_and_give_option_functions
     server.post("/apps", &json!({ "name_slug": "nothing", "auth_type": "none" })).await.data();
     let component = save(&server, code).await;
     let values = json!({ "configured_props": { "kind": "k" } });
-    let props = server.post("/components/props", &json!({ "id": component["id"], "configured_props": { "kind": "k" } })).await.json;
-    let prop =
-        |name: &str| props["dynamic_props"]["configurable_props"].as_array().expect("props").iter().find(|p| p["name"] == name).cloned().expect("a prop");
-    assert_eq!((&prop("later")["hidden"], &prop("choice")["remoteOptions"], &prop("item")["label"]), (&json!(false), &json!(true), &json!("Item")));
+    let props = server
+        .post(
+            "/components/props",
+            &json!({ "id": component["id"], "configured_props": { "kind": "k" } }),
+        )
+        .await
+        .json;
+    let prop = |name: &str| {
+        props["dynamic_props"]["configurable_props"]
+            .as_array()
+            .expect("props")
+            .iter()
+            .find(|p| p["name"] == name)
+            .cloned()
+            .expect("a prop")
+    };
+    assert_eq!(
+        (&prop("later")["hidden"], &prop("choice")["remoteOptions"], &prop("item")["label"]),
+        (&json!(false), &json!(true), &json!("Item"))
+    );
     assert_eq!(options(&server, &component, "choice", values).await["options"][0]["value"], "k 0");
 }
 
@@ -116,18 +169,43 @@ async fn f5_8_the_endpoint_is_live_while_activate_waits_and_both_write_to_db() {
 #[tokio::test]
 async fn f5_10_a_source_without_run_emits_its_event() {
     let server = Server::shared().await;
-    let source = server.source("export default { name: 'n', version: '1', props: { http: '$.interface.http' } };", json!({})).await;
+    let source = server
+        .source(
+            "export default { name: 'n', version: '1', props: { http: '$.interface.http' } };",
+            json!({}),
+        )
+        .await;
     answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1 }))).await;
-    server.until("the event", &format!("/sources/{}/event_summaries?expand=event", id(&source)), |l| l["data"][0]["event"]["body"]["n"] == 1).await;
+    server
+        .until(
+            "the event",
+            &format!("/sources/{}/event_summaries?expand=event", id(&source)),
+            |l| l["data"][0]["event"]["body"]["n"] == 1,
+        )
+        .await;
 }
 
 #[tokio::test]
 async fn f5_12_a_static_timer_cannot_be_changed_and_long_intervals_are_taken() {
     let server = Server::shared().await;
-    let timer = |prop: &str| format!("export default {{ name: 't', version: '1', props: {{ timer: {prop} }}, run() {{}} }};");
-    let fixed = server.source(&timer("{ type: '$.interface.timer', static: { intervalSeconds: 300 } }"), json!({ "timer": { "intervalSeconds": 1 } })).await;
+    let timer = |prop: &str| {
+        format!(
+            "export default {{ name: 't', version: '1', props: {{ timer: {prop} }}, run() {{}} }};"
+        )
+    };
+    let fixed = server
+        .source(
+            &timer("{ type: '$.interface.timer', static: { intervalSeconds: 300 } }"),
+            json!({ "timer": { "intervalSeconds": 1 } }),
+        )
+        .await;
     assert_eq!(fixed["configured_props"]["timer"]["interval_seconds"], 300);
-    let long = server.source(&timer("{ type: '$.interface.timer', default: { intervalSeconds: 86400000 } }"), json!({})).await;
+    let long = server
+        .source(
+            &timer("{ type: '$.interface.timer', default: { intervalSeconds: 86400000 } }"),
+            json!({}),
+        )
+        .await;
     assert_eq!(long["configured_props"]["timer"]["interval_seconds"], 86_400_000);
 }
 
@@ -137,7 +215,10 @@ async fn f5_13_modules_have_require_and_their_own_file_names() {
     let module = "import { createRequire } from 'node:module'; import util from 'util';
       const here = [typeof require, typeof __filename, typeof __dirname, typeof require('util').format, typeof createRequire(import.meta.url)('path').join];
       export default { name: 'esm', version: '1', run() { return here; } };";
-    assert_eq!(server.returned(module, json!({})).await, json!(["function", "string", "string", "function", "function"]));
+    assert_eq!(
+        server.returned(module, json!({})).await,
+        json!(["function", "string", "string", "function", "function"])
+    );
     let commonjs = "const util = require('util'); module.exports = { name: 'cjs', version: '1', run() { return util.format('%s', 'ok'); } };";
     assert_eq!(server.returned(commonjs, json!({})).await, "ok");
     let awaited = "const word = await Promise.resolve('later'); export default { name: 'tla', version: '1', run() { return word; } };";
@@ -149,9 +230,11 @@ async fn f5_13_modules_have_require_and_their_own_file_names() {
 #[tokio::test]
 async fn f5_18_a_module_is_loaded_once_for_many_runs() {
     let server = Server::shared().await;
-    let code = "let runs = 0; export default { name: 'm', version: '1', run() { return ++runs; } };";
+    let code =
+        "let runs = 0; export default { name: 'm', version: '1', run() { return ++runs; } };";
     let source = server.source(code, json!({})).await;
-    let first = server.run_now(&source, json!({})).await["return_value"].as_i64().expect("a number");
+    let first =
+        server.run_now(&source, json!({})).await["return_value"].as_i64().expect("a number");
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], first + 1);
 }
 
@@ -167,8 +250,17 @@ async fn f5_21_the_hosted_platforms_address_is_answered_by_this_server() {
     let server = Server::shared().await;
     let code = "import { axios } from '@pipedream/platform'; const pipedream = { type: 'app', app: 'pipedream', methods: { ask(path) { return axios(this, { url: 'https://api.pipedream.com/v1' + path, headers: { Authorization: `Bearer ${this.$auth.api_key}` } }); } } };
       export default { name: 'p', version: '1', props: { pipedream }, async run() { const me = await this.pipedream.ask('/users/me'); const r = await fetch('https://api.pipedream.com/v1/users/me'); return [me.data.orgs[0].id, r.status]; } };";
-    let account = server.post("/accounts", &json!({ "app": "pipedream", "credentials": { "api_key": server.api_key } })).await.data();
-    assert_eq!(server.returned(code, json!({ "pipedream": { "authProvisionId": account["id"] } })).await, json!([server.org_id, 401]));
+    let account = server
+        .post(
+            "/accounts",
+            &json!({ "app": "pipedream", "credentials": { "api_key": server.api_key } }),
+        )
+        .await
+        .data();
+    assert_eq!(
+        server.returned(code, json!({ "pipedream": { "authProvisionId": account["id"] } })).await,
+        json!([server.org_id, 401])
+    );
 }
 
 #[tokio::test]
@@ -183,7 +275,10 @@ async fn f5_24_values_stay_what_they_were_given_as() {
     let server = Server::shared().await;
     let code = "export default { name: 'v', version: '1', props: { o: 'object', s: 'string', b: 'boolean', list: 'string[]' }, run() { return [typeof this.o, this.o, this.s, this.b, this.list]; } };";
     let values = json!({ "o": "{\"a\": 1}", "s": "42", "b": true, "list": ["1", "{}"] });
-    assert_eq!(server.returned(code, values).await, json!(["string", "{\"a\": 1}", "42", true, ["1", "{}"]]));
+    assert_eq!(
+        server.returned(code, values).await,
+        json!(["string", "{\"a\": 1}", "42", true, ["1", "{}"]])
+    );
 }
 
 #[tokio::test]
@@ -201,10 +296,19 @@ async fn r3_1_platform_axios_behaves_as_components_expect() {
         url = receiver.url
     );
     let got = server.returned(&code, json!({})).await;
-    assert_eq!((&got[1], &got[3], &got[4]), (&json!(418), &json!(true), &json!("ConfigurationError")), "{got}");
+    assert_eq!(
+        (&got[1], &got[3], &got[4]),
+        (&json!(418), &json!(true), &json!("ConfigurationError")),
+        "{got}"
+    );
     assert!(got[0].as_str().is_some_and(|n| n.starts_with("AxiosError - ")), "{got}");
     let asked = &receiver.got()[0];
-    assert!(asked.head.starts_with("POST /hook?a=1&b=2 ") && asked.header("x-z") == "z" && asked.header("x-y").is_empty(), "{asked:?}");
+    assert!(
+        asked.head.starts_with("POST /hook?a=1&b=2 ")
+            && asked.header("x-z") == "z"
+            && asked.header("x-y").is_empty(),
+        "{asked:?}"
+    );
     assert_eq!(serde_json::from_str::<Value>(&asked.body).ok(), Some(json!({ "c": 3 })));
 }
 
@@ -214,11 +318,24 @@ async fn r3_7_headers_are_found_in_any_case_and_forms_are_parsed() {
     let code = "export default { name: 'f', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { const { body, headers } = event;
         this.http.respond({ status: 200, body: { body, type: headers['Content-Type'], same: headers['content-type'], keys: Object.keys(headers).every((k) => k === k.toLowerCase()), raw: event.bodyRaw } }); } };";
     let source = server.source(code, json!({})).await;
-    let send = async |kind: &str, body: &'static str| answer(server.raw(Method::POST, &endpoint(&source)).header("Content-Type", kind).body(body)).await.json;
+    let send = async |kind: &str, body: &'static str| {
+        answer(server.raw(Method::POST, &endpoint(&source)).header("Content-Type", kind).body(body))
+            .await
+            .json
+    };
     let form = send("application/x-www-form-urlencoded", "a=1&b=x%20y&a=2").await;
-    assert_eq!((&form["body"], &form["raw"], &form["keys"]), (&json!({ "a": ["1", "2"], "b": "x y" }), &json!("a=1&b=x%20y&a=2"), &json!(true)));
-    assert_eq!((&form["type"], &form["same"]), (&json!("application/x-www-form-urlencoded"), &json!("application/x-www-form-urlencoded")));
-    assert_eq!(send("application/vnd.acme+json; charset=utf-8", "{\"n\": [1]}").await["body"], json!({ "n": [1] }));
+    assert_eq!(
+        (&form["body"], &form["raw"], &form["keys"]),
+        (&json!({ "a": ["1", "2"], "b": "x y" }), &json!("a=1&b=x%20y&a=2"), &json!(true))
+    );
+    assert_eq!(
+        (&form["type"], &form["same"]),
+        (&json!("application/x-www-form-urlencoded"), &json!("application/x-www-form-urlencoded"))
+    );
+    assert_eq!(
+        send("application/vnd.acme+json; charset=utf-8", "{\"n\": [1]}").await["body"],
+        json!({ "n": [1] })
+    );
     assert_eq!(send("text/plain", "just text").await["body"], "just text");
     assert_eq!(send("application/json", "{broken").await["body"], "{broken");
 }
@@ -228,9 +345,15 @@ async fn r3_3_a_type_that_is_not_known_is_kept_and_its_value_is_text() {
     let server = Server::shared().await;
     let code = "export default { name: 'u', version: '1', props: { base: { type: '$.airtable.baseId', appProp: 'x' }, odd: { type: 'hologram', label: 'Odd', optional: true }, note: { type: 'alert', alertType: 'warning', content: 'Mind' } }, run() { return [this.base, this.odd, this.note ?? null]; } };";
     let component = save(&server, code).await;
-    assert_eq!(component["configurable_props"][1], json!({ "name": "odd", "type": "hologram", "label": "Odd", "optional": true }));
+    assert_eq!(
+        component["configurable_props"][1],
+        json!({ "name": "odd", "type": "hologram", "label": "Odd", "optional": true })
+    );
     assert_eq!(component["configurable_props"][2]["content"], "Mind");
-    assert_eq!(server.returned(code, json!({ "base": "b", "odd": "o" })).await, json!(["b", "o", null]));
+    assert_eq!(
+        server.returned(code, json!({ "base": "b", "odd": "o" })).await,
+        json!(["b", "o", null])
+    );
 }
 
 #[tokio::test]

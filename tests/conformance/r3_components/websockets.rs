@@ -1,4 +1,5 @@
-//! The global `WebSocket` of components, which packages of the registry expect on each Node that runs them.
+//! The global `WebSocket` of components, which packages of the registry expect on each Node that
+//! runs them.
 
 use millrace_tests::Server;
 use millrace_tests::websocket::EchoServer;
@@ -23,7 +24,8 @@ async fn r3_code_and_its_threads_have_the_websocket_of_browsers() {
            return {{ own, thread, kind: typeof globalThis.WebSocket, state: WebSocket.OPEN }}; }} }};"
     );
     let said = json!([[5, 1000, [1, 2]], "chat", 1000, true]);
-    let got = server.returned(&code, json!({ "url": format!("ws://127.0.0.1:{}/", echo.port) })).await;
+    let got =
+        server.returned(&code, json!({ "url": format!("ws://127.0.0.1:{}/", echo.port) })).await;
     assert_eq!(got, json!({ "own": said, "thread": said, "kind": "function", "state": 1 }));
     assert_eq!(echo.connections(), 2);
 }

@@ -1,15 +1,23 @@
-//! What a run shows of each of its steps: when it began, what its props were, what it wrote and sent, and its tries before.
+//! What a run shows of each of its steps: when it began, what its props were, what it wrote and
+//! sent, and its tries before.
 
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn r4_2_a_step_shows_its_props_after_expressions_without_credentials_and_its_own_lines_and_sends() {
+async fn r4_2_a_step_shows_its_props_after_expressions_without_credentials_and_its_own_lines_and_sends()
+ {
     let server = Server::shared().await;
     let app = json!({ "name_slug": "vault", "name": "Vault", "custom_fields": [{ "name": "key", "type": "password" }] });
     server.post("/apps", &app).await.data();
-    let account = server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": "canary-credential" } })).await.data();
+    let account = server
+        .post(
+            "/accounts",
+            &json!({ "app": "vault", "credentials": { "key": "canary-credential" } }),
+        )
+        .await
+        .data();
     let code = "export default defineComponent({
       props: { vault: { type: 'app', app: 'vault' }, token: { type: 'string', secret: true }, text: 'string', n: 'integer', long: 'string', whole: 'any', none: { type: 'string', optional: true } },
       async run({ $ }) { console.log('in two: ' + this.text); $.send.http({ method: 'POST', url: 'http://127.0.0.1:9/' }); return [this.vault.$auth.key.length, this.token.length]; } });";
@@ -19,35 +27,78 @@ async fn r4_2_a_step_shows_its_props_after_expressions_without_credentials_and_i
             "vault": { "authProvisionId": account["id"] }, "token": "canary-secret", "text": "a {{steps.trigger.event.query.q}} b", "n": "{{steps.one.$return_value.n}}",
             "long": "y".repeat(9000), "whole": "{{steps.one.$return_value.large}}" } },
     ]);
-    let workflow = server.post("/workflows", &json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": steps })).await.data();
+    let workflow = server
+        .post(
+            "/workflows",
+            &json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": steps }),
+        )
+        .await
+        .data();
     answer(server.raw(Method::GET, &format!("{}?q=word", endpoint(&workflow)))).await;
-    let runs = server.until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| l["data"][0]["status"] == "succeeded").await;
+    let runs = server
+        .until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| {
+            l["data"][0]["status"] == "succeeded"
+        })
+        .await;
     let got = server.get(&format!("/runs/{}", id(&runs["data"][0]))).await;
     let run = got.json["data"].clone();
     let (one, two) = (&run["steps"][0], &run["steps"][1]);
     assert_eq!(two["exports"]["$return_value"], json!([17, 13]), "the code has them whole");
     let props = &two["props"];
-    for (name, shown) in [("vault", json!({ "$account": true })), ("token", json!({ "$secret": true })), ("text", json!("a word b")), ("n", json!(2))] {
+    for (name, shown) in [
+        ("vault", json!({ "$account": true })),
+        ("token", json!({ "$secret": true })),
+        ("text", json!("a word b")),
+        ("n", json!(2)),
+    ] {
         assert_eq!(props[name], shown, "{name}: {}", got.text);
     }
-    assert_eq!((&props["long"]["$truncated"], &props["long"]["$chars"], &props["whole"]), (&json!(true), &json!(9000), &json!({ "$truncated": true })));
+    assert_eq!(
+        (&props["long"]["$truncated"], &props["long"]["$chars"], &props["whole"]),
+        (&json!(true), &json!(9000), &json!({ "$truncated": true }))
+    );
     assert!(props.get("none").is_none() && one.get("props").is_none(), "{}", got.text);
     assert!(!got.text.contains("canary-"), "{}", got.text);
     let began = |step: &Value| step["started_at_ms"].as_i64().expect("a time");
-    assert!(run["started_at_ms"].as_i64().is_some_and(|at| at <= began(one)) && began(one) <= began(two), "{}", got.text);
-    let lines: Vec<_> = run["logs"].as_array().expect("lines").iter().map(|l| (l["step"].clone(), l["text"].clone())).collect();
+    assert!(
+        run["started_at_ms"].as_i64().is_some_and(|at| at <= began(one))
+            && began(one) <= began(two),
+        "{}",
+        got.text
+    );
+    let lines: Vec<_> = run["logs"]
+        .as_array()
+        .expect("lines")
+        .iter()
+        .map(|l| (l["step"].clone(), l["text"].clone()))
+        .collect();
     assert_eq!(lines, [(json!("one"), json!("in one")), (json!("two"), json!("in two: a word b"))]);
-    assert_eq!((run["deliveries"].as_array().map(Vec::len), &run["deliveries"][0]["step"]), (Some(1), &json!("two")));
+    assert_eq!(
+        (run["deliveries"].as_array().map(Vec::len), &run["deliveries"][0]["step"]),
+        (Some(1), &json!("two"))
+    );
     let logged = server.get(&format!("/workflows/{}/logs", id(&workflow))).await.json;
-    assert!(logged["data"].as_array().is_some_and(|lines| lines.iter().any(|l| l["step"] == "one")), "{logged}");
+    assert!(
+        logged["data"].as_array().is_some_and(|lines| lines.iter().any(|l| l["step"] == "one")),
+        "{logged}"
+    );
     // A list is light.
     let light = server.get("/runs").await;
-    assert!(!light.text.contains("\"props\"") && light.json["data"][0]["steps"][1]["started_at_ms"].is_i64(), "{}", light.text);
+    assert!(
+        !light.text.contains("\"props\"")
+            && light.json["data"][0]["steps"][1]["started_at_ms"].is_i64(),
+        "{}",
+        light.text
+    );
     // Where nothing is kept, neither are they.
     let private = json!({ "name": "private", "triggers": [{ "type": "http" }], "steps": workflow_steps("own"), "settings": { "keep_data": false } });
     let private = server.post("/workflows", &private).await.data();
     answer(server.raw(Method::GET, &endpoint(&private))).await;
-    let runs = server.until("the run", &format!("/workflows/{}/runs", id(&private)), |l| l["data"][0]["status"] == "succeeded").await;
+    let runs = server
+        .until("the run", &format!("/workflows/{}/runs", id(&private)), |l| {
+            l["data"][0]["status"] == "succeeded"
+        })
+        .await;
     assert!(!server.get(&format!("/runs/{}", id(&runs["data"][0]))).await.text.contains("canary"));
 }
 
@@ -59,28 +110,68 @@ fn workflow_steps(name: &str) -> Value {
 #[tokio::test]
 async fn r4_7_a_step_that_ran_again_shows_its_tries_before() {
     let server = Server::shared().await;
-    let code =
-        "export default defineComponent({ props: { text: 'string' }, run({ $ }) { if ($.context.run.runs < 3) return $.flow.rerun(1); return 'done'; } });";
+    let code = "export default defineComponent({ props: { text: 'string' }, run({ $ }) { if ($.context.run.runs < 3) return $.flow.rerun(1); return 'done'; } });";
     let steps = json!([{ "namespace": "before", "code": "export default defineComponent({ run() { return { n: 'two' }; } });" },
         { "namespace": "again", "code": code, "props": { "text": "{{steps.before.$return_value.n}}" } }]);
-    let workflow = server.post("/workflows", &json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": steps })).await.data();
+    let workflow = server
+        .post(
+            "/workflows",
+            &json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": steps }),
+        )
+        .await
+        .data();
     answer(server.raw(Method::GET, &endpoint(&workflow))).await;
-    let runs = server.until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| l["data"][0]["status"] == "succeeded").await;
+    let runs = server
+        .until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| {
+            l["data"][0]["status"] == "succeeded"
+        })
+        .await;
     let run = server.get(&format!("/runs/{}", id(&runs["data"][0]))).await.data();
     let (before, again) = (&run["steps"][0], &run["steps"][1]);
     let tries = again["attempts"].as_array().expect("tries");
     assert!(tries.len() == 2 && before.get("attempts").is_none(), "{run}");
-    let times: Vec<_> = tries.iter().map(|t| t["started_at_ms"].as_i64().expect("a time")).chain(again["started_at_ms"].as_i64()).collect();
-    assert!(times.is_sorted() && times.len() == 3 && tries.iter().all(|t| t["duration_ms"].is_u64() && t["error"].is_null()), "{run}");
-    assert_eq!((&again["props"]["text"], &again["exports"]["$return_value"]), (&json!("two"), &json!("done")));
+    let times: Vec<_> = tries
+        .iter()
+        .map(|t| t["started_at_ms"].as_i64().expect("a time"))
+        .chain(again["started_at_ms"].as_i64())
+        .collect();
+    assert!(
+        times.is_sorted()
+            && times.len() == 3
+            && tries.iter().all(|t| t["duration_ms"].is_u64() && t["error"].is_null()),
+        "{run}"
+    );
+    assert_eq!(
+        (&again["props"]["text"], &again["exports"]["$return_value"]),
+        (&json!("two"), &json!("done"))
+    );
     // What failed is retried, and each try says why.
     let bad = json!([{ "namespace": "bad", "code": "export default defineComponent({ run() { console.log('tried'); throw new TypeError('never'); } });" }]);
     let settings = json!({ "name": "fails", "auto_retry": { "max": 2, "first_ms": 20 } });
-    let fails = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": bad, "settings": settings })).await.data();
+    let fails = server
+        .post(
+            "/workflows",
+            &json!({ "triggers": [{ "type": "http" }], "steps": bad, "settings": settings }),
+        )
+        .await
+        .data();
     answer(server.raw(Method::GET, &endpoint(&fails))).await;
-    let runs = server.until("the run", &format!("/workflows/{}/runs", id(&fails)), |l| l["data"][0]["status"] == "failed").await;
+    let runs = server
+        .until("the run", &format!("/workflows/{}/runs", id(&fails)), |l| {
+            l["data"][0]["status"] == "failed"
+        })
+        .await;
     let run = server.get(&format!("/runs/{}", id(&runs["data"][0]))).await.data();
     let tries = run["steps"][0]["attempts"].as_array().expect("tries").clone();
-    assert_eq!(tries.iter().map(|t| t["error"].clone()).collect::<Vec<_>>(), vec![json!({ "code": "TypeError", "message": "never" }); 2]);
-    assert!(run["logs"].as_array().is_some_and(|lines| lines.iter().filter(|l| l["text"] == "tried").all(|l| l["step"] == "bad")), "{run}");
+    assert_eq!(
+        tries.iter().map(|t| t["error"].clone()).collect::<Vec<_>>(),
+        vec![json!({ "code": "TypeError", "message": "never" }); 2]
+    );
+    assert!(
+        run["logs"].as_array().is_some_and(|lines| lines
+            .iter()
+            .filter(|l| l["text"] == "tried")
+            .all(|l| l["step"] == "bad")),
+        "{run}"
+    );
 }

@@ -1,4 +1,5 @@
-//! What JavaScript hands out and other readers of JSON refuse, and names that mean something else to objects (reference 4, facts 4.11).
+//! What JavaScript hands out and other readers of JSON refuse, and names that mean something else
+//! to objects (reference 4, facts 4.11).
 
 use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
@@ -14,11 +15,15 @@ fn nested(levels: usize) -> String {
 }
 
 async fn run(server: &Client, workflow: &Value) -> Value {
-    let run = server.post(&format!("/workflows/{}/run", id(workflow)), &json!({ "event": { "q": 7 } })).await.data();
+    let run = server
+        .post(&format!("/workflows/{}/run", id(workflow)), &json!({ "event": { "q": 7 } }))
+        .await
+        .data();
     server.get(&format!("/runs/{}", id(&run))).await.data()
 }
 
-/// `"…".slice(0, n)` may cut an emoji in half: what is logged, returned, exported, emitted, stored, sent or thrown then is no less there.
+/// `"…".slice(0, n)` may cut an emoji in half: what is logged, returned, exported, emitted, stored,
+/// sent or thrown then is no less there.
 #[tokio::test]
 async fn r4_1_half_a_character_is_a_replacement_character_and_ends_nothing() {
     let server = Server::shared().await;
@@ -26,52 +31,112 @@ async fn r4_1_half_a_character_is_a_replacement_character_and_ends_nothing() {
         "const cut = 'a😀'.slice(0, 2); console.log('log ' + cut); $.export(cut, 1); $.export('$summary', cut); $.send.emit({ raw_event: { cut } });
          await $.respond({ status: 200, body: cut }); return { cut, whole: '😀', text: '\\\\ud83d' };",
     );
-    let workflow =
-        server.workflow("w", json!([{ "type": "http" }]), &[("first", &first), ("second", &step("return steps.first.$return_value.cut.length;"))]).await;
+    let workflow = server
+        .workflow(
+            "w",
+            json!([{ "type": "http" }]),
+            &[("first", &first), ("second", &step("return steps.first.$return_value.cut.length;"))],
+        )
+        .await;
     assert_eq!(answer(server.raw(Method::GET, &endpoint(&workflow))).await.text, "a\u{fffd}");
     let runs = format!("/workflows/{}/runs", id(&workflow));
-    let list = server.until("the run", &runs, |l| l["data"].as_array().is_some_and(|d| d.iter().any(|r| r["status"] == "succeeded"))).await;
+    let list = server
+        .until("the run", &runs, |l| {
+            l["data"].as_array().is_some_and(|d| d.iter().any(|r| r["status"] == "succeeded"))
+        })
+        .await;
     let shown = &list["data"][0]["steps"];
-    assert_eq!(shown[0]["exports"]["$return_value"], json!({ "cut": "a\u{fffd}", "whole": "😀", "text": "\\ud83d" }));
-    assert_eq!((&shown[0]["exports"]["a\u{fffd}"], &shown[0]["exports"]["$summary"]), (&json!(1), &json!("a\u{fffd}")));
+    assert_eq!(
+        shown[0]["exports"]["$return_value"],
+        json!({ "cut": "a\u{fffd}", "whole": "😀", "text": "\\ud83d" })
+    );
+    assert_eq!(
+        (&shown[0]["exports"]["a\u{fffd}"], &shown[0]["exports"]["$summary"]),
+        (&json!(1), &json!("a\u{fffd}"))
+    );
     assert_eq!(shown[1]["exports"]["$return_value"], 2);
     let logs = server.get(&format!("/workflows/{}/logs", id(&workflow))).await.json;
     assert_eq!(logs["data"][0]["text"], "log a\u{fffd}");
     let events = server.get(&format!("/workflows/{}/event_summaries", id(&workflow))).await.json;
     assert_eq!(events["data"][0]["event"]["raw_event"], json!({ "cut": "a\u{fffd}" }));
-    let failing = server.workflow("f", json!([]), &[("first", &step("const error = new TypeError('x\\ud83d'); throw error;"))]).await;
+    let failing = server
+        .workflow(
+            "f",
+            json!([]),
+            &[("first", &step("const error = new TypeError('x\\ud83d'); throw error;"))],
+        )
+        .await;
     let failed = run(&server, &failing).await;
-    assert_eq!((&failed["error"]["code"], &failed["error"]["message"]), (&json!("TypeError"), &json!("x\u{fffd}")));
+    assert_eq!(
+        (&failed["error"]["code"], &failed["error"]["message"]),
+        (&json!("TypeError"), &json!("x\u{fffd}"))
+    );
 }
 
 #[tokio::test]
 async fn r4_1_values_are_as_deep_as_256_levels_everywhere_and_deeper_ones_are_refused_by_name() {
     let server = Server::shared().await;
     let value = nested(250);
-    let first = step(&format!("const deep = {value}; $.send.emit({{ raw_event: {{ deep }} }}); $.flow.rerun(0, {{ deep }}, 0); return deep;"));
-    let last = step("let levels = 0; for (let a = steps.first.$return_value; a.a; a = a.a) levels++; return levels;");
+    let first = step(&format!(
+        "const deep = {value}; $.send.emit({{ raw_event: {{ deep }} }}); $.flow.rerun(0, {{ deep }}, 0); return deep;"
+    ));
+    let last = step(
+        "let levels = 0; for (let a = steps.first.$return_value; a.a; a = a.a) levels++; return levels;",
+    );
     let workflow = server.workflow("w", json!([]), &[("first", &first), ("last", &last)]).await;
-    let ran = server.raw(Method::POST, &format!("{}/v1/workflows/{}/run", server.url, id(&workflow))).bearer_auth(&server.api_key);
+    let ran = server
+        .raw(Method::POST, &format!("{}/v1/workflows/{}/run", server.url, id(&workflow)))
+        .bearer_auth(&server.api_key);
     assert_eq!(answer(ran.json(&json!({}))).await.status, 200);
     // As text: this test's own reader goes no deeper than 128 levels.
-    let shown = |path: &str| answer(server.raw(Method::GET, &format!("{}/v1/workflows/{}/{path}", server.url, id(&workflow))).bearer_auth(&server.api_key));
+    let shown = |path: &str| {
+        answer(
+            server
+                .raw(Method::GET, &format!("{}/v1/workflows/{}/{path}", server.url, id(&workflow)))
+                .bearer_auth(&server.api_key),
+        )
+    };
     let levels = format!("{}1{}", "{\"a\":".repeat(250), "}".repeat(250));
     let runs = shown("runs").await.text;
-    assert!(runs.contains(&format!("\"$return_value\":{levels}")) && runs.contains("\"$return_value\":250"), "{runs}");
+    assert!(
+        runs.contains(&format!("\"$return_value\":{levels}"))
+            && runs.contains("\"$return_value\":250"),
+        "{runs}"
+    );
     let events = shown("event_summaries?expand=event").await.text;
     assert!(events.contains(&format!("\"raw_event\":{{\"deep\":{levels}}}")), "{events}");
     // Neither is in the way of an error, whose event tells what steps before it gave.
     let throws = step("throw new Error('after something deep');");
-    let failing = server.workflow("f", json!([]), &[("first", &step(&format!("return {};", nested(250)))), ("second", &throws)]).await;
-    let told = server.raw(Method::POST, &format!("{}/v1/workflows/{}/run", server.url, id(&failing))).bearer_auth(&server.api_key);
+    let failing = server
+        .workflow(
+            "f",
+            json!([]),
+            &[("first", &step(&format!("return {};", nested(250)))), ("second", &throws)],
+        )
+        .await;
+    let told = server
+        .raw(Method::POST, &format!("{}/v1/workflows/{}/run", server.url, id(&failing)))
+        .bearer_auth(&server.api_key);
     assert_eq!(answer(told.json(&json!({}))).await.status, 200);
-    let errors = server.raw(Method::GET, &format!("{}/v1/workflows/{}/$errors/event_summaries?expand=event", server.url, id(&failing)));
+    let errors = server.raw(
+        Method::GET,
+        &format!(
+            "{}/v1/workflows/{}/$errors/event_summaries?expand=event",
+            server.url,
+            id(&failing)
+        ),
+    );
     let errors = answer(errors.bearer_auth(&server.api_key)).await.text;
     assert!(errors.contains("after something deep") && errors.contains(&levels), "{errors}");
-    let deeper = server.workflow("d", json!([]), &[("first", &step(&format!("return {};", nested(257))))]).await;
+    let deeper = server
+        .workflow("d", json!([]), &[("first", &step(&format!("return {};", nested(257))))])
+        .await;
     let refused = run(&server, &deeper).await;
     let error = &refused["error"];
-    assert_eq!(error["message"], "JSON Nested Property Limit Exceeded: the value returned by the step `first` is nested more than 256 levels deep");
+    assert_eq!(
+        error["message"],
+        "JSON Nested Property Limit Exceeded: the value returned by the step `first` is nested more than 256 levels deep"
+    );
 }
 
 #[tokio::test]
@@ -88,19 +153,25 @@ async fn s2_7_4_what_a_source_keeps_may_be_deep_or_cut_and_it_runs_on() {
         assert_eq!(server.run_now(&source, json!({})).await["status"], "succeeded", "run {n}");
     }
     let emitted: Vec<Value> = server.emitted(&source).await;
-    assert_eq!(emitted, [json!({ "n": 1, "cut": "\u{fffd}" }), json!({ "n": 2, "cut": "\u{fffd}" })]);
+    assert_eq!(
+        emitted,
+        [json!({ "n": 1, "cut": "\u{fffd}" }), json!({ "n": 2, "cut": "\u{fffd}" })]
+    );
 }
 
 #[tokio::test]
 async fn r4_1_names_that_objects_have_already_are_names_of_steps_like_others() {
     let server = Server::shared().await;
     let names = ["constructor", "toString", "hasOwnProperty", "__proto__", "valueOf"];
-    let mut steps: Vec<(&str, String)> = names.iter().map(|name| (*name, step(&format!("return '{name} ran';")))).collect();
+    let mut steps: Vec<(&str, String)> =
+        names.iter().map(|name| (*name, step(&format!("return '{name} ran';")))).collect();
     steps.push(("last", step("return Object.entries(steps).filter(([name]) => name !== 'trigger').map(([name, step]) => [name, step.$return_value]);")));
-    let steps: Vec<(&str, &str)> = steps.iter().map(|(name, code)| (*name, code.as_str())).collect();
+    let steps: Vec<(&str, &str)> =
+        steps.iter().map(|(name, code)| (*name, code.as_str())).collect();
     let workflow = server.workflow("w", json!([]), &steps).await;
     let ended = run(&server, &workflow).await;
-    let expected: Vec<Value> = names.iter().map(|name| json!([name, format!("{name} ran")])).collect();
+    let expected: Vec<Value> =
+        names.iter().map(|name| json!([name, format!("{name} ran")])).collect();
     assert_eq!(ended["steps"][names.len()]["exports"]["$return_value"], json!(expected));
 }
 
@@ -110,7 +181,8 @@ async fn r4_2_an_expression_may_call_the_triggers_event_by_its_older_name() {
     let server = Server::shared().await;
     let code = "export default defineComponent({ props: { a: 'any' }, run() { return this.a; } });";
     let steps = json!([{ "namespace": "one", "code": code, "props": { "a": ["{{event.q}}", "{{event}}", "{{steps.trigger.event.q}}"] } }]);
-    let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps })).await.data();
+    let workflow =
+        server.post("/workflows", &json!({ "triggers": [], "steps": steps })).await.data();
     let ended = run(&server, &workflow).await;
     assert_eq!(ended["steps"][0]["exports"]["$return_value"], json!([7, { "q": 7 }, 7]));
 }
@@ -124,7 +196,12 @@ async fn r3_8_an_endpoint_answers_by_itself_once_no_step_that_runs_responds() {
     let url = endpoint(&workflow);
     let path = format!("/workflows/{}", id(&workflow));
     let asked = || async { answer(server.raw(Method::GET, &url)).await.status };
-    let set = async |steps: Value| server.put(&path, &json!({ "steps": steps, "settings": { "auto_deploy": true } })).await.data();
+    let set = async |steps: Value| {
+        server
+            .put(&path, &json!({ "steps": steps, "settings": { "auto_deploy": true } }))
+            .await
+            .data()
+    };
     assert_eq!(asked().await, 201);
     let plain = step("return 1;");
     set(json!([{ "namespace": "one", "code": plain }])).await;
@@ -135,11 +212,18 @@ async fn r3_8_an_endpoint_answers_by_itself_once_no_step_that_runs_responds() {
     assert_eq!(asked().await, 200);
     // Triggers that are given anew ask what the steps do.
     set(json!([{ "namespace": "one", "code": responds }])).await;
-    server.put(&path, &json!({ "triggers": [{ "type": "http" }], "settings": { "auto_deploy": true } })).await.data();
+    server
+        .put(
+            &path,
+            &json!({ "triggers": [{ "type": "http" }], "settings": { "auto_deploy": true } }),
+        )
+        .await
+        .data();
     assert_eq!(asked().await, 201);
 }
 
-/// What a step hands on is a copy as JSON has it, of when it was handed on, whether or not the run pauses behind it.
+/// What a step hands on is a copy as JSON has it, of when it was handed on, whether or not the run
+/// pauses behind it.
 #[tokio::test]
 async fn r4_1_what_a_step_hands_on_is_the_same_with_and_without_a_pause() {
     let server = Server::shared().await;
@@ -178,23 +262,52 @@ async fn r4_1_what_a_step_hands_on_is_the_same_with_and_without_a_pause() {
         let listed = server.until("its end", &runs, |l| l["page_info"]["total_count"] == 1).await;
         let run = server.get(&format!("/runs/{}", id(&listed["data"][0]))).await.data();
         let [second, third] = [1, 2].map(|at| run["steps"][at]["exports"]["$return_value"].clone());
-        let first: Value = serde_json::from_str(second["seen"].as_str().unwrap_or_else(|| panic!("{run}"))).expect("JSON");
-        let again: Value = serde_json::from_str(third.as_str().unwrap_or_else(|| panic!("{run}"))).expect("JSON");
+        let first: Value =
+            serde_json::from_str(second["seen"].as_str().unwrap_or_else(|| panic!("{run}")))
+                .expect("JSON");
+        let again: Value =
+            serde_json::from_str(third.as_str().unwrap_or_else(|| panic!("{run}"))).expect("JSON");
         assert_eq!(again, first, "{pause}: a step changed what a later one reads");
         let (before, returned) = (&first["before"], &first["$return_value"]);
         assert_eq!(
-            (&before["twice"][1]["n"], &before["later"], &returned["twice"][1]["n"], &returned["later"]),
+            (
+                &before["twice"][1]["n"],
+                &before["later"],
+                &returned["twice"][1]["n"],
+                &returned["later"]
+            ),
             (&json!(1), &Value::Null, &json!(2), &json!(1))
         );
-        assert_eq!((&returned["date"], &returned["coin"], &returned["money"]), (&json!("1970-01-01T00:00:00.000Z"), &json!("coin"), &json!({ "n": 2 })));
-        assert_eq!(second["twice"], json!([{ "n": 9 }, { "n": 2 }]), "{pause}: each is a copy of its own");
+        assert_eq!(
+            (&returned["date"], &returned["coin"], &returned["money"]),
+            (&json!("1970-01-01T00:00:00.000Z"), &json!("coin"), &json!({ "n": 2 }))
+        );
+        assert_eq!(
+            second["twice"],
+            json!([{ "n": 9 }, { "n": 2 }]),
+            "{pause}: each is a copy of its own"
+        );
         seen.push((first, second["kinds"].clone(), second["own"].clone(), second["names"].clone()));
     }
     assert_eq!(seen[1], seen[0], "a delay changes what is handed on");
     for pause in ["", "$.flow.delay(1);"] {
-        let workflow = server.workflow("big", json!([]), &[("first", &step(&format!("{pause} return {{ n: 1n }};"))), ("second", &step("return 1;"))]).await;
+        let workflow = server
+            .workflow(
+                "big",
+                json!([]),
+                &[
+                    ("first", &step(&format!("{pause} return {{ n: 1n }};"))),
+                    ("second", &step("return 1;")),
+                ],
+            )
+            .await;
         let failed = run(&server, &workflow).await;
         let message = failed["error"]["message"].as_str().unwrap_or_default();
-        assert!(failed["status"] == "failed" && message.contains("the value returned by the step `first` is not JSON-serializable"), "{pause}: {failed}");
+        assert!(
+            failed["status"] == "failed"
+                && message
+                    .contains("the value returned by the step `first` is not JSON-serializable"),
+            "{pause}: {failed}"
+        );
     }
 }

@@ -25,7 +25,9 @@ async fn s2_6_methods_are_called_through_this_from_run_hooks_and_other_methods()
 async fn s2_6_an_action_is_an_action_and_a_version_is_free_in_form() {
     let server = Server::shared().await;
     for version in ["0.0.1", "two", "1", "2024-05-06"] {
-        let code = format!("export default {{ name: 'a', key: 'acme-a', version: '{version}', type: 'action', run() {{}} }};");
+        let code = format!(
+            "export default {{ name: 'a', key: 'acme-a', version: '{version}', type: 'action', run() {{}} }};"
+        );
         let saved = server.post("/components", &json!({ "component_code": code })).await.data();
         assert_eq!((&saved["type"], &saved["version"]), (&json!("action"), &json!(version)));
     }
@@ -38,25 +40,59 @@ async fn s2_6_an_action_is_an_action_and_a_version_is_free_in_form() {
 async fn s2_6_run_gets_the_event_in_a_source_and_dollar_in_an_action() {
     let server = Server::shared().await;
     let source = server.source("export default { name: 's', version: '1', run(event) { return [arguments.length, event]; } };", json!({})).await;
-    assert_eq!(server.run_now(&source, json!({ "n": 1 })).await["return_value"], json!([1, { "n": 1 }]));
+    assert_eq!(
+        server.run_now(&source, json!({ "n": 1 })).await["return_value"],
+        json!([1, { "n": 1 }])
+    );
     let code = "export default { name: 'a', version: '1', type: 'action', run({ $, steps }) { return [typeof $.export, typeof $.respond, typeof $.flow.exit, steps.trigger.event.n]; } };";
     let workflow = server.workflow("w", json!([]), &[("a", code)]).await;
-    let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({ "event": { "n": 2 } })).await.data();
-    assert_eq!(run["steps"][0]["exports"]["$return_value"], json!(["function", "function", "function", 2]));
+    let run = server
+        .post(&format!("/workflows/{}/test", id(&workflow)), &json!({ "event": { "n": 2 } }))
+        .await
+        .data();
+    assert_eq!(
+        run["steps"][0]["exports"]["$return_value"],
+        json!(["function", "function", "function", 2])
+    );
 }
 
 #[tokio::test]
 async fn s2_8_a_saved_component_has_its_record_and_cannot_be_run() {
     let server = Server::shared().await;
-    let saved = server.post("/components", &json!({ "component_code": FULL, "component_url": "https://example.test/kept.mjs" })).await.data();
+    let saved = server
+        .post(
+            "/components",
+            &json!({ "component_code": FULL, "component_url": "https://example.test/kept.mjs" }),
+        )
+        .await
+        .data();
     let component = id(&saved);
     assert!(component.starts_with("sc_"), "{component}");
-    for field in ["id", "code", "code_hash", "name", "key", "version", "description", "type", "configurable_props", "apps", "created_at", "updated_at"] {
+    for field in [
+        "id",
+        "code",
+        "code_hash",
+        "name",
+        "key",
+        "version",
+        "description",
+        "type",
+        "configurable_props",
+        "apps",
+        "created_at",
+        "updated_at",
+    ] {
         assert!(names(&saved).contains(&field), "{field}");
     }
     let hash: String = Sha256::digest(FULL).iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!((&saved["code"], &saved["code_hash"], &saved["component_url"]), (&json!(FULL), &json!(hash), &json!("https://example.test/kept.mjs")));
-    assert_eq!((&saved["name"], &saved["key"], &saved["description"]), (&json!("Full Thing"), &json!("acme-full-thing"), &json!("All of it")));
+    assert_eq!(
+        (&saved["code"], &saved["code_hash"], &saved["component_url"]),
+        (&json!(FULL), &json!(hash), &json!("https://example.test/kept.mjs"))
+    );
+    assert_eq!(
+        (&saved["name"], &saved["key"], &saved["description"]),
+        (&json!("Full Thing"), &json!("acme-full-thing"), &json!("All of it"))
+    );
     let seconds = saved["created_at"].as_i64().expect("epoch seconds");
     assert!((1_700_000_000..5_000_000_000).contains(&seconds), "{seconds}");
     assert_eq!(
@@ -86,14 +122,26 @@ async fn s2_8_a_deployed_component_is_an_instance_of_a_saved_one() {
         ("active", &json!(true)),
         ("name", &json!("My Feed")),
         ("name_slug", &json!("my-feed")),
-        ("configured_props", &json!({ "db": { "type": "$.service.db" }, "timer": { "cron": null, "interval_seconds": 60 }, "url": "u" })),
+        (
+            "configured_props",
+            &json!({ "db": { "type": "$.service.db" }, "timer": { "cron": null, "interval_seconds": 60 }, "url": "u" }),
+        ),
     ];
     for (field, value) in expected {
         assert_eq!(&source[field], value, "{field}");
     }
     assert!(source["created_at"].is_i64() && source["updated_at"].is_i64());
     // Another instance of the same saved component has an id of its own.
-    let other = server.post("/sources", &json!({ "component_id": saved["id"], "configured_props": { "url": "u" } })).await.data();
-    assert_eq!((&other["component_id"], &other["name"], other["id"] == source["id"]), (&saved["id"], &json!("Full Thing"), false));
+    let other = server
+        .post(
+            "/sources",
+            &json!({ "component_id": saved["id"], "configured_props": { "url": "u" } }),
+        )
+        .await
+        .data();
+    assert_eq!(
+        (&other["component_id"], &other["name"], other["id"] == source["id"]),
+        (&saved["id"], &json!("Full Thing"), false)
+    );
     assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.data(), source);
 }

@@ -20,9 +20,16 @@ async fn s2_7_2_a_timer_runs_and_its_event_has_timestamp_and_interval() {
     let source = server.source(code, json!({})).await;
     assert_eq!(source["configured_props"]["timer"], json!({ "cron": null, "interval_seconds": 1 }));
     let path = format!("/sources/{}/event_summaries?expand=event", id(&source));
-    let list = server.until("two ticks", &path, |l| l["page_info"]["count"].as_u64() >= Some(2)).await;
+    let list =
+        server.until("two ticks", &path, |l| l["page_info"]["count"].as_u64() >= Some(2)).await;
     let event = &list["data"][0]["event"]["event"];
-    assert!(event["interval_seconds"] == 1 && event["timestamp"].as_i64().is_some_and(|t| (1_700_000_000..5_000_000_000).contains(&t)), "{event}");
+    assert!(
+        event["interval_seconds"] == 1
+            && event["timestamp"]
+                .as_i64()
+                .is_some_and(|t| (1_700_000_000..5_000_000_000).contains(&t)),
+        "{event}"
+    );
     // The prop itself says what kind of interface it is.
     assert_eq!(list["data"][0]["event"]["self"]["type"], "$.interface.timer");
 }
@@ -37,7 +44,12 @@ async fn s2_7_2_a_cron_timer_has_its_expression_and_both_time_zones_in_the_event
     let path = format!("/sources/{}/event_summaries?expand=event", id(&source));
     let list = server.until("a tick", &path, |l| l["page_info"]["count"].as_u64() >= Some(1)).await;
     let event = &list["data"][0]["event"];
-    assert!(event["cron"] == "* * * * * *" && event["timestamp"].is_i64() && event.get("interval_seconds").is_none(), "{event}");
+    assert!(
+        event["cron"] == "* * * * * *"
+            && event["timestamp"].is_i64()
+            && event.get("interval_seconds").is_none(),
+        "{event}"
+    );
     assert!(event["timezone_configured"]["iso8601"].to_string().contains("+05:30"), "{event}");
     assert!(event["timezone_utc"].is_object(), "{event}");
 }
@@ -45,10 +57,21 @@ async fn s2_7_2_a_cron_timer_has_its_expression_and_both_time_zones_in_the_event
 #[tokio::test]
 async fn s2_7_2_a_value_wins_over_the_default_and_what_is_no_schedule_is_refused() {
     let server = Server::shared().await;
-    let code = |prop: &str| format!("export default {{ name: 't', version: '1', props: {{ timer: {prop} }}, run() {{}} }};");
+    let code = |prop: &str| {
+        format!(
+            "export default {{ name: 't', version: '1', props: {{ timer: {prop} }}, run() {{}} }};"
+        )
+    };
     let default = code("{ type: '$.interface.timer', default: { intervalSeconds: 900 } }");
-    let timer = async |value: Value| server.source(&default, json!({ "timer": value })).await["configured_props"]["timer"].clone();
-    for value in [json!({ "intervalSeconds": 60 }), json!({ "interval_seconds": 60 }), json!({ "cron": null, "interval_seconds": 60 })] {
+    let timer = async |value: Value| {
+        server.source(&default, json!({ "timer": value })).await["configured_props"]["timer"]
+            .clone()
+    };
+    for value in [
+        json!({ "intervalSeconds": 60 }),
+        json!({ "interval_seconds": 60 }),
+        json!({ "cron": null, "interval_seconds": 60 }),
+    ] {
         assert_eq!(timer(value).await, json!({ "cron": null, "interval_seconds": 60 }));
     }
     let daily = timer(json!({ "cron": "0 9 * * 1-5" })).await;
@@ -61,12 +84,25 @@ async fn s2_7_2_a_value_wins_over_the_default_and_what_is_no_schedule_is_refused
         json!({ "cron": "* * *" }),
         json!("5"),
     ] {
-        let refused = server.post("/sources", &json!({ "component_code": default, "configured_props": { "timer": value } })).await;
+        let refused = server
+            .post(
+                "/sources",
+                &json!({ "component_code": default, "configured_props": { "timer": value } }),
+            )
+            .await;
         assert_eq!(refused.status, 422, "{value}: {}", refused.text);
-        assert_eq!(refused.json["details"]["props"][0]["prop"], "timer", "{value}: {}", refused.text);
+        assert_eq!(
+            refused.json["details"]["props"][0]["prop"], "timer",
+            "{value}: {}",
+            refused.text
+        );
     }
-    let bare = server.post("/sources", &json!({ "component_code": code("'$.interface.timer'") })).await;
-    assert_eq!((bare.refusal(), &bare.json["details"]["props"][0]["prop"]), ((422, "missing_props"), &json!("timer")));
+    let bare =
+        server.post("/sources", &json!({ "component_code": code("'$.interface.timer'") })).await;
+    assert_eq!(
+        (bare.refusal(), &bare.json["details"]["props"][0]["prop"]),
+        ((422, "missing_props"), &json!("timer"))
+    );
 }
 
 #[tokio::test]
@@ -75,20 +111,36 @@ async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
     let code = "export default { name: 'h', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { this.http.respond({ status: 201, headers: { 'x-a': 'b' }, body: { event, endpoint: this.http.endpoint } }); } };";
     let source = server.source(code, json!({})).await;
     let url = endpoint(&source);
-    let request =
-        server.raw(Method::PUT, &format!("{url}/below/it?a=1")).header("content-type", "application/json").header("X-Custom", "Yes").body("{\"n\": 1}");
+    let request = server
+        .raw(Method::PUT, &format!("{url}/below/it?a=1"))
+        .header("content-type", "application/json")
+        .header("X-Custom", "Yes")
+        .body("{\"n\": 1}");
     let response = request.send().await.expect("an answer");
-    assert_eq!((response.status().as_u16(), response.headers()["x-a"].to_str().ok()), (201, Some("b")));
+    assert_eq!(
+        (response.status().as_u16(), response.headers()["x-a"].to_str().ok()),
+        (201, Some("b"))
+    );
     let body: serde_json::Value = response.json().await.expect("JSON");
     assert_eq!(body["endpoint"], url.as_str());
     let event = &body["event"];
     assert_eq!(
         (&event["method"], &event["path"], &event["query"], &event["bodyRaw"], &event["body"]),
-        (&json!("PUT"), &json!("/below/it"), &json!({ "a": "1" }), &json!("{\"n\": 1}"), &json!({ "n": 1 }))
+        (
+            &json!("PUT"),
+            &json!("/below/it"),
+            &json!({ "a": "1" }),
+            &json!("{\"n\": 1}"),
+            &json!({ "n": 1 })
+        )
     );
     assert_eq!(event["headers"]["x-custom"], "Yes");
-    // Public components compare the address of the sender, and verify signatures with the URL (registry facts 2.1).
-    assert_eq!((&event["client_ip"], &event["url"]), (&json!("127.0.0.1"), &json!(format!("{url}/below/it"))));
+    // Public components compare the address of the sender, and verify signatures with the URL
+    // (registry facts 2.1).
+    assert_eq!(
+        (&event["client_ip"], &event["url"]),
+        (&json!("127.0.0.1"), &json!(format!("{url}/below/it")))
+    );
     assert_eq!(event.get("timestamp"), None);
 }
 
@@ -102,7 +154,12 @@ async fn s2_7_3_bodies_that_code_gives_are_sent_as_they_are() {
         ("Buffer.from([0, 255, 10])", "", b"\x00\xff\n"),
         ("undefined", "", b""),
     ] {
-        let source = server.source(&answering(&format!("this.http.respond({{ status: 200, body: {body} }});")), json!({})).await;
+        let source = server
+            .source(
+                &answering(&format!("this.http.respond({{ status: 200, body: {body} }});")),
+                json!({}),
+            )
+            .await;
         let response = server.raw(Method::GET, &endpoint(&source)).send().await.expect("an answer");
         assert_eq!(response.status().as_u16(), 200);
         let kind = response.headers()["content-type"].to_str().expect("text").to_owned();
@@ -117,11 +174,29 @@ async fn s2_7_3_a_status_may_be_text_and_headers_undefined_and_what_cannot_be_is
     let source =
         server.source(&answering("this.http.respond({ status: event.query.s, headers: { 'x-none': undefined, 'X-One': '1' }, body: '' });"), json!({})).await;
     for (status, got) in [("204", 204), ("302", 302), ("404", 404), ("599", 599)] {
-        let response = server.raw(Method::GET, &format!("{}?s={status}", endpoint(&source))).send().await.expect("an answer");
-        assert_eq!((response.status().as_u16(), response.headers().get("x-none"), response.headers()["x-one"].to_str().ok()), (got, None, Some("1")));
+        let response = server
+            .raw(Method::GET, &format!("{}?s={status}", endpoint(&source)))
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(
+            (
+                response.status().as_u16(),
+                response.headers().get("x-none"),
+                response.headers()["x-one"].to_str().ok()
+            ),
+            (got, None, Some("1"))
+        );
     }
     for status in ["99", "600", "abc", "-1", "20.5"] {
-        assert_eq!(answer(server.raw(Method::GET, &format!("{}?s={status}", endpoint(&source)))).await.status / 100, 5, "{status}");
+        assert_eq!(
+            answer(server.raw(Method::GET, &format!("{}?s={status}", endpoint(&source))))
+                .await
+                .status
+                / 100,
+            5,
+            "{status}"
+        );
     }
 }
 
@@ -141,12 +216,30 @@ async fn s2_7_3_a_source_that_answers_itself_and_does_not_gets_a_clear_error() {
     let server = Server::shared().await;
     let silent = server.source(&answering(""), json!({})).await;
     let got = answer(server.raw(Method::GET, &endpoint(&silent))).await;
-    assert!((500..600).contains(&got.status) && got.text.contains("respond"), "{} {}", got.status, got.text);
-    let throwing = server.source(&answering("throw new Error('before an answer');"), json!({})).await;
+    assert!(
+        (500..600).contains(&got.status) && got.text.contains("respond"),
+        "{} {}",
+        got.status,
+        got.text
+    );
+    let throwing =
+        server.source(&answering("throw new Error('before an answer');"), json!({})).await;
     let got = answer(server.raw(Method::GET, &endpoint(&throwing))).await;
-    assert!((500..600).contains(&got.status) && !got.text.contains("before an answer"), "{} {}", got.status, got.text);
+    assert!(
+        (500..600).contains(&got.status) && !got.text.contains("before an answer"),
+        "{} {}",
+        got.status,
+        got.text
+    );
     // An answer that was given before the error is sent.
-    let both = server.source(&answering("this.http.respond({ status: 202, body: 'first' }); throw new Error('then');"), json!({})).await;
+    let both = server
+        .source(
+            &answering(
+                "this.http.respond({ status: 202, body: 'first' }); throw new Error('then');",
+            ),
+            json!({}),
+        )
+        .await;
     let got = answer(server.raw(Method::GET, &endpoint(&both))).await;
     assert_eq!((got.status, got.text.as_str()), (202, "first"));
     // Who answers early need not be waited for.
@@ -164,25 +257,56 @@ async fn s2_7_3_without_custom_response_the_service_answers_and_a_failing_run_ch
     let server = Server::shared().await;
     let code = "export default { name: 'h', version: '1', props: { http: '$.interface.http' }, run() { throw new Error('broken'); } };";
     let source = server.source(code, json!({})).await;
-    let response = server.raw(Method::POST, &endpoint(&source)).body("x").send().await.expect("an answer");
-    assert_eq!((response.status().as_u16(), response.headers()["content-type"].to_str().expect("text").starts_with("text/html")), (200, true));
+    let response =
+        server.raw(Method::POST, &endpoint(&source)).body("x").send().await.expect("an answer");
+    assert_eq!(
+        (
+            response.status().as_u16(),
+            response.headers()["content-type"].to_str().expect("text").starts_with("text/html")
+        ),
+        (200, true)
+    );
     assert!(response.text().await.expect("a page").contains("Success"));
-    server.until("the error", &format!("/sources/{}/logs", id(&source)), |l| l["data"].to_string().contains("broken")).await;
+    server
+        .until("the error", &format!("/sources/{}/logs", id(&source)), |l| {
+            l["data"].to_string().contains("broken")
+        })
+        .await;
 }
 
 #[tokio::test]
 async fn s2_7_an_interface_or_a_service_takes_no_value_but_its_own_record() {
     let server = Server::shared().await;
-    let code =
-        "export default { name: 'h', version: '1', props: { http: '$.interface.http', db: '$.service.db' }, run() { return this.db.get('n') ?? 'none'; } };";
-    for (prop, value) in [("http", json!(5)), ("http", json!("https://example.com")), ("db", json!([1])), ("db", json!(true))] {
-        let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": { prop: value } })).await;
+    let code = "export default { name: 'h', version: '1', props: { http: '$.interface.http', db: '$.service.db' }, run() { return this.db.get('n') ?? 'none'; } };";
+    for (prop, value) in [
+        ("http", json!(5)),
+        ("http", json!("https://example.com")),
+        ("db", json!([1])),
+        ("db", json!(true)),
+    ] {
+        let refused = server
+            .post(
+                "/sources",
+                &json!({ "component_code": code, "configured_props": { prop: value } }),
+            )
+            .await;
         let problem = refused.json["details"]["props"][0]["problem"].as_str().unwrap_or_default();
-        assert!(refused.refusal() == (422, "invalid_props") && problem.contains("allowed is none: the server makes"), "{}", refused.text);
+        assert!(
+            refused.refusal() == (422, "invalid_props")
+                && problem.contains("allowed is none: the server makes"),
+            "{}",
+            refused.text
+        );
     }
     let source = server.source(code, json!({ "http": "$.interface.http", "db": {} })).await;
     assert!(source["configured_props"]["http"]["endpoint_url"].is_string(), "{source}");
     // A client that changes one thing sends the rest back as it was.
-    let same = server.put(&format!("/sources/{}", id(&source)), &json!({ "configured_props": source["configured_props"] })).await.data();
+    let same = server
+        .put(
+            &format!("/sources/{}", id(&source)),
+            &json!({ "configured_props": source["configured_props"] }),
+        )
+        .await
+        .data();
     assert_eq!(same["configured_props"], source["configured_props"]);
 }

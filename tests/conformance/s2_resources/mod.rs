@@ -13,31 +13,58 @@ use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::json;
 
-const FAILS: &str = "export default defineComponent({ async run() { throw new TypeError('broken'); } });";
+const FAILS: &str =
+    "export default defineComponent({ async run() { throw new TypeError('broken'); } });";
 
 #[tokio::test]
 async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_spec() {
     let server = Server::start().await;
     let workflow = server
-        .workflow("fails", json!([{ "type": "http" }]), &[("first", "export default defineComponent({ run() { return 1; } });"), ("second", FAILS)])
+        .workflow(
+            "fails",
+            json!([{ "type": "http" }]),
+            &[
+                ("first", "export default defineComponent({ run() { return 1; } });"),
+                ("second", FAILS),
+            ],
+        )
         .await;
     let id = workflow["id"].as_str().expect("an id");
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "n": 1 }))).await;
-    let list = server.until("an error", &format!("/workflows/{id}/$errors/event_summaries?expand=event"), |l| l["page_info"]["count"] == 1).await;
+    let list = server
+        .until("an error", &format!("/workflows/{id}/$errors/event_summaries?expand=event"), |l| {
+            l["page_info"]["count"] == 1
+        })
+        .await;
     let item = &list["data"][0];
-    assert_eq!(list["page_info"], json!({ "total_count": 1, "count": 1, "start_cursor": item["id"], "end_cursor": item["id"] }));
-    assert_eq!(item["id"].as_str().and_then(|id| id.split_once('-')).map(|(ms, _)| ms.to_owned()), Some(item["indexed_at_ms"].to_string()));
-    assert_eq!((&item["metadata"]["emitter_id"], &item["metadata"]["name"]), (&workflow["id"], &json!("$errors")));
+    assert_eq!(
+        list["page_info"],
+        json!({ "total_count": 1, "count": 1, "start_cursor": item["id"], "end_cursor": item["id"] })
+    );
+    assert_eq!(
+        item["id"].as_str().and_then(|id| id.split_once('-')).map(|(ms, _)| ms.to_owned()),
+        Some(item["indexed_at_ms"].to_string())
+    );
+    assert_eq!(
+        (&item["metadata"]["emitter_id"], &item["metadata"]["name"]),
+        (&workflow["id"], &json!("$errors"))
+    );
     assert_eq!(item["metadata"]["emit_id"].as_str().map(str::len), Some(27));
     let event = &item["event"];
     assert_eq!(event["original_event"]["body"], json!({ "n": 1 }));
     let context = &event["original_context"];
-    assert_eq!((&context["workflow_id"], &context["deployment_id"], &context["verified"]), (&workflow["id"], &workflow["deployment_id"], &json!(false)));
+    assert_eq!(
+        (&context["workflow_id"], &context["deployment_id"], &context["verified"]),
+        (&workflow["id"], &workflow["deployment_id"], &json!(false))
+    );
     for field in ["id", "ts", "source_type", "owner_id", "platform_version"] {
         assert!(context[field].as_str().is_some_and(|v| !v.is_empty()), "{field}");
     }
     let step = &workflow["steps"][1]["id"];
-    assert_eq!((&event["error"]["code"], &event["error"]["message"], &event["error"]["cellId"]), (&json!("TypeError"), &json!("broken"), step));
+    assert_eq!(
+        (&event["error"]["code"], &event["error"]["message"], &event["error"]["cellId"]),
+        (&json!("TypeError"), &json!("broken"), step)
+    );
     let stack = event["error"]["stack"].as_str().expect("a stack");
     assert!(stack.starts_with("TypeError: broken") && stack.contains("second.mjs:1:"), "{stack}");
     let data_dir = server.data_dir();
@@ -48,7 +75,8 @@ async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_s
 async fn s2_6_a_component_without_type_is_a_source_and_its_slug_is_unique() {
     let server = Server::shared().await;
     let code = "export default { name: 'My Source!', version: '1', run() {} };";
-    let slugs = [server.source(code, json!({})).await, server.source(code, json!({})).await].map(|s| s["name_slug"].clone());
+    let slugs = [server.source(code, json!({})).await, server.source(code, json!({})).await]
+        .map(|s| s["name_slug"].clone());
     assert_eq!(slugs, [json!("my-source"), json!("my-source-1")]);
 }
 
@@ -61,7 +89,10 @@ async fn s2_7_1_a_secret_is_stored_sealed_never_returned_and_readable_by_the_cod
     // Its name says that it is set, also after a change that leaves it out, which keeps it.
     let path = format!("/sources/{}", source["id"].as_str().expect("an id"));
     let renamed = server.put(&path, &json!({ "name": "t", "configured_props": {} })).await.data();
-    assert_eq!((&source["sealed_props"], &renamed["sealed_props"]), (&json!(["token"]), &json!(["token"])));
+    assert_eq!(
+        (&source["sealed_props"], &renamed["sealed_props"]),
+        (&json!(["token"]), &json!(["token"]))
+    );
     let run = server.post(&format!("{path}/run"), &json!({})).await.data();
     assert_eq!(run["return_value"], 15);
     let database = std::fs::read(server.data_dir().join("millrace.db-wal")).expect("reads");
@@ -76,14 +107,21 @@ async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leave
             "export default defineComponent({{ props: {{ token: {{ type: 'string', secret: true, optional: true }} }}, run() {{ return [this.token?.length, {more}]; }} }});"
         )
     };
-    let first = json!({ "namespace": "a", "code": code("1"), "props": { "token": "hunter2-hunter2" } });
+    let first =
+        json!({ "namespace": "a", "code": code("1"), "props": { "token": "hunter2-hunter2" } });
     let made = server.post("/workflows", &json!({ "name": "w", "steps": [first] })).await.data();
-    assert_eq!((&made["steps"][0]["sealed_props"], &made["steps"][0]["configured_props_json"]), (&json!(["token"]), &json!("{}")));
+    assert_eq!(
+        (&made["steps"][0]["sealed_props"], &made["steps"][0]["configured_props_json"]),
+        (&json!(["token"]), &json!("{}"))
+    );
     let path = format!("/workflows/{}", id(&made));
     let put = async |step: serde_json::Value| server.put(&path, &json!({ "steps": [step] })).await;
-    let returned = async || server.post(&format!("{path}/test"), &json!({})).await.data()["steps"][0]["exports"]["$return_value"].clone();
+    let returned = async || {
+        server.post(&format!("{path}/test"), &json!({})).await.data()["steps"][0]["exports"]["$return_value"].clone()
+    };
     // Renamed and with other code.
-    let kept = put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await.data();
+    let kept =
+        put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await.data();
     assert_eq!(kept["steps"][0]["sealed_props"], json!(["token"]));
     assert_eq!(returned().await, json!([15, 2]));
     let answer = put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await;
@@ -102,29 +140,66 @@ async fn s2_1_a_subscription_connects_an_emitter_to_a_listener_for_one_stream() 
         server.workflow("other", json!([{ "type": "http" }]), &[("a", FAILS)]).await,
     );
     let hears = "export default defineComponent({ run({ steps }) { return steps.trigger.event.original_context.workflow_id; } });";
-    let (of_one, of_all) = (server.workflow("of one", json!([]), &[("a", hears)]).await, server.workflow("of all", json!([]), &[("a", hears)]).await);
+    let (of_one, of_all) = (
+        server.workflow("of one", json!([]), &[("a", hears)]).await,
+        server.workflow("of all", json!([]), &[("a", hears)]).await,
+    );
     for (emitter, listener) in [(id(&one), id(&of_one)), (&server.org_id, id(&of_all))] {
-        let made = server.post(&format!("/subscriptions?emitter_id={emitter}&listener_id={listener}&event_name=$errors"), &json!({})).await.data();
-        assert_eq!((&made["emitter_id"], &made["listener_id"], &made["event_name"]), (&json!(emitter), &json!(listener), &json!("$errors")));
+        let made = server
+            .post(
+                &format!(
+                    "/subscriptions?emitter_id={emitter}&listener_id={listener}&event_name=$errors"
+                ),
+                &json!({}),
+            )
+            .await
+            .data();
+        assert_eq!(
+            (&made["emitter_id"], &made["listener_id"], &made["event_name"]),
+            (&json!(emitter), &json!(listener), &json!("$errors"))
+        );
         assert!(id(&made).starts_with("sub_"), "{made}");
     }
     for failing in [&other, &one] {
         answer(server.raw(Method::POST, &endpoint(failing))).await;
     }
     let heard = async |listener: &serde_json::Value, count: usize| {
-        let runs =
-            server.until("the runs", &format!("/workflows/{}/runs?status=succeeded", id(listener)), |list| list["page_info"]["total_count"] == count).await;
-        let mut of: Vec<String> =
-            runs["data"].as_array().expect("runs").iter().map(|run| run["steps"][0]["exports"]["$return_value"].as_str().expect("an id").to_owned()).collect();
+        let runs = server
+            .until(
+                "the runs",
+                &format!("/workflows/{}/runs?status=succeeded", id(listener)),
+                |list| list["page_info"]["total_count"] == count,
+            )
+            .await;
+        let mut of: Vec<String> = runs["data"]
+            .as_array()
+            .expect("runs")
+            .iter()
+            .map(|run| {
+                run["steps"][0]["exports"]["$return_value"].as_str().expect("an id").to_owned()
+            })
+            .collect();
         of.sort();
         of
     };
     let mut both = vec![id(&one).to_owned(), id(&other).to_owned()];
     both.sort();
-    // Who hears of all of the organization has heard of both, so that the other would have heard of them as well.
-    assert_eq!((heard(&of_all, 2).await, heard(&of_one, 1).await), (both, vec![id(&one).to_owned()]));
-    for (missing, query) in [("emitter_id", format!("listener_id={}", id(&of_one))), ("listener_id", format!("emitter_id={}", id(&one)))] {
-        let refused = server.post(&format!("/subscriptions?event_name=$errors&{query}"), &json!({})).await;
-        assert!((400..=422).contains(&refused.status) && refused.text.contains(missing), "{}", refused.text);
+    // Who hears of all of the organization has heard of both, so that the other would have heard of
+    // them as well.
+    assert_eq!(
+        (heard(&of_all, 2).await, heard(&of_one, 1).await),
+        (both, vec![id(&one).to_owned()])
+    );
+    for (missing, query) in [
+        ("emitter_id", format!("listener_id={}", id(&of_one))),
+        ("listener_id", format!("emitter_id={}", id(&one))),
+    ] {
+        let refused =
+            server.post(&format!("/subscriptions?event_name=$errors&{query}"), &json!({})).await;
+        assert!(
+            (400..=422).contains(&refused.status) && refused.text.contains(missing),
+            "{}",
+            refused.text
+        );
     }
 }

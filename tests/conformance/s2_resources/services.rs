@@ -28,7 +28,10 @@ async fn s2_7_4_get_is_synchronous_gives_undefined_for_no_value_and_a_fresh_copy
     let body = "this.db.set('o', { a: [1] }); const first = this.db.get('o'); first.a.push(2);
       this.db.set('nothing', null); this.db.set('gone', 1); this.db.set('gone', undefined);
       return [typeof this.db.get('never'), this.db.get('o'), await this.db.get('hook'), this.db.get('nothing'), typeof this.db.get('gone')];";
-    assert_eq!(server.returned(&with_db(body), json!({})).await, json!(["undefined", { "a": [1] }, true, null, "undefined"]));
+    assert_eq!(
+        server.returned(&with_db(body), json!({})).await,
+        json!(["undefined", { "a": [1] }, true, null, "undefined"])
+    );
 }
 
 #[tokio::test]
@@ -56,7 +59,12 @@ async fn s2_7_4_what_json_has_no_word_for_and_what_is_too_large_is_an_error_that
 #[tokio::test]
 async fn s2_7_4_what_was_set_before_an_error_is_kept() {
     let server = Server::shared().await;
-    let source = server.source(&with_db("const n = this.next('n'); if (event.fail) throw new Error('x'); return n;"), json!({})).await;
+    let source = server
+        .source(
+            &with_db("const n = this.next('n'); if (event.fail) throw new Error('x'); return n;"),
+            json!({}),
+        )
+        .await;
     assert_eq!(server.run_now(&source, json!({ "fail": true })).await["status"], "failed");
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], 2);
     assert!(id(&source).starts_with("dc_"));

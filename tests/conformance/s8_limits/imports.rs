@@ -13,7 +13,10 @@ async fn s8_two_versions_pinned_in_the_specifier_stand_side_by_side() {
     let server = Server::shared().await;
     let code = "import six from 'is-number@6.0.0'; import seven from 'is-number@^7'; import { readFileSync } from 'fs'; import path from 'node:path';
       export default { name: 'i', version: '1', run() { return [six === seven, six(5), seven('5'), typeof readFileSync, path.basename('/a/b')]; } };";
-    assert_eq!(run(&server, json!({ "component_code": code })).await, json!([false, true, true, "function", "b"]));
+    assert_eq!(
+        run(&server, json!({ "component_code": code })).await,
+        json!([false, true, true, "function", "b"])
+    );
 }
 
 #[tokio::test]
@@ -27,10 +30,14 @@ async fn s8_relative_files_json_typescript_and_commonjs() {
     });
     let code = "import data from './lib/data.json'; import { twice } from './lib/typed'; import old from './lib/old.cjs'; import { text } from './app.mjs';
       export default { name: 'f', version: '1', run() { return [twice(data.n), old.old, text]; } };";
-    let body = json!({ "component_code": code, "component_files": files, "component_entry": "entry.mjs" });
+    let body =
+        json!({ "component_code": code, "component_files": files, "component_entry": "entry.mjs" });
     assert_eq!(run(&server, body).await, json!([8, "old!", "no"]));
     let commonjs = "module.exports = { name: 'c', version: '1', run() { return require('path').basename('/x/y'); } };";
-    assert_eq!(run(&server, json!({ "component_code": commonjs, "component_entry": "c.js" })).await, json!("y"));
+    assert_eq!(
+        run(&server, json!({ "component_code": commonjs, "component_entry": "c.js" })).await,
+        json!("y")
+    );
 }
 
 #[tokio::test]
@@ -39,23 +46,50 @@ async fn s8_the_platform_package_is_ours() {
     let code = "import { axios, ConfigurationError, DEFAULT_POLLING_SOURCE_TIMER_INTERVAL } from '@pipedream/platform';
       export default { name: 'p', version: '1', async run() {
         try { await axios(this, { url: 'http://127.0.0.1:1/', body: 1 }); } catch (e) { return [e.name, e instanceof ConfigurationError, DEFAULT_POLLING_SOURCE_TIMER_INTERVAL]; } } };";
-    assert_eq!(run(&server, json!({ "component_code": code })).await, json!(["ConfigurationError", true, 900]));
+    assert_eq!(
+        run(&server, json!({ "component_code": code })).await,
+        json!(["ConfigurationError", true, 900])
+    );
 }
 
 #[tokio::test]
 async fn s8_what_cannot_be_bundled_is_refused_with_its_cause_and_nothing_is_stored() {
     let server = Server::shared().await;
     for (code, error_code, words) in [
-        ("import x from 'millrace-no-such-package-exists'; export default { name: 'a', run() {} };", "package_not_found", "does not exist"),
-        ("import x from 'is-number@^99'; export default { name: 'a', run() {} };", "no_matching_version", "is-number"),
+        (
+            "import x from 'millrace-no-such-package-exists'; export default { name: 'a', run() {} };",
+            "package_not_found",
+            "does not exist",
+        ),
+        (
+            "import x from 'is-number@^99'; export default { name: 'a', run() {} };",
+            "no_matching_version",
+            "is-number",
+        ),
         ("export default {\n  name: 'a',\n  run( {\n};", "syntax_error", "component.mjs:"),
-        ("import x from './missing.mjs'; export default { name: 'a', run() {} };", "import_not_found", "./missing.mjs"),
-        ("import x from '../../../etc/passwd'; export default { name: 'a', run() {} };", "import_outside", "outside"),
-        ("import x from 'https://example.test/x.mjs'; export default { name: 'a', run() {} };", "import_unsupported", "addresses"),
+        (
+            "import x from './missing.mjs'; export default { name: 'a', run() {} };",
+            "import_not_found",
+            "./missing.mjs",
+        ),
+        (
+            "import x from '../../../etc/passwd'; export default { name: 'a', run() {} };",
+            "import_outside",
+            "outside",
+        ),
+        (
+            "import x from 'https://example.test/x.mjs'; export default { name: 'a', run() {} };",
+            "import_unsupported",
+            "addresses",
+        ),
     ] {
         let refused = server.post("/sources", &json!({ "component_code": code })).await;
         assert_eq!(refused.refusal(), (422, error_code), "{}", refused.text);
-        assert!(refused.json["error"].as_str().is_some_and(|e| e.contains(words)), "{}", refused.text);
+        assert!(
+            refused.json["error"].as_str().is_some_and(|e| e.contains(words)),
+            "{}",
+            refused.text
+        );
     }
     assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 0);
 }
@@ -84,7 +118,10 @@ async fn s8_code_that_code_writes_to_tmp_is_loaded_from_there() {
         ("import(from + 'e.mjs').then((m) => m.default)", json!(4)),
         ("worked('/tmp/m/w.mjs')", json!(5)),
         ("worked(new URL('file:///tmp/m/w.mjs'))", json!(5)),
-        ("worked('require(\"worker_threads\").parentPort.postMessage(require(\"/tmp/m/a.cjs\"))', { eval: true })", json!(2)),
+        (
+            "worked('require(\"worker_threads\").parentPort.postMessage(require(\"/tmp/m/a.cjs\"))', { eval: true })",
+            json!(2),
+        ),
     ] {
         let code = load.replace("GIVES", gives);
         let body = json!({ "component_code": code, "component_entry": "main.mjs" });
@@ -99,7 +136,10 @@ async fn s8_code_that_code_writes_to_tmp_is_loaded_from_there() {
         ("load('/tmp/m/bad.cjs')", "/tmp/m/bad.cjs:1"),
         ("load('/tmp/m/bad.json')", "/tmp/m/bad.json"),
         ("worked('/tmp/m/none.mjs')", "'/tmp/m/none.mjs'"),
-        ("worked('require(\"no-such-package\")', { eval: true })", "Cannot find module 'no-such-package'"),
+        (
+            "worked('require(\"no-such-package\")', { eval: true })",
+            "Cannot find module 'no-such-package'",
+        ),
     ] {
         let found = run(&server, json!({ "component_code": load.replace("GIVES", gives), "component_entry": "main.mjs" })).await.to_string();
         assert!(found.contains(words), "{gives}: {found}");
@@ -110,6 +150,9 @@ async fn s8_code_that_code_writes_to_tmp_is_loaded_from_there() {
         "await worked('require(\"no-such-package\")', { eval: true });",
     );
     let source = server.source(&thrown, json!({})).await;
-    let stack = server.run_now(&source, json!({})).await["error"]["stack"].as_str().expect("a stack").to_owned();
+    let stack = server.run_now(&source, json!({})).await["error"]["stack"]
+        .as_str()
+        .expect("a stack")
+        .to_owned();
     assert!(stack.starts_with("Error: Cannot find module 'no-such-package'"), "{stack}");
 }

@@ -16,14 +16,20 @@ async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
     let server = Server::shared().await;
     let source = TYPED.replace("type: 'action', ", "");
     assert_eq!(returned(&server, &json!({ "component_code": source })).await, json!("typed"));
-    assert_eq!(returned(&server, &json!({ "component_code": source, "language": "typescript" })).await, json!("typed"));
-    let published = server.post("/components", &json!({ "component_code": TYPED, "publish": true })).await;
+    assert_eq!(
+        returned(&server, &json!({ "component_code": source, "language": "typescript" })).await,
+        json!("typed")
+    );
+    let published =
+        server.post("/components", &json!({ "component_code": TYPED, "publish": true })).await;
     assert_eq!(published.data()["key"], "typed-a");
     let workflow = server.workflow("typed", json!([{ "type": "http" }]), &[("a", TYPED)]).await;
     assert!(!id(&workflow).is_empty());
-    for (language, entry, code) in
-        [(json!("javascript"), None, "syntax_error"), (json!("coffee"), None, "invalid_params"), (json!("typescript"), Some("a.mjs"), "invalid_params")]
-    {
+    for (language, entry, code) in [
+        (json!("javascript"), None, "syntax_error"),
+        (json!("coffee"), None, "invalid_params"),
+        (json!("typescript"), Some("a.mjs"), "invalid_params"),
+    ] {
         let refused = server.post("/sources", &json!({ "component_code": source, "language": language, "component_entry": entry })).await;
         assert_eq!(refused.status, 422, "{}", refused.text);
         assert!(code != "syntax_error" || refused.json["code"] == code, "{}", refused.text);
@@ -31,13 +37,17 @@ async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
     }
 }
 
-/// What the ending calls JavaScript is read as TypeScript where it is no JavaScript: the entry, what it imports, and also where it is CommonJS or has decorators.
+/// What the ending calls JavaScript is read as TypeScript where it is no JavaScript: the entry,
+/// what it imports, and also where it is CommonJS or has decorators.
 #[tokio::test]
 async fn s8_files_with_an_ending_of_javascript_are_typescript_where_they_are_no_javascript() {
     let server = Server::shared().await;
     let entry = "import { twice } from './lib/twice.js';\nimport type { N } from './lib/twice.js';\nfunction kept(value: any) { return value; }\nclass A { @kept m(): N { return twice(4); } }\nexport default { name: 'm', version: '1', run(): N { return new A().m(); } };";
     let common = "interface N { n: number }\nexports.twice = (n: number): number => n * 2;";
-    for (path, lib) in [("a.mjs", "export type N = number;\nexport const twice = (n: number): N => n * 2;"), ("a.js", common)] {
+    for (path, lib) in [
+        ("a.mjs", "export type N = number;\nexport const twice = (n: number): N => n * 2;"),
+        ("a.js", common),
+    ] {
         let body = json!({ "component_code": entry, "component_entry": path, "component_files": { "lib/twice.js": lib } });
         assert_eq!(returned(&server, &body).await, json!(8), "{path}");
     }
@@ -50,8 +60,7 @@ async fn s8_files_with_an_ending_of_javascript_are_typescript_where_they_are_no_
     assert_eq!(refused.refusal(), (422, "syntax_error"), "{}", refused.text);
     // Whether code answers itself is seen in it as well.
     let answers = "export default { name: 'r', version: '1', async run({ $ }: { $: any }) { await $.respond({ status: 202, body: 'own' as string }); } };";
-    let workflow =
-        json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "a", "code": answers, "code_entry": "steps/a.js" }], "settings": { "name": "r" } });
+    let workflow = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "a", "code": answers, "code_entry": "steps/a.js" }], "settings": { "name": "r" } });
     let made = server.post("/workflows", &workflow).await.data();
     let answered = answer(server.raw(Method::POST, &endpoint(&made)).body("{}")).await;
     assert_eq!((answered.status, answered.text.as_str()), (202, "own"));
@@ -68,8 +77,12 @@ async fn s8_syntax_newer_than_node_is_lowered_or_refused_with_its_line() {
       export default { name: 'l', version: '1', async run() {
         { using held = { [Symbol.dispose]() { seen.push('disposed'); } }; seen.push('used'); }
         return [...seen, new A().m(), new A().n(), (A as any).kind]; } };";
-    assert_eq!(returned(&server, &json!({ "component_code": code })).await, json!(["used", "disposed", "method m 1", "older 2", "class"]));
-    let field = "function f() {}\nclass A {\n  @f x = 1;\n}\nexport default { name: 'f', run() {} };";
+    assert_eq!(
+        returned(&server, &json!({ "component_code": code })).await,
+        json!(["used", "disposed", "method m 1", "older 2", "class"])
+    );
+    let field =
+        "function f() {}\nclass A {\n  @f x = 1;\n}\nexport default { name: 'f', run() {} };";
     let refused = server.post("/sources", &json!({ "component_code": field })).await;
     assert_eq!(refused.refusal(), (422, "syntax_error"), "{}", refused.text);
     assert!(refused.text.contains("component.mjs:3:3"), "{}", refused.text);
@@ -91,7 +104,9 @@ async fn s8_first_lines_for_shells_and_byte_order_marks_are_read_over() {
 async fn s8_inline_code_has_jsx_where_it_is_nothing_without() {
     let server = Server::shared().await;
     let own = "/** @jsxRuntime classic */\n/** @jsx h */\nconst h = (name, given, ...inner) => ({ name, inner });\n";
-    let code = format!("{own}export default {{ name: 'j', version: '1', run() {{ return <p>{{1 + 1}}</p>; }} }};");
+    let code = format!(
+        "{own}export default {{ name: 'j', version: '1', run() {{ return <p>{{1 + 1}}</p>; }} }};"
+    );
     let typed = format!(
         "{}export default {{ name: 'j', version: '1', run(): unknown {{ const n: number = 2; return <p>{{n as number}}</p>; }} }};",
         own.replace("name, given", "name: string, given: unknown")
@@ -108,7 +123,10 @@ async fn s8_inline_code_has_jsx_where_it_is_nothing_without() {
     ] {
         let made = server.post("/sources", &body).await;
         assert_eq!(made.status, 200, "{body}: {}", made.text);
-        let run = server.post(&format!("/sources/{}/run", id(&made.json["data"])), &json!({})).await.data();
+        let run = server
+            .post(&format!("/sources/{}/run", id(&made.json["data"])), &json!({}))
+            .await
+            .data();
         assert_eq!(run["return_value"], expected, "{body}");
     }
     // A step too, and what is wrong says its line in it.
@@ -116,14 +134,21 @@ async fn s8_inline_code_has_jsx_where_it_is_nothing_without() {
     server.workflow("jsx", json!([{ "type": "http" }]), &[("a", &step)]).await;
     let broken = format!("{own}export default {{\n  run() {{ return <p>x</q>; }}\n}};");
     let refused = server.post("/sources", &json!({ "component_code": broken })).await;
-    assert_eq!((refused.refusal(), refused.text.contains("component.mjs:5:")), ((422, "syntax_error"), true), "{}", refused.text);
+    assert_eq!(
+        (refused.refusal(), refused.text.contains("component.mjs:5:")),
+        ((422, "syntax_error"), true),
+        "{}",
+        refused.text
+    );
 }
 
 /// Syntax that the Node in use refuses is refused when it is deployed, where it stands.
 #[tokio::test]
 async fn s8_what_cannot_be_lowered_says_where_it_stands() {
     let server = Server::shared().await;
-    let wrap = |line: &str| format!("// one\n// two\n{line}\nexport default {{ name: 'w', version: '1', run() {{}} }};");
+    let wrap = |line: &str| {
+        format!("// one\n// two\n{line}\nexport default {{ name: 'w', version: '1', run() {{}} }};")
+    };
     for (line, column) in [
         ("const d = /(?<y>\\d{4})-|(?<y>\\d\\d)/u;", 11),
         ("const d = /a(?i:b)/;", 11),

@@ -1,4 +1,5 @@
-//! Peers: packages that leave one to those who use them, who have one instance of it together. The registry is the test's own.
+//! Peers: packages that leave one to those who use them, who have one instance of it together. The
+//! registry is the test's own.
 
 use millrace_tests::Server;
 use millrace_tests::registry::{Registry, Release};
@@ -6,16 +7,25 @@ use serde_json::json;
 
 #[tokio::test]
 async fn s8_a_peer_is_what_the_packages_depend_on_that_use_a_package() {
-    // `core` has a newer version than the one that `suite` is pinned to, and that newer one would fit the ranges of the peers as well.
+    // `core` has a newer version than the one that `suite` is pinned to, and that newer one would
+    // fit the ranges of the peers as well.
     let core = b"exports.version = require('./package.json').version; exports.parts = [];";
-    let registers = |laid: &str| format!("{laid} const core = require('core'); core.parts.push(core.version); module.exports = core;");
+    let registers = |laid: &str| {
+        format!(
+            "{laid} const core = require('core'); core.parts.push(core.version); module.exports = core;"
+        )
+    };
     let (bundled, laid) = (registers(""), registers("__dirname;"));
     let driven = "module.exports = (name) => { try { return require(name).version; } catch (e) { return e.code; } };";
     let suite = |name: &str, part: &str| json!({ "name": name, "version": "1.0.0", "dependencies": { "core": "1.0.0", part: "1" } });
     let peer = json!({ "core": "1.x" });
     let optional = json!({ "core": { "optional": true } });
     let part = |name: &str, peers: serde_json::Value, meta: serde_json::Value| json!({ "name": name, "version": "1.0.0", "peerDependencies": peers, "peerDependenciesMeta": meta });
-    let uses = |part: &str| format!("const core = require('core'); const part = require('{part}'); module.exports = [part === core, core.parts];");
+    let uses = |part: &str| {
+        format!(
+            "const core = require('core'); const part = require('{part}'); module.exports = [part === core, core.parts];"
+        )
+    };
     let releases: Vec<(serde_json::Value, String)> = vec![
         (json!({ "name": "core", "version": "1.0.0" }), String::from_utf8_lossy(core).into()),
         (json!({ "name": "core", "version": "1.5.0" }), String::from_utf8_lossy(core).into()),
@@ -24,7 +34,10 @@ async fn s8_a_peer_is_what_the_packages_depend_on_that_use_a_package() {
         (part("part-optional", peer.clone(), optional.clone()), bundled.clone()),
         (part("part-laid-optional", peer, optional.clone()), laid),
         // It is used through another, which names no such package.
-        (json!({ "name": "between", "version": "1.0.0", "dependencies": { "part": "1" } }), "module.exports = require('part');".into()),
+        (
+            json!({ "name": "between", "version": "1.0.0", "dependencies": { "part": "1" } }),
+            "module.exports = require('part');".into(),
+        ),
         (suite("of-part", "part"), uses("part")),
         (suite("of-part-laid", "part-laid"), uses("part-laid")),
         (suite("of-part-optional", "part-optional"), uses("part-optional")),
@@ -33,20 +46,53 @@ async fn s8_a_peer_is_what_the_packages_depend_on_that_use_a_package() {
         // An optional peer that stands in the second list alone, loaded by a name that is made.
         (part("driven", json!({}), optional), driven.into()),
     ];
-    let files: Vec<[(&str, &[u8]); 1]> = releases.iter().map(|(_, code)| [("index.js", code.as_bytes())]).collect();
-    let releases: Vec<Release<'_>> = releases.iter().zip(&files).map(|((manifest, _), files)| Release { manifest: manifest.clone(), files }).collect();
+    let files: Vec<[(&str, &[u8]); 1]> =
+        releases.iter().map(|(_, code)| [("index.js", code.as_bytes())]).collect();
+    let releases: Vec<Release<'_>> = releases
+        .iter()
+        .zip(&files)
+        .map(|((manifest, _), files)| Release { manifest: manifest.clone(), files })
+        .collect();
     let registry = Registry::of(&releases);
     let server = Server::start_with(&["--npm-registry", &registry.url]).await;
-    let code = |import: &str, gives: &str| format!("{import} export default {{ name: 'p', version: '1', run() {{ return {gives}; }} }};");
-    for package in ["of-part", "of-part-laid", "of-part-optional", "of-part-laid-optional", "of-between"] {
-        let found = server.returned(&code(&format!("import x from '{package}';"), "x"), json!({})).await;
+    let code = |import: &str, gives: &str| {
+        format!(
+            "{import} export default {{ name: 'p', version: '1', run() {{ return {gives}; }} }};"
+        )
+    };
+    for package in
+        ["of-part", "of-part-laid", "of-part-optional", "of-part-laid-optional", "of-between"]
+    {
+        let found =
+            server.returned(&code(&format!("import x from '{package}';"), "x"), json!({})).await;
         assert_eq!(found, json!([true, ["1.0.0"]]), "{package}");
     }
     // What the author imports comes first, and alone a peer is the newest that fits.
-    let found =
-        server.returned(&code("import x from 'of-part'; import core from 'core@1.5.0'; import part from 'part';", "[x[0], part === core]"), json!({})).await;
+    let found = server
+        .returned(
+            &code(
+                "import x from 'of-part'; import core from 'core@1.5.0'; import part from 'part';",
+                "[x[0], part === core]",
+            ),
+            json!({}),
+        )
+        .await;
     assert_eq!(found[1], json!(true), "{found}");
-    assert_eq!(server.returned(&code("import x from 'part';", "x.version"), json!({})).await, "1.5.0");
-    assert_eq!(server.returned(&code("import load from 'driven'; import 'core@1.0.0';", "load('core')"), json!({})).await, "1.0.0");
-    assert_eq!(server.returned(&code("import load from 'driven';", "load('core')"), json!({})).await, "MODULE_NOT_FOUND");
+    assert_eq!(
+        server.returned(&code("import x from 'part';", "x.version"), json!({})).await,
+        "1.5.0"
+    );
+    assert_eq!(
+        server
+            .returned(
+                &code("import load from 'driven'; import 'core@1.0.0';", "load('core')"),
+                json!({})
+            )
+            .await,
+        "1.0.0"
+    );
+    assert_eq!(
+        server.returned(&code("import load from 'driven';", "load('core')"), json!({})).await,
+        "MODULE_NOT_FOUND"
+    );
 }

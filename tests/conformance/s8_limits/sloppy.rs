@@ -1,4 +1,5 @@
-//! Chapter 8: packages in CommonJS behave as they do in Node, also those that only sloppy mode takes.
+//! Chapter 8: packages in CommonJS behave as they do in Node, also those that only sloppy mode
+//! takes.
 
 use millrace_tests::Server;
 use serde_json::json;
@@ -18,7 +19,8 @@ async fn s8_commonjs_that_assigns_undeclared_names_or_needs_a_global_this_behave
     let code = "import old from './old/index.js'; import { sum, mode, self } from './old/scope.cjs'; import circle from './old/circle-a.js'; import fails from './old/fails.js'; import strict from './new/strict.js';
       export default { name: 's', version: '1', run() { let stack; try { fails.f(); } catch (e) { stack = e.stack; }
         return [old(['a', 'b']), old.file, sum({ a: 1, b: 2 }), mode, self(4), circle, strict.refuses(), globalThis.out, /fails\\.js:3/.test(stack)]; } };";
-    let body = json!({ "component_code": code, "component_entry": "entry.mjs", "component_files": files });
+    let body =
+        json!({ "component_code": code, "component_entry": "entry.mjs", "component_files": files });
     let source = server.post("/sources", &body).await.data();
     let run = server.run_now(&source, json!({})).await;
     let expected = json!(["a1 b1", "stringstringtrue", 3, 493, 24, { "early": 1, "late": 2 }, "ReferenceError", ["a1", "b1"], true]);
@@ -30,5 +32,8 @@ async fn s8_a_package_of_the_registry_that_assigns_undeclared_names_works() {
     let server = Server::shared().await;
     let code = "import slackify from 'slackify-html@1.0.1'; export default { name: 's', version: '1', run() { return slackify('<b>bold</b> and <a href=\"https://example.test/\">a link</a>'); } };";
     let source = server.source(code, json!({})).await;
-    assert_eq!(server.run_now(&source, json!({})).await["return_value"], "*bold* and <https://example.test/|a link>");
+    assert_eq!(
+        server.run_now(&source, json!({})).await["return_value"],
+        "*bold* and <https://example.test/|a link>"
+    );
 }

@@ -1,4 +1,5 @@
-//! The web application: its page, its files, and the few pages that need no script. It is a client of `/v1` like any other.
+//! The web application: its page, its files, and the few pages that need no script. It is a client
+//! of `/v1` like any other.
 
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
@@ -41,7 +42,9 @@ pub(crate) const PLAIN_STYLE: &str = "/assets/plain.css";
 
 /// The addresses of the application and its files.
 pub(crate) fn router() -> axum::Router<App> {
-    let files = axum::Router::new().route(PLAIN_STYLE, get(plain_style)).route("/assets/{name}", get(asset));
+    let files = axum::Router::new()
+        .route(PLAIN_STYLE, get(plain_style))
+        .route("/assets/{name}", get(asset));
     build::ADDRESSES.iter().fold(files, |router, address| router.route(address, get(page)))
 }
 
@@ -49,9 +52,13 @@ async fn page(headers: HeaderMap) -> Response {
     shown(StatusCode::OK, &headers)
 }
 
-/// What is at no address: browsers get the application, which says so, and others words that a program reads.
+/// What is at no address: browsers get the application, which says so, and others words that a
+/// program reads.
 pub(crate) async fn elsewhere(method: Method, headers: HeaderMap, uri: Uri) -> Response {
-    let wants_page = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/html"));
+    let wants_page = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"));
     let first = uri.path().split('/').nth(1).unwrap_or_default();
     if method == Method::GET && wants_page && !matches!(first, "v1" | "e" | "assets") {
         return shown(StatusCode::NOT_FOUND, &headers);
@@ -68,16 +75,20 @@ fn shown(status: StatusCode, headers: &HeaderMap) -> Response {
         );
     };
     let nonce = URL_SAFE_NO_PAD.encode(IdSource::default().bytes::<18>());
-    let policy = HeaderValue::from_maybe_shared(policy(headers, &nonce)).unwrap_or(HeaderValue::from_static(PLAIN_POLICY));
+    let policy = HeaderValue::from_maybe_shared(policy(headers, &nonce))
+        .unwrap_or(HeaderValue::from_static(PLAIN_POLICY));
     (status, page_headers(policy), page.replace(NONCE, &nonce)).into_response()
 }
 
-/// Scripts, workers and styles come of the build alone. What strangers' code answers at `/e/…` is of this origin too, and their host with a path keeps it out,
-/// which `'self'` would not. The nonce is for styles: the editor and the dialogs make elements of them.
+/// Scripts, workers and styles come of the build alone. What strangers' code answers at `/e/…` is
+/// of this origin too, and their host with a path keeps it out, which `'self'` would not. The nonce
+/// is for styles: the editor and the dialogs make elements of them.
 fn policy(headers: &HeaderMap, nonce: &str) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     // An address of IPv6 is no source of a policy.
-    let is_source = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':')) && host.matches(':').count() < 2;
+    let is_source = !host.is_empty()
+        && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':'))
+        && host.matches(':').count() < 2;
     let assets = if is_source { format!("{host}/assets/") } else { "'self'".to_owned() };
     format!(
         "default-src 'none'; script-src {assets}; worker-src {assets}; style-src {assets} 'nonce-{nonce}'; font-src {assets}; img-src 'self' data:; \
@@ -96,7 +107,11 @@ fn page_headers(policy: HeaderValue) -> [(HeaderName, HeaderValue); 3] {
 
 /// A page that says one thing.
 pub(crate) fn message(status: StatusCode, title: &str, words: &str) -> Response {
-    let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let words = words
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;");
     let html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
          <link rel=\"stylesheet\" href=\"{PLAIN_STYLE}\"><main><h1>{title}</h1><p>{words}</p></main></html>"
@@ -106,22 +121,31 @@ pub(crate) fn message(status: StatusCode, title: &str, words: &str) -> Response 
 
 /// It changes with the version, under the same name.
 async fn plain_style() -> Response {
-    let headers = [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
+    let headers =
+        [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
     (headers, include_str!("plain.css")).into_response()
 }
 
 /// A file of the build. Its name holds a hash of what is in it.
 async fn asset(Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
-    let Ok(at) = build::FILES.binary_search_by(|file| file.name.cmp(&name)) else { return error::no_route(uri).await.into_response() };
+    let Ok(at) = build::FILES.binary_search_by(|file| file.name.cmp(&name)) else {
+        return error::no_route(uri).await.into_response();
+    };
     let file = &build::FILES[at];
     let (bytes, encoding) = match &file.bytes {
         Bytes::Plain(bytes) => (axum::body::Bytes::from_static(bytes), None),
-        Bytes::Packed { br, .. } if takes(&headers, "br") => (axum::body::Bytes::from_static(br), Some("br")),
-        Bytes::Packed { gz, .. } if takes(&headers, "gzip") => (axum::body::Bytes::from_static(gz), Some("gzip")),
+        Bytes::Packed { br, .. } if takes(&headers, "br") => {
+            (axum::body::Bytes::from_static(br), Some("br"))
+        }
+        Bytes::Packed { gz, .. } if takes(&headers, "gzip") => {
+            (axum::body::Bytes::from_static(gz), Some("gzip"))
+        }
         Bytes::Packed { gz, .. } => (unpacked(gz), None),
     };
     let mut response = bytes.into_response();
-    let mut put = |name: HeaderName, value: &'static str| _ = response.headers_mut().insert(name, HeaderValue::from_static(value));
+    let mut put = |name: HeaderName, value: &'static str| {
+        _ = response.headers_mut().insert(name, HeaderValue::from_static(value))
+    };
     put(header::CONTENT_TYPE, media(file.name));
     put(header::CACHE_CONTROL, "public, max-age=31536000, immutable");
     put(header::VARY, "accept-encoding");
@@ -132,10 +156,12 @@ async fn asset(Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Respon
 }
 
 fn takes(headers: &HeaderMap, encoding: &str) -> bool {
-    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let lines =
+        headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|part| {
         let mut parts = part.split(';').map(str::trim);
-        parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding)) && !parts.any(|quality| matches!(quality, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+        parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding))
+            && !parts.any(|quality| matches!(quality, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
     })
 }
 
@@ -184,8 +210,18 @@ mod tests {
 
     #[test]
     fn an_encoding_is_taken_where_it_is_named_and_not_refused() {
-        let takes = |line: &str, encoding| takes(&HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_str(line).unwrap())]), encoding);
+        let takes = |line: &str, encoding| {
+            takes(
+                &HeaderMap::from_iter([(
+                    header::ACCEPT_ENCODING,
+                    HeaderValue::from_str(line).unwrap(),
+                )]),
+                encoding,
+            )
+        };
         assert!(takes("gzip, deflate, br", "br") && takes("GZIP;q=0.5", "gzip"));
-        assert!(!takes("br;q=0, gzip", "br") && !takes("identity", "gzip") && !takes("brotli", "br"));
+        assert!(
+            !takes("br;q=0, gzip", "br") && !takes("identity", "gzip") && !takes("brotli", "br")
+        );
     }
 }

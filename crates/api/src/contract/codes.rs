@@ -1,4 +1,5 @@
-//! Every `code` that a refusal of the API may have. `docs/reference/errors.md` explains each; a test holds the two together.
+//! Every `code` that a refusal of the API may have. `docs/reference/errors.md` explains each; a
+//! test holds the two together.
 
 /// In the order of the alphabet.
 pub(crate) const CODES: &[&str] = &[
@@ -126,8 +127,12 @@ mod tests {
     fn the_page_of_error_codes_explains_each_and_no_other() {
         let page = include_str!("../../../../docs/reference/errors.md");
         let (page, _) = page.split_once("## Errors of runs").expect("the page has its second part");
-        let rows = page.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.split('|').nth(2));
-        let explained: BTreeSet<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        let rows = page
+            .lines()
+            .filter(|line| line.starts_with("| "))
+            .filter_map(|line| line.split('|').nth(2));
+        let explained: BTreeSet<&str> =
+            rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
         assert_eq!(explained, CODES.iter().copied().collect());
     }
 }

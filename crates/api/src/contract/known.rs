@@ -1,12 +1,13 @@
-//! Names that a request to a route may give, in its query or body. What nobody reads is refused, so that a misspelt or misunderstood field is not
-//! taken for done.
+//! Names that a request to a route may give, in its query or body. What nobody reads is refused, so
+//! that a misspelt or misunderstood field is not taken for done.
 
 use serde_json::{Map, Value};
 
 use super::routes::{Needs, Param};
 use crate::error::ApiError;
 
-/// Fields that clients of the hosted platform send and that change nothing here: accepted and ignored.
+/// Fields that clients of the hosted platform send and that change nothing here: accepted and
+/// ignored.
 const IGNORED: &[Ignored] = &[
     // Any request may choose among an answer's fields; not every answer is a record.
     Ignored { below: "", names: &["include", "exclude"] },
@@ -35,12 +36,14 @@ struct Ignored {
     names: &'static [&'static str],
 }
 
-/// Routes that take any field: an authorization server ignores parameters that it does not know (RFC 6749, 3.2; RFC 7009, 2.1).
+/// Routes that take any field: an authorization server ignores parameters that it does not know
+/// (RFC 6749, 3.2; RFC 7009, 2.1).
 const ANY_FIELD: [&str; 2] = ["/oauth/token", "/oauth/revoke"];
 
 /// Names that mean the same as another.
 const ALIASES: &[(&str, &str)] = &[("component_url", "url"), (ORG, "workspace_id")];
-/// The organization: every request may name it, and another than the caller's own does not exist for it.
+/// The organization: every request may name it, and another than the caller's own does not exist
+/// for it.
 pub(crate) const ORG: &str = "org_id";
 
 /// What a route is known by where its request is read.
@@ -55,8 +58,20 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) fn new(method: &str, path: &'static str, needs: Needs, params: &[Param], record: Vec<String>) -> Self {
-        Self { needs, route: format!("{} /v1{path}", method.to_uppercase()), path, names: params.iter().map(|param| param.name).collect(), record }
+    pub(crate) fn new(
+        method: &str,
+        path: &'static str,
+        needs: Needs,
+        params: &[Param],
+        record: Vec<String>,
+    ) -> Self {
+        Self {
+            needs,
+            route: format!("{} /v1{path}", method.to_uppercase()),
+            path,
+            names: params.iter().map(|param| param.name).collect(),
+            record,
+        }
     }
 
     /// Whether the handler itself looks at the field.
@@ -82,7 +97,9 @@ impl Known {
             || ANY_FIELD.contains(&self.path)
             || self.declares(alias)
             || (alias == ORG && self.needs != Needs::Nothing)
-            || IGNORED.iter().any(|ignored| self.path.starts_with(ignored.below) && ignored.names.contains(&name))
+            || IGNORED.iter().any(|ignored| {
+                self.path.starts_with(ignored.below) && ignored.names.contains(&name)
+            })
     }
 
     /// Refuses a field that is not read.
@@ -106,7 +123,11 @@ pub(crate) fn only(field: &str, value: &Value, allowed: &[&str]) -> Result<(), A
         Value::Object(object) => vec![object],
         _ => Vec::new(),
     };
-    match objects.iter().flat_map(|object| object.keys()).find(|name| !allowed.contains(&name.as_str())) {
+    match objects
+        .iter()
+        .flat_map(|object| object.keys())
+        .find(|name| !allowed.contains(&name.as_str()))
+    {
         Some(name) => Err(ApiError::unknown_field(name, &format!("`{field}`"), allowed)),
         None => Ok(()),
     }

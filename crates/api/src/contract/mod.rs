@@ -1,4 +1,5 @@
-//! What the API says it is: each route, what it takes and gives, and the OpenAPI document made of that.
+//! What the API says it is: each route, what it takes and gives, and the OpenAPI document made of
+//! that.
 
 pub(crate) mod codes;
 pub(crate) mod known;

@@ -22,7 +22,8 @@ const ABOUT: &str = "Every success is `{\"data\": …}`, lists have `page_info` 
 
 pub(crate) async fn show(State(app): State<App>) -> Response {
     let made = app.openapi.get_or_init(|| Bytes::from(document(&app.config.base_url).to_string()));
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], made.clone()).into_response()
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], made.clone())
+        .into_response()
 }
 
 pub(crate) async fn page() -> Response {
@@ -61,7 +62,8 @@ fn operation(route: &Route) -> Value {
         .collect();
     let has_body = matches!(route.method, "post" | "put") && !route.in_query;
     // What shapes the answer is read from the query wherever the rest stands.
-    let (query, body): (Vec<&Param>, Vec<&Param>) = route.params.iter().partition(|p| !has_body || matches!(p.name, "include" | "exclude"));
+    let (query, body): (Vec<&Param>, Vec<&Param>) =
+        route.params.iter().partition(|p| !has_body || matches!(p.name, "include" | "exclude"));
     parameters.extend(query.iter().map(|p| json!({ "name": p.name, "in": "query", "required": p.required, "schema": kind(p.kind), "description": p.about })));
     if route.if_match {
         let about = "The `revision` that the change is made over, in quotes, as `ETag` had it; with another one there it is refused with 412";
@@ -103,7 +105,9 @@ fn operation(route: &Route) -> Value {
 fn responses(route: &Route) -> Value {
     let (media, schema) = match route.gives {
         Gives::One(name) => ("application/json", data(reference(name))),
-        Gives::List(name) => ("application/json", data(json!({ "type": "array", "items": reference(name) }))),
+        Gives::List(name) => {
+            ("application/json", data(json!({ "type": "array", "items": reference(name) })))
+        }
         Gives::Page(name) => {
             let mut page = data(json!({ "type": "array", "items": reference(name) }));
             page["properties"]["page_info"] = reference("PageInfo");
@@ -113,7 +117,9 @@ fn responses(route: &Route) -> Value {
         Gives::Bare(name) => ("application/json", reference(name)),
         Gives::Stream(_) | Gives::Topics(_) => ("text/event-stream", json!({ "type": "string" })),
         Gives::Lines(name) => ("application/x-ndjson", reference(name)),
-        Gives::Bytes => ("application/octet-stream", json!({ "type": "string", "format": "binary" })),
+        Gives::Bytes => {
+            ("application/octet-stream", json!({ "type": "string", "format": "binary" }))
+        }
         Gives::Image => ("image/*", json!({ "type": "string", "format": "binary" })),
     };
     let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
@@ -153,8 +159,12 @@ fn kind(kind: Kind) -> Value {
         Kind::Number => json!({ "type": ["integer", "null"] }),
         Kind::Flag => json!({ "type": ["boolean", "null"] }),
         Kind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
-        Kind::Objects => json!({ "type": ["array", "null"], "items": { "type": "object", "additionalProperties": true } }),
-        Kind::Words => json!({ "type": ["array", "string", "null"], "items": { "type": "string" } }),
+        Kind::Objects => {
+            json!({ "type": ["array", "null"], "items": { "type": "object", "additionalProperties": true } })
+        }
+        Kind::Words => {
+            json!({ "type": ["array", "string", "null"], "items": { "type": "string" } })
+        }
         Kind::Any => json!({}),
     }
 }
@@ -177,7 +187,10 @@ fn path_params(path: &'static str) -> impl Iterator<Item = &'static str> {
 
 /// `get_sources_id_logs_sse`: what client generators name functions after.
 fn operation_id(route: &Route) -> String {
-    let words = route.path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let words = route
+        .path
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty());
     [route.method].into_iter().chain(words).collect::<Vec<_>>().join("_")
 }
 
@@ -201,13 +214,23 @@ fn html() -> String {
             section = tag;
             put(&format!("<h2>{}</h2>", escaped(tag)));
         }
-        put(&format!("<details><summary><code>{} /v1{}</code> {}</summary>", route.method.to_uppercase(), escaped(route.path), marked(route.about)));
+        put(&format!(
+            "<details><summary><code>{} /v1{}</code> {}</summary>",
+            route.method.to_uppercase(),
+            escaped(route.path),
+            marked(route.about)
+        ));
         put(&format!("<p>{} Gives {}.</p>", marked(&needs(&route)), marked(&given(route.gives))));
         if !route.params.is_empty() {
             let rows = route.params.iter().fold(String::new(), |mut rows, p| {
                 let required = if p.required { " (required)" } else { "" };
                 // Writing to a String cannot fail.
-                let _ = write!(rows, "<tr><td><code>{}</code>{required}</td><td>{}</td></tr>", p.name, marked(p.about));
+                let _ = write!(
+                    rows,
+                    "<tr><td><code>{}</code>{required}</td><td>{}</td></tr>",
+                    p.name,
+                    marked(p.about)
+                );
                 rows
             });
             put(&format!("<table>{rows}</table>"));
@@ -233,8 +256,17 @@ fn given(gives: Gives) -> String {
         Gives::Page(name) => format!("a page of `{name}`"),
         Gives::List(name) => format!("a list of `{name}`"),
         Gives::Stream(events) | Gives::Topics(events) => {
-            let shown = |(name, schema): &(&str, &str)| if name.is_empty() { format!("`{schema}`") } else { format!("`{name}` (`{schema}`)") };
-            format!("server-sent events: {}", events.iter().map(shown).collect::<Vec<_>>().join(", "))
+            let shown = |(name, schema): &(&str, &str)| {
+                if name.is_empty() {
+                    format!("`{schema}`")
+                } else {
+                    format!("`{name}` (`{schema}`)")
+                }
+            };
+            format!(
+                "server-sent events: {}",
+                events.iter().map(shown).collect::<Vec<_>>().join(", ")
+            )
         }
         Gives::Lines(name) => format!("lines of `{name}`"),
         Gives::Bytes => "what is in the file".into(),
@@ -250,7 +282,9 @@ fn escaped(text: &str) -> String {
 fn marked(text: &str) -> String {
     let parts = escaped(text);
     let parts = parts.split('`').enumerate();
-    parts.map(|(n, part)| if n % 2 == 1 { format!("<code>{part}</code>") } else { part.to_owned() }).collect()
+    parts
+        .map(|(n, part)| if n % 2 == 1 { format!("<code>{part}</code>") } else { part.to_owned() })
+        .collect()
 }
 
 #[cfg(test)]
@@ -264,11 +298,24 @@ mod tests {
         let document = document("http://127.0.0.1:8787");
         let text = document.to_string();
         let schemas = document["components"]["schemas"].as_object().unwrap();
-        let named: HashSet<&str> = text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let named: HashSet<&str> = text
+            .split("#/components/schemas/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
         assert!(named.iter().all(|name| schemas.contains_key(*name)), "{named:?}");
-        assert!(schemas.keys().all(|name| named.contains(name.as_str())), "a schema that nothing gives");
-        let operations: Vec<&Value> = document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values()).collect();
-        let ids: HashSet<&str> = operations.iter().map(|o| o["operationId"].as_str().unwrap()).collect();
+        assert!(
+            schemas.keys().all(|name| named.contains(name.as_str())),
+            "a schema that nothing gives"
+        );
+        let operations: Vec<&Value> = document["paths"]
+            .as_object()
+            .unwrap()
+            .values()
+            .flat_map(|path| path.as_object().unwrap().values())
+            .collect();
+        let ids: HashSet<&str> =
+            operations.iter().map(|o| o["operationId"].as_str().unwrap()).collect();
         assert_eq!((ids.len(), operations.len()), (operations.len(), table::v1().len()));
         assert!(operations.iter().all(|o| o["summary"].as_str().is_some_and(|s| !s.is_empty())));
     }
@@ -276,7 +323,9 @@ mod tests {
     #[test]
     fn every_schema_says_what_it_is_made_of() {
         fn open(at: &str, schema: &Value, found: &mut Vec<String>) {
-            let object = schema["type"] == "object" && schema["additionalProperties"].is_null() && schema["properties"].is_null();
+            let object = schema["type"] == "object"
+                && schema["additionalProperties"].is_null()
+                && schema["properties"].is_null();
             if schema == &json!({}) || object {
                 found.push(at.to_owned());
             }
@@ -286,7 +335,11 @@ mod tests {
             for part in ["items", "additionalProperties"] {
                 schema.get(part).inspect(|schema| open(&format!("{at}.{part}"), schema, found));
             }
-            schema["anyOf"].as_array().into_iter().flatten().for_each(|schema| open(at, schema, found));
+            schema["anyOf"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .for_each(|schema| open(at, schema, found));
         }
         let mut found = Vec::new();
         for (name, schema) in schemas::all() {
@@ -298,7 +351,9 @@ mod tests {
     #[test]
     fn the_page_shows_every_route_and_holds_no_script() {
         let page = html();
-        assert!(table::v1().iter().all(|route| page.contains(&format!("/v1{}</code>", route.path))));
+        assert!(
+            table::v1().iter().all(|route| page.contains(&format!("/v1{}</code>", route.path)))
+        );
         assert!(!page.contains("<script") && !page.contains("style=") && !page.contains('`'));
     }
 }

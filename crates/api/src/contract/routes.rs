@@ -1,5 +1,6 @@
-//! What a route is: one value says where it is, who may use it, what it takes and gives, and what answers. The router
-//! and the OpenAPI document are made of the same values (see `table`), so that neither can say what the other does not.
+//! What a route is: one value says where it is, who may use it, what it takes and gives, and what
+//! answers. The router and the OpenAPI document are made of the same values (see `table`), so that
+//! neither can say what the other does not.
 
 use std::sync::Arc;
 
@@ -89,7 +90,8 @@ pub(crate) struct Route {
     pub(crate) needs: Needs,
     pub(crate) about: &'static str,
     pub(crate) params: Vec<Param>,
-    /// Whether the parameters are documented in the query though the method has a body: both are read.
+    /// Whether the parameters are documented in the query though the method has a body: both are
+    /// read.
     pub(crate) in_query: bool,
     /// Whether it reads `If-Match`.
     pub(crate) if_match: bool,
@@ -116,7 +118,12 @@ impl Route {
 
     /// The body is a .tar.gz archive of at most so many bytes, the parameters stand in the query.
     pub(crate) fn archive(self, bytes_max: usize) -> Self {
-        Self { in_query: true, raw_body: Some("application/gzip"), answer: self.answer.layer(DefaultBodyLimit::max(bytes_max)), ..self }
+        Self {
+            in_query: true,
+            raw_body: Some("application/gzip"),
+            answer: self.answer.layer(DefaultBodyLimit::max(bytes_max)),
+            ..self
+        }
     }
 
     /// The body is a file, the parameters stand in the query.
@@ -146,7 +153,8 @@ impl Route {
         Self { gives, ..self }
     }
 
-    /// It updates the record that it gives: the record's other fields may stand in the request as they were read.
+    /// It updates the record that it gives: the record's other fields may stand in the request as
+    /// they were read.
     pub(crate) fn updates(self) -> Self {
         Self { updates: true, ..self }
     }
@@ -154,7 +162,10 @@ impl Route {
     /// Names of the record that it updates.
     fn record(&self, schemas: &Map<String, Value>) -> Vec<String> {
         let (Gives::One(schema) | Gives::Bare(schema)) = self.gives else { return Vec::new() };
-        let fields = schemas.get(schema).filter(|_| self.updates).and_then(|schema| schema["properties"].as_object());
+        let fields = schemas
+            .get(schema)
+            .filter(|_| self.updates)
+            .and_then(|schema| schema["properties"].as_object());
         fields.into_iter().flat_map(Map::keys).cloned().collect()
     }
 
@@ -176,10 +187,20 @@ pub(crate) const FIELDS: &[Param] = &[
 pub(crate) const PAGE: &[Param] = &[
     Param::new("limit", Kind::Number, "Items on a page, 1 to 100; 10 where it is not given"),
     Param::new("after", Kind::Text, "Items after this cursor: the `end_cursor` of the page before"),
-    Param::new("before", Kind::Text, "Items before this cursor: the `start_cursor` of the page after"),
+    Param::new(
+        "before",
+        Kind::Text,
+        "Items before this cursor: the `start_cursor` of the page after",
+    ),
 ];
 
-fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+fn route<H: Handler<T, App>, T: 'static>(
+    method: (&'static str, MethodFilter),
+    path: &'static str,
+    needs: Needs,
+    about: &'static str,
+    handler: H,
+) -> Route {
     let mut answer: MethodRouter<App> = on(method.1, handler);
     if needs == Needs::Nothing {
         answer = answer.layer(DefaultBodyLimit::max(KEYLESS_BODY_BYTES_MAX));
@@ -201,19 +222,39 @@ fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), p
     }
 }
 
-pub(crate) fn get<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+pub(crate) fn get<H: Handler<T, App>, T: 'static>(
+    path: &'static str,
+    needs: Needs,
+    about: &'static str,
+    handler: H,
+) -> Route {
     route(("get", MethodFilter::GET), path, needs, about, handler)
 }
 
-pub(crate) fn post<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+pub(crate) fn post<H: Handler<T, App>, T: 'static>(
+    path: &'static str,
+    needs: Needs,
+    about: &'static str,
+    handler: H,
+) -> Route {
     route(("post", MethodFilter::POST), path, needs, about, handler)
 }
 
-pub(crate) fn put<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+pub(crate) fn put<H: Handler<T, App>, T: 'static>(
+    path: &'static str,
+    needs: Needs,
+    about: &'static str,
+    handler: H,
+) -> Route {
     route(("put", MethodFilter::PUT), path, needs, about, handler)
 }
 
-pub(crate) fn delete<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+pub(crate) fn delete<H: Handler<T, App>, T: 'static>(
+    path: &'static str,
+    needs: Needs,
+    about: &'static str,
+    handler: H,
+) -> Route {
     route(("delete", MethodFilter::DELETE), path, needs, about, handler)
 }
 
@@ -221,8 +262,15 @@ pub(crate) fn delete<H: Handler<T, App>, T: 'static>(path: &'static str, needs: 
 pub(crate) fn router(table: Vec<Route>) -> Router<App> {
     let schemas = schemas::all();
     table.into_iter().fold(Router::new(), |router, route| {
-        // The caller is let in where it is extracted: by then the route is known, and what it needs and takes stands beside the request.
-        let known = Arc::new(Known::new(route.method, route.path, route.needs, &route.params, route.record(&schemas)));
+        // The caller is let in where it is extracted: by then the route is known, and what it needs
+        // and takes stands beside the request.
+        let known = Arc::new(Known::new(
+            route.method,
+            route.path,
+            route.needs,
+            &route.params,
+            route.record(&schemas),
+        ));
         router.route(route.path, route.answer.route_layer(Extension(known)))
     })
 }

@@ -1,13 +1,15 @@
-//! Cookies that code sets: each goes back to the endpoint that set it and nowhere else. By itself a browser would send one to every host of a
-//! domain, and to all of an origin, where others' endpoints are, and pages that its size could shut.
+//! Cookies that code sets: each goes back to the endpoint that set it and nowhere else. By itself a
+//! browser would send one to every host of a domain, and to all of an origin, where others'
+//! endpoints are, and pages that its size could shut.
 
 use axum::http::HeaderValue;
 
 /// Bytes of an attribute beyond which browsers go on without it (RFC 6265bis, 5.6).
 const ATTRIBUTE_BYTES_MAX: usize = 1024;
 
-/// A `Set-Cookie` as its endpoint may say it (RFC 6265, 5.2). `base`: the path that all of the endpoint's addresses lie below; empty where it has
-/// a host of its own. None where no header may hold it.
+/// A `Set-Cookie` as its endpoint may say it (RFC 6265, 5.2). `base`: the path that all of the
+/// endpoint's addresses lie below; empty where it has a host of its own. None where no header may
+/// hold it.
 pub(super) fn own(value: &HeaderValue, base: &str) -> Option<HeaderValue> {
     let mut parts = value.as_bytes().split(|byte| *byte == b';');
     let mut kept = parts.next().unwrap_or_default().to_vec();
@@ -33,7 +35,8 @@ pub(super) fn own(value: &HeaderValue, base: &str) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&kept).ok()
 }
 
-/// Where a cookie goes that names this path. Code sees paths below its endpoint's own, and may know the whole one from the request's address.
+/// Where a cookie goes that names this path. Code sees paths below its endpoint's own, and may know
+/// the whole one from the request's address.
 fn below(path: &[u8], base: &[u8]) -> Vec<u8> {
     let is_path = path.first() == Some(&b'/');
     if base.is_empty() {
@@ -60,7 +63,8 @@ mod tests {
 
     #[test]
     fn a_cookie_stays_below_its_endpoint() {
-        let check = |cookie: &str, expected: &str| assert_eq!(said(cookie, "/e/abc"), expected, "{cookie}");
+        let check =
+            |cookie: &str, expected: &str| assert_eq!(said(cookie, "/e/abc"), expected, "{cookie}");
         check("a=1", "a=1; Path=/e/abc");
         check("a=1; Path=/", "a=1; Path=/e/abc");
         check("a=1; path = / ; HttpOnly", "a=1; Path=/e/abc; HttpOnly");
@@ -73,14 +77,18 @@ mod tests {
         check("a=1; Path=/e/ab", "a=1; Path=/e/abc/e/ab");
         check("a=1; Domain=.example.com; Secure; Max-Age=5", "a=1; Path=/e/abc; Secure; Max-Age=5");
         check("a=1; DOMAIN", "a=1; Path=/e/abc");
-        check(&format!("a=1; Path=/{}", "x".repeat(1017)), &format!("a=1; Path=/e/abc/{}", "x".repeat(1017)));
+        check(
+            &format!("a=1; Path=/{}", "x".repeat(1017)),
+            &format!("a=1; Path=/e/abc/{}", "x".repeat(1017)),
+        );
         check(&format!("a=1; Path=/{}", "x".repeat(1018)), "a=1; Path=/e/abc");
         check("a=path=/; SameSite=Lax", "a=path=/; Path=/e/abc; SameSite=Lax");
     }
 
     #[test]
     fn a_host_s_cookie_stays_the_host_s() {
-        let check = |cookie: &str, expected: &str| assert_eq!(said(cookie, ""), expected, "{cookie}");
+        let check =
+            |cookie: &str, expected: &str| assert_eq!(said(cookie, ""), expected, "{cookie}");
         check("a=1", "a=1");
         check("a=1; Path=/x; Domain=example.com", "a=1; Path=/x");
         check("a=1; Path=x", "a=1");

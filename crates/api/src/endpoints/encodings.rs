@@ -1,11 +1,14 @@
-//! Decoders of request bodies by `Content-Encoding` (RFC 9110, 8.4): gzip, deflate, br and zstd, also one over another. What they make of a body is bounded
-//! as the body itself is: a few bytes may stand for very many.
+//! Decoders of request bodies by `Content-Encoding` (RFC 9110, 8.4): gzip, deflate, br and zstd,
+//! also one over another. What they make of a body is bounded as the body itself is: a few bytes
+//! may stand for very many.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use async_compression::tokio::bufread::{BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
+use async_compression::tokio::bufread::{
+    BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder,
+};
 use async_compression::zstd::DParameter;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
@@ -41,7 +44,8 @@ impl Coding {
     }
 }
 
-/// The codings of a body, in the order in which they were applied. None where it has none, or one that is not known: such a body goes on as it came.
+/// The codings of a body, in the order in which they were applied. None where it has none, or one
+/// that is not known: such a body goes on as it came.
 pub(crate) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, BodyFault> {
     let mut codings = Vec::new();
     for line in headers.get_all(header::CONTENT_ENCODING) {
@@ -63,8 +67,13 @@ pub(crate) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, BodyFault> {
     Ok(codings)
 }
 
-/// What a body of pieces is before its codings. `max`: the bytes that each of them may make of it. An error of the result holds a [`BodyFault`].
-pub(crate) async fn decoded(pieces: Pieces, codings: Vec<Coding>, max: usize) -> io::Result<Pieces> {
+/// What a body of pieces is before its codings. `max`: the bytes that each of them may make of it.
+/// An error of the result holds a [`BodyFault`].
+pub(crate) async fn decoded(
+    pieces: Pieces,
+    codings: Vec<Coding>,
+    max: usize,
+) -> io::Result<Pieces> {
     let pieces = pieces.map(|piece| piece.map_err(|_| io::Error::other(BodyFault::Broken)));
     let mut reader: Box<dyn AsyncRead + Send + Unpin> = Box::new(StreamReader::new(pieces));
     for coding in codings.into_iter().rev() {
@@ -85,7 +94,10 @@ pub(crate) async fn decoded(pieces: Pieces, codings: Vec<Coding>, max: usize) ->
             Coding::Deflate => Box::new(DeflateDecoder::new(source)),
             Coding::Brotli => Box::new(BrotliDecoder::new(source)),
             Coding::Zstd => {
-                let mut decoder = ZstdDecoder::with_params(source, &[DParameter::window_log_max(ZSTD_WINDOW_LOG_MAX)]);
+                let mut decoder = ZstdDecoder::with_params(
+                    source,
+                    &[DParameter::window_log_max(ZSTD_WINDOW_LOG_MAX)],
+                );
                 decoder.multiple_members(true);
                 Box::new(decoder)
             }
@@ -96,9 +108,15 @@ pub(crate) async fn decoded(pieces: Pieces, codings: Vec<Coding>, max: usize) ->
 }
 
 /// A body that was read, before its codings.
-pub(crate) async fn decoded_whole(body: Vec<u8>, codings: Vec<Coding>, max: usize) -> Result<Vec<u8>, BodyFault> {
+pub(crate) async fn decoded_whole(
+    body: Vec<u8>,
+    codings: Vec<Coding>,
+    max: usize,
+) -> Result<Vec<u8>, BodyFault> {
     let once = Bytes::from(body);
-    let mut pieces = decoded(Box::pin(stream::once(async move { Ok(once) })), codings, max).await.map_err(|error| BodyFault::of(&error))?;
+    let mut pieces = decoded(Box::pin(stream::once(async move { Ok(once) })), codings, max)
+        .await
+        .map_err(|error| BodyFault::of(&error))?;
     let mut out = Vec::new();
     while let Some(piece) = pieces.next().await {
         out.extend_from_slice(&piece.map_err(|error| BodyFault::of(&error))?);
@@ -111,7 +129,10 @@ pub(crate) async fn decoded_whole(body: Vec<u8>, codings: Vec<Coding>, max: usiz
 /// Whether deflated bytes stand in a zlib frame (RFC 1950, 2.2).
 fn is_zlib(start: &[u8]) -> bool {
     let deflates = start[0] & 0x0f == 8 && start[0] >> 4 <= 7;
-    deflates && start.get(1).is_none_or(|flags| (u16::from(start[0]) << 8 | u16::from(*flags)).is_multiple_of(31))
+    deflates
+        && start
+            .get(1)
+            .is_none_or(|flags| (u16::from(start[0]) << 8 | u16::from(*flags)).is_multiple_of(31))
 }
 
 /// A decoder that makes no more than `max` bytes, and tells what was wrong.
@@ -123,16 +144,26 @@ struct Layer {
 }
 
 impl AsyncRead for Layer {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        room: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = room.filled().len();
         let read = ready!(Pin::new(&mut self.decoder).poll_read(context, room));
         if let Err(error) = read {
             let is_known = error.get_ref().is_some_and(|inner| inner.is::<BodyFault>());
-            return Poll::Ready(Err(if is_known { error } else { io::Error::other(BodyFault::NotEncoded { coding: self.coding.name() }) }));
+            return Poll::Ready(Err(if is_known {
+                error
+            } else {
+                io::Error::other(BodyFault::NotEncoded { coding: self.coding.name() })
+            }));
         }
         match self.left.checked_sub(room.filled().len() - before) {
             Some(left) => self.left = left,
-            None => return Poll::Ready(Err(io::Error::other(BodyFault::TooLarge { max: self.max }))),
+            None => {
+                return Poll::Ready(Err(io::Error::other(BodyFault::TooLarge { max: self.max })));
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -140,7 +171,9 @@ impl AsyncRead for Layer {
 
 #[cfg(test)]
 mod tests {
-    use async_compression::tokio::bufread::{BrotliEncoder, DeflateEncoder, GzipEncoder, ZlibEncoder, ZstdEncoder};
+    use async_compression::tokio::bufread::{
+        BrotliEncoder, DeflateEncoder, GzipEncoder, ZlibEncoder, ZstdEncoder,
+    };
     use axum::http::HeaderValue;
     use proptest::prelude::*;
     use tokio::io::AsyncReadExt as _;
@@ -160,13 +193,21 @@ mod tests {
         out
     }
 
-    const ALL: [(Coding, bool); 5] = [(Coding::Gzip, true), (Coding::Deflate, true), (Coding::Deflate, false), (Coding::Brotli, true), (Coding::Zstd, true)];
+    const ALL: [(Coding, bool); 5] = [
+        (Coding::Gzip, true),
+        (Coding::Deflate, true),
+        (Coding::Deflate, false),
+        (Coding::Brotli, true),
+        (Coding::Zstd, true),
+    ];
 
     #[test]
     fn codings_are_read_from_all_lines_and_others_leave_the_body_as_it_is() {
         let check = |lines: &[&'static str]| {
             let mut headers = HeaderMap::new();
-            lines.iter().for_each(|line| _ = headers.append(header::CONTENT_ENCODING, HeaderValue::from_static(line)));
+            lines.iter().for_each(|line| {
+                _ = headers.append(header::CONTENT_ENCODING, HeaderValue::from_static(line))
+            });
             codings(&headers)
         };
         assert_eq!(check(&[]), Ok(vec![]));
@@ -182,15 +223,35 @@ mod tests {
         let text = b"some text, some text, some text".repeat(100);
         for (coding, framed) in ALL {
             let packed = encoded(coding, framed, &text).await;
-            assert_eq!(decoded_whole(packed.clone(), vec![coding], text.len()).await.as_deref(), Ok(&*text), "{coding:?} {framed}");
-            assert_eq!(decoded_whole(packed.clone(), vec![coding], text.len() - 1).await, Err(BodyFault::TooLarge { max: text.len() - 1 }), "{coding:?}");
+            assert_eq!(
+                decoded_whole(packed.clone(), vec![coding], text.len()).await.as_deref(),
+                Ok(&*text),
+                "{coding:?} {framed}"
+            );
+            assert_eq!(
+                decoded_whole(packed.clone(), vec![coding], text.len() - 1).await,
+                Err(BodyFault::TooLarge { max: text.len() - 1 }),
+                "{coding:?}"
+            );
             let wrong = Err(BodyFault::NotEncoded { coding: coding.name() });
-            assert_eq!(decoded_whole(packed[..packed.len() / 2].to_vec(), vec![coding], 1 << 20).await, wrong, "{coding:?} {framed}");
-            assert_eq!(decoded_whole(b"\xffno such thing".to_vec(), vec![coding], 1 << 20).await, wrong, "{coding:?} {framed}");
+            assert_eq!(
+                decoded_whole(packed[..packed.len() / 2].to_vec(), vec![coding], 1 << 20).await,
+                wrong,
+                "{coding:?} {framed}"
+            );
+            assert_eq!(
+                decoded_whole(b"\xffno such thing".to_vec(), vec![coding], 1 << 20).await,
+                wrong,
+                "{coding:?} {framed}"
+            );
             assert_eq!(decoded_whole(Vec::new(), vec![coding], 10).await, Ok(Vec::new()));
             let bomb = encoded(coding, framed, &vec![0; 8 << 20]).await;
             assert!(bomb.len() < 1 << 16);
-            assert_eq!(decoded_whole(bomb, vec![coding], 1 << 20).await, Err(BodyFault::TooLarge { max: 1 << 20 }), "{coding:?}");
+            assert_eq!(
+                decoded_whole(bomb, vec![coding], 1 << 20).await,
+                Err(BodyFault::TooLarge { max: 1 << 20 }),
+                "{coding:?}"
+            );
         }
     }
 
@@ -198,23 +259,37 @@ mod tests {
     async fn what_lies_between_two_codings_is_bounded_as_well() {
         let inner = encoded(Coding::Brotli, true, b"ten bytes.").await;
         let outer = encoded(Coding::Gzip, true, &inner).await;
-        assert_eq!(decoded_whole(outer, vec![Coding::Brotli, Coding::Gzip], 20).await.as_deref(), Ok(&b"ten bytes."[..]));
+        assert_eq!(
+            decoded_whole(outer, vec![Coding::Brotli, Coding::Gzip], 20).await.as_deref(),
+            Ok(&b"ten bytes."[..])
+        );
         // A frame of zstd that decodes to nothing may be as long as it likes.
         let mut skipped = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0x80, 0].to_vec();
         skipped.resize(8 + (8 << 20), 0);
         let outer = encoded(Coding::Gzip, true, &skipped).await;
-        assert_eq!(decoded_whole(outer, vec![Coding::Zstd, Coding::Gzip], 1 << 20).await, Err(BodyFault::TooLarge { max: 1 << 20 }));
+        assert_eq!(
+            decoded_whole(outer, vec![Coding::Zstd, Coding::Gzip], 1 << 20).await,
+            Err(BodyFault::TooLarge { max: 1 << 20 })
+        );
     }
 
     #[tokio::test]
     async fn several_members_are_one_body_and_a_large_window_is_refused() {
         for coding in [Coding::Gzip, Coding::Zstd] {
-            let two = [encoded(coding, true, b"one ").await, encoded(coding, true, b"two").await].concat();
-            assert_eq!(decoded_whole(two, vec![coding], 100).await.as_deref(), Ok(&b"one two"[..]), "{coding:?}");
+            let two = [encoded(coding, true, b"one ").await, encoded(coding, true, b"two").await]
+                .concat();
+            assert_eq!(
+                decoded_whole(two, vec![coding], 100).await.as_deref(),
+                Ok(&b"one two"[..]),
+                "{coding:?}"
+            );
         }
         // A frame that asks for a window of 2 GiB.
         let greedy = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x09, 0, 0, b'x'];
-        assert_eq!(decoded_whole(greedy.to_vec(), vec![Coding::Zstd], 100).await, Err(BodyFault::NotEncoded { coding: "zstd" }));
+        assert_eq!(
+            decoded_whole(greedy.to_vec(), vec![Coding::Zstd], 100).await,
+            Err(BodyFault::NotEncoded { coding: "zstd" })
+        );
     }
 
     proptest! {

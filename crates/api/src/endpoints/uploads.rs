@@ -23,29 +23,55 @@ const UPLOAD_BODY: [&str; 2] = ["x-pd-upload-body", "pipedream_upload_body"];
 
 /// What of a request's body becomes files, if anything.
 pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
     let in_header = request.headers().get(UPLOAD_BODY[0]).is_some_and(|value| value == "1");
-    let asked = in_header || request.uri().query().is_some_and(|text| UPLOAD_BODY.iter().any(|name| query(Some(text)).get(*name).is_some_and(|v| v == "1")));
+    let asked = in_header
+        || request.uri().query().is_some_and(|text| {
+            UPLOAD_BODY.iter().any(|name| query(Some(text)).get(*name).is_some_and(|v| v == "1"))
+        });
     if asked {
-        return Some(FilesIn::Body { media_type: if kind.is_empty() { "application/octet-stream".into() } else { kind.to_owned() } });
+        return Some(FilesIn::Body {
+            media_type: if kind.is_empty() {
+                "application/octet-stream".into()
+            } else {
+                kind.to_owned()
+            },
+        });
     }
     // A form without a boundary is text like any other.
     let boundary = multer::parse_boundary(kind).ok()?;
-    Some(FilesIn::Form { boundary, media_type: kind.to_owned(), text_max: app.config.http_body_max_bytes })
+    Some(FilesIn::Form {
+        boundary,
+        media_type: kind.to_owned(),
+        text_max: app.config.http_body_max_bytes,
+    })
 }
 
 /// Takes the files of a request; the rest of it is as without.
-pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn, request: Request) -> Result<EndpointRequest, ApiError> {
+pub(crate) async fn request(
+    app: &App,
+    (key, path): (&str, &str),
+    files: FilesIn,
+    request: Request,
+) -> Result<EndpointRequest, ApiError> {
     let codings = codings(request.headers())?;
     let (parts, body) = request.into_parts();
     let body_max = app.config.http_body_max_bytes;
-    // A signature is of the whole body, and nothing of strangers is kept: what must prove itself is no larger than a body may be.
+    // A signature is of the whole body, and nothing of strangers is kept: what must prove itself is
+    // no larger than a body may be.
     if app.engine.asks_for_proof(key).await? {
         let bytes = read(body, &parts.headers, body_max).await?;
         let request = with_body(app, path, &parts, bytes, codings).await?;
         app.engine.admit(key, request.clone()).await?;
         let once = Bytes::from(request.body.clone());
-        let parsed = app.engine.take_files(key, files, Box::pin(stream::once(async move { Ok(once) }))).await?;
+        let parsed = app
+            .engine
+            .take_files(key, files, Box::pin(stream::once(async move { Ok(once) })))
+            .await?;
         return Ok(EndpointRequest { parsed: Some(parsed), ..request });
     }
     let is_encoded = !codings.is_empty();
@@ -54,7 +80,8 @@ pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn
         let max = app.engine.upload_max_bytes().saturating_add(body_max);
         pieces = decoded(pieces, codings, max).await.map_err(|error| BodyFault::of(&error))?;
     }
-    // A source also gets a form as it came, where that is no larger than a body may be. How large it is shows as it comes: in chunks, or encoded, it has no length that counts.
+    // A source also gets a form as it came, where that is no larger than a body may be. How large
+    // it is shows as it comes: in chunks, or encoded, it has no length that counts.
     let mut whole = Vec::new();
     if matches!(files, FilesIn::Form { .. }) {
         let (start, rest) = up_to(pieces, body_max).await.map_err(|error| BodyFault::of(&error))?;
@@ -76,7 +103,8 @@ pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn
     Ok(EndpointRequest { parsed: Some(parsed), body: whole, ..head(app, path, &parts) })
 }
 
-/// The first pieces of a body, as they come, and what is left of it once they have more than `max` bytes.
+/// The first pieces of a body, as they come, and what is left of it once they have more than `max`
+/// bytes.
 async fn up_to(mut pieces: Pieces, max: usize) -> io::Result<(Vec<Bytes>, Option<Pieces>)> {
     let (mut start, mut bytes) = (Vec::new(), 0);
     while let Some(piece) = pieces.try_next().await? {
@@ -85,13 +113,15 @@ async fn up_to(mut pieces: Pieces, max: usize) -> io::Result<(Vec<Bytes>, Option
         if bytes > max {
             return Ok((start, Some(pieces)));
         }
-        // What is decoded may all be here: without this the thread would serve nobody else meanwhile.
+        // What is decoded may all be here: without this the thread would serve nobody else
+        // meanwhile.
         tokio::task::coop::consume_budget().await;
     }
     Ok((start, None))
 }
 
-/// The file of an address. It was sent by a stranger: a browser keeps it, and never shows it as a page of this server.
+/// The file of an address. It was sent by a stranger: a browser keeps it, and never shows it as a
+/// page of this server.
 pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, ApiError> {
     let token = uri.path().rsplit('/').next().unwrap_or("");
     let upload = app.engine.upload(token).await?;
@@ -99,7 +129,10 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, A
 }
 
 /// The stored file of a temporary address.
-pub(crate) async fn show_stored(State(app): State<App>, Path((token, name)): Path<(String, String)>) -> Result<Response, ApiError> {
+pub(crate) async fn show_stored(
+    State(app): State<App>,
+    Path((token, name)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
     let upload = app.engine.linked_file(&token, &name).await?;
     Ok(given(&app, upload))
 }
@@ -108,7 +141,13 @@ fn given(app: &App, upload: Upload) -> Response {
     let name: String = upload
         .file_name
         .bytes()
-        .map(|b| if b.is_ascii_alphanumeric() || b"-_.".contains(&b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .map(|b| {
+            if b.is_ascii_alphanumeric() || b"-_.".contains(&b) {
+                char::from(b).to_string()
+            } else {
+                format!("%{b:02X}")
+            }
+        })
         .collect();
     let plain = HeaderValue::from_static("application/octet-stream");
     let mut response = Body::from_stream(app.engine.upload_parts(&upload.id)).into_response();

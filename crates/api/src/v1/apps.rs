@@ -5,7 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{AppEvent, AppFilter, NewApp};
-use millrace_model::account::{App as Registered, AppDefinition, AuthType, CustomField, OauthClient};
+use millrace_model::account::{
+    App as Registered, AppDefinition, AuthType, CustomField, OauthClient,
+};
 use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
@@ -18,12 +20,21 @@ use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
 use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     listed(&app, &caller, query, wire::app).await
 }
 
 /// A page of apps, each as `show` has it.
-pub(crate) async fn listed(app: &App, caller: &Caller, query: ListQuery, show: fn(&Registered) -> Value) -> Result<Response, ApiError> {
+pub(crate) async fn listed(
+    app: &App,
+    caller: &Caller,
+    query: ListQuery,
+    show: fn(&Registered) -> Value,
+) -> Result<Response, ApiError> {
     let filter = AppFilter {
         words: query.params.text("q")?.unwrap_or_default(),
         has_components: query.params.flag("has_components")?,
@@ -31,19 +42,30 @@ pub(crate) async fn listed(app: &App, caller: &Caller, query: ListQuery, show: f
         has_triggers: query.params.flag("has_triggers")?,
     };
     let Page { after, before, .. } = query.page;
-    let page = Page { after: after.map(slug_cursor), before: before.map(slug_cursor), ..query.page };
+    let page =
+        Page { after: after.map(slug_cursor), before: before.map(slug_cursor), ..query.page };
     let listing = app.engine.list_apps(caller, &filter, &page).await?;
     let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), show(a))).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(slug): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
     Ok(Fields::of(&query.params).data(wire::app(&found)))
 }
 
 /// Its image. A browser shows it as an image and as nothing else, whatever is in it.
-pub(crate) async fn image(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, _: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn image(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(slug): Path,
+    _: ListQuery,
+) -> Result<Response, ApiError> {
     let image = app.engine.app_image(&caller, &slug).await?;
     let mut response = Body::from(image.bytes.to_vec()).into_response();
     let headers = response.headers_mut();
@@ -54,9 +76,15 @@ pub(crate) async fn image(State(app): State<App>, Auth(caller): Auth, Path(slug)
     Ok(response)
 }
 
-pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn create(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let slug = params.text("name_slug")?.ok_or_else(|| ApiError::field("name_slug", "`name_slug` is missing; it is how components name the app"))?;
+    let slug = params.text("name_slug")?.ok_or_else(|| {
+        ApiError::field("name_slug", "`name_slug` is missing; it is how components name the app")
+    })?;
     let name = params.text("name")?.unwrap_or_else(|| slug.clone());
     let bare = AppDefinition {
         name,
@@ -71,43 +99,81 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     put(&app, &caller, &params, slug, bare).await
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(slug): Path,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
     back.check(&params, async { Ok(wire::app(&found)) }).await?;
     put(&app, &caller, &params, found.name_slug, found.definition).await
 }
 
 /// An event of an app, for the sources that listen for it with `$.interface.apphook`.
-pub(crate) async fn event(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn event(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(slug): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     let names = match params.0.get("event_name") {
         Some(Value::String(name)) => vec![name.clone()],
         Some(names @ Value::Array(_)) => serde_json::from_value(names.clone()).unwrap_or_default(),
         _ => Vec::new(),
     };
-    let event = AppEvent { app: slug, names, event: params.0.get("event").cloned().unwrap_or_default() };
+    let event =
+        AppEvent { app: slug, names, event: params.0.get("event").cloned().unwrap_or_default() };
     let sources = app.engine.deliver_app_event(&caller, event).await?;
     Ok(Fields::default().data(json!({ "sources": sources })))
 }
 
 const CUSTOM_FIELD: &[&str] = &["name", "label", "description", "default", "optional", "type"];
-const OAUTH_FIELDS: &[&str] =
-    &["authorize_url", "token_url", "revoke_url", "scopes", "authorize_params", "client_id", "client_secret", "secret_in_body", "uid_field"];
+const OAUTH_FIELDS: &[&str] = &[
+    "authorize_url",
+    "token_url",
+    "revoke_url",
+    "scopes",
+    "authorize_params",
+    "client_id",
+    "client_secret",
+    "secret_in_body",
+    "uid_field",
+];
 
 /// The fields of an app's accounts: as a list, or as the JSON text that records show (facts 1.4).
 fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
     let (name, list) = match (params.0.get("custom_fields"), params.text("custom_fields_json")?) {
-        (Some(_), Some(_)) => return Err(ApiError::field("custom_fields_json", "`custom_fields` and `custom_fields_json` mean the same; give one of them")),
+        (Some(_), Some(_)) => {
+            return Err(ApiError::field(
+                "custom_fields_json",
+                "`custom_fields` and `custom_fields_json` mean the same; give one of them",
+            ));
+        }
         (None, Some(text)) => {
-            let list = serde_json::from_str(&text).map_err(|e| ApiError::field("custom_fields_json", format!("`custom_fields_json` is not JSON: {e}")))?;
+            let list = serde_json::from_str(&text).map_err(|e| {
+                ApiError::field(
+                    "custom_fields_json",
+                    format!("`custom_fields_json` is not JSON: {e}"),
+                )
+            })?;
             ("custom_fields_json", list)
         }
         (list, None) => ("custom_fields", list.cloned().unwrap_or_default()),
     };
     only(name, &list, CUSTOM_FIELD)?;
-    serde_json::from_value(list).map_err(|e| ApiError::field(name, format!("`{name}` is not a list of fields: {e}")))
+    serde_json::from_value(list)
+        .map_err(|e| ApiError::field(name, format!("`{name}` is not a list of fields: {e}")))
 }
 
-async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, before: AppDefinition) -> Result<Response, ApiError> {
+async fn put(
+    app: &App,
+    caller: &Caller,
+    params: &Params,
+    name_slug: String,
+    before: AppDefinition,
+) -> Result<Response, ApiError> {
     let fields = fields(params)?;
     if let Some(oauth) = params.0.get("oauth") {
         only("oauth", oauth, OAUTH_FIELDS)?;
@@ -117,7 +183,9 @@ async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, bef
         auth_type: params.parsed("auth_type")?.unwrap_or(before.auth_type),
         description: params.text("description")?.or(before.description),
         img_src: params.text("img_src")?.or(before.img_src),
-        oauth: params.parsed("oauth")?.or_else(|| before.oauth.map(|client| OauthClient { client_secret: String::new(), ..client })),
+        oauth: params.parsed("oauth")?.or_else(|| {
+            before.oauth.map(|client| OauthClient { client_secret: String::new(), ..client })
+        }),
         // Fields that the operator names are all there are, unless they are those that there were.
         open: before.open && fields.as_ref().is_none_or(|fields| *fields == before.custom_fields),
         custom_fields: fields.unwrap_or(before.custom_fields),

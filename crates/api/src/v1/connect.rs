@@ -1,10 +1,14 @@
-//! `/connect/{project}`: the paths that clients for end users of such platforms ask on (facts 6.2). A request that names an `external_user_id` sees and uses
-//! the accounts and sources that carry it, and no others; one that names none is the organization's own program, and sees all.
+//! `/connect/{project}`: the paths that clients for end users of such platforms ask on (facts 6.2).
+//! A request that names an `external_user_id` sees and uses the accounts and sources that carry it,
+//! and no others; one that names none is the organization's own program, and sees all.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey, UpdateSource};
+use millrace_engine::{
+    ActionRun, EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey,
+    UpdateSource,
+};
 use millrace_model::component::ComponentType;
 use millrace_model::event::{EventFilter, ListedEvent};
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
@@ -23,34 +27,65 @@ use crate::written_back::WrittenBack;
 /// That the path names the project of the caller's organization.
 pub(crate) async fn own_project(app: &App, caller: &Caller, project: &str) -> Result<(), ApiError> {
     let organization = app.engine.organization(caller, &caller.org_id).await?;
-    if organization.project_id.as_str() == project { Ok(()) } else { Err(EngineError::not_found("project", project).into()) }
+    if organization.project_id.as_str() == project {
+        Ok(())
+    } else {
+        Err(EngineError::not_found("project", project).into())
+    }
 }
 
 /// The caller in its own project, acting for the external user whom the request names.
-async fn acting(app: &App, caller: Caller, project: &str, params: &Params) -> Result<Caller, ApiError> {
+async fn acting(
+    app: &App,
+    caller: Caller,
+    project: &str,
+    params: &Params,
+) -> Result<Caller, ApiError> {
     own_project(app, &caller, project).await?;
     Ok(caller.acting_for(params.external_user()?))
 }
 
-pub(crate) async fn apps(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn apps(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     apps::listed(&app, &caller, query, connect_records::app).await
 }
 
-pub(crate) async fn app(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn app(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(slug): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
     Ok(Fields::of(&query.params).data(connect_records::app(&found)))
 }
 
-pub(crate) async fn accounts(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn accounts(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     accounts::listed(&app, &caller, &query, "app", connect_records::account).await
 }
 
 /// Bare, as such clients read it.
-pub(crate) async fn account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn account(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, account]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let with_credentials = accounts::with_credentials(&app, &caller, &query.params)?;
-    let view = app.engine.account(&caller, &id::<AccountId>("account", &account)?, with_credentials).await?;
+    let view = app
+        .engine
+        .account(&caller, &id::<AccountId>("account", &account)?, with_credentials)
+        .await?;
     Ok(Json(connect_records::account(&view)).into_response())
 }
 
@@ -93,24 +128,51 @@ pub(crate) async fn props(
     let answer = configure::asked_props(&app, &caller, &params, kind).await?;
     let defs = connect_records::props(&json!(answer.props));
     // As such clients read it, which is no snake case (facts 3.6).
-    let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurableProps": defs }) } else { Value::Null };
-    Ok(Json(json!({ "dynamicProps": dynamic, "observations": [], "errors": answer.errors })).into_response())
+    let dynamic = if answer.errors.is_empty() {
+        json!({ "id": answer.form, "configurableProps": defs })
+    } else {
+        Value::Null
+    };
+    Ok(Json(json!({ "dynamicProps": dynamic, "observations": [], "errors": answer.errors }))
+        .into_response())
 }
 
-pub(crate) async fn run_action(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn run_action(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
-    if let Some(stash) = params.0.get("stash_id").filter(|stash| !matches!(stash, Value::Null | Value::Bool(false))) {
-        let said = format!("`stash_id` is {}, and there is no file stash here; leave it out, and let the action put files into a file store", short(stash));
+    if let Some(stash) =
+        params.0.get("stash_id").filter(|stash| !matches!(stash, Value::Null | Value::Bool(false)))
+    {
+        let said = format!(
+            "`stash_id` is {}, and there is no file stash here; leave it out, and let the action put files into a file store",
+            short(stash)
+        );
         return Err(ApiError::field("stash_id", said));
     }
     let values = params.object("configured_props")?.unwrap_or_default();
-    let run = app.engine.run_action(&caller, &configure::component(&params)?, &values, params.text("dynamic_props_id")?.as_deref()).await?;
-    Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned })).into_response())
+    let run = app
+        .engine
+        .run_action(
+            &caller,
+            &configure::component(&params)?,
+            &values,
+            params.text("dynamic_props_id")?.as_deref(),
+        )
+        .await?;
+    Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned }))
+        .into_response())
 }
 
 /// Log lines, and what was thrown, in the form of such platforms.
 fn observations(run: &ActionRun) -> Vec<Value> {
-    let lines = run.logs.iter().map(|line| json!({ "k": line.level, "msg": line.text, "ts": line.at.ms() }));
+    let lines = run
+        .logs
+        .iter()
+        .map(|line| json!({ "k": line.level, "msg": line.text, "ts": line.at.ms() }));
     let error = run
         .error
         .iter()
@@ -119,7 +181,12 @@ fn observations(run: &ActionRun) -> Vec<Value> {
 }
 
 /// Deploys a source; its events go to `workflow_id` or `webhook_url`, where one is named.
-pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn deploy(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let code = configure::component(&params)?;
     let configured_props = params.object("configured_props")?.unwrap_or_default();
@@ -140,7 +207,11 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
         app.engine.check_listener(&caller, workflow).await?;
     }
     let webhook = match params.text("webhook_url")? {
-        Some(url) => Some(app.engine.create_webhook(&caller, NewWebhook { url, name: None, description: None }).await?),
+        Some(url) => Some(
+            app.engine
+                .create_webhook(&caller, NewWebhook { url, name: None, description: None })
+                .await?,
+        ),
         None => None,
     };
     let deployed = app.engine.create_source(&caller, new).await;
@@ -153,9 +224,14 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
         }
         (Err(error), None) => return Err(error.into()),
     };
-    let listeners = workflow.into_iter().chain(webhook.as_ref().map(|(webhook, _)| webhook.id.to_string()));
+    let listeners =
+        workflow.into_iter().chain(webhook.as_ref().map(|(webhook, _)| webhook.id.to_string()));
     for listener_id in listeners {
-        let key = SubscriptionKey { emitter_id: view.source.id.to_string(), listener_id, event_name: String::new() };
+        let key = SubscriptionKey {
+            emitter_id: view.source.id.to_string(),
+            listener_id,
+            event_name: String::new(),
+        };
         if let Err(error) = app.engine.subscribe(&caller, key).await {
             app.engine.delete_source(&caller, &view.source.id).await?;
             if let Some((webhook, _)) = &webhook {
@@ -171,7 +247,8 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
     Ok(Fields::default().data(shown))
 }
 
-/// A source as such clients read a deployed trigger: with its component's props and where it is called (facts 6.2).
+/// A source as such clients read a deployed trigger: with its component's props and where it is
+/// called (facts 6.2).
 async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result<Value, ApiError> {
     let mut shown = wire::source(view);
     let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
@@ -185,24 +262,42 @@ async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result
     Ok(shown)
 }
 
-pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn triggers(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(project): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let kind = query.params.text("emitter_type")?;
     let listing = match kind.as_deref() {
         None | Some("source") => app.engine.list_sources(&caller, &query.page).await?,
         Some("email" | "http" | "timer") => Listing::of(Vec::new(), 0),
         Some(other) => {
-            return Err(ApiError::field("emitter_type", format!("`emitter_type` is `{other}`, allowed are `source`, `email`, `http` and `timer`")));
+            return Err(ApiError::field(
+                "emitter_type",
+                format!(
+                    "`emitter_type` is `{other}`, allowed are `source`, `email`, `http` and `timer`"
+                ),
+            ));
         }
     };
     let mut items = Vec::with_capacity(listing.items.len());
     for view in &listing.items {
         items.push(trigger_record(&app, &caller, view).await?);
     }
-    Ok(Fields::default().records(Listing { total_count: listing.total_count, items, damaged: listing.damaged }, |shown| shown))
+    Ok(Fields::default().records(
+        Listing { total_count: listing.total_count, items, damaged: listing.damaged },
+        |shown| shown,
+    ))
 }
 
-pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn trigger(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
@@ -226,17 +321,21 @@ pub(crate) async fn update_trigger(
     back: WrittenBack,
     mut params: Params,
 ) -> Result<Response, ApiError> {
-    // Of a record that is written back, null is what it shows, and names nobody: it is held against the record below.
-    let shown = params.0.get("external_user_id").is_some_and(Value::is_null) && params.0.contains_key("id");
+    // Of a record that is written back, null is what it shows, and names nobody: it is held against
+    // the record below.
+    let shown =
+        params.0.get("external_user_id").is_some_and(Value::is_null) && params.0.contains_key("id");
     if shown {
         params.0.remove("external_user_id");
     }
     let caller = acting(&app, caller, &project, &params).await?;
     let source = id("source", &source)?;
-    let record = async { trigger_record(&app, &caller, &app.engine.source(&caller, &source).await?).await };
+    let record =
+        async { trigger_record(&app, &caller, &app.engine.source(&caller, &source).await?).await };
     back.check(&params, record).await?;
     check_made_props(&app, &caller, &source, &params).await?;
-    if shown && let Some(user) = app.engine.source(&caller, &source).await?.source.external_user_id {
+    if shown && let Some(user) = app.engine.source(&caller, &source).await?.source.external_user_id
+    {
         return Err(ApiError::read_only_field("external_user_id", &Value::Null, &json!(user), &[]));
     }
     let update = UpdateSource {
@@ -254,7 +353,12 @@ pub(crate) async fn update_trigger(
 }
 
 /// The workflows that run on its default channel.
-pub(crate) async fn workflows(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn workflows(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
     Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
@@ -269,29 +373,48 @@ pub(crate) async fn set_workflows(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    let wanted = params.words("workflow_ids")?.ok_or_else(|| ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows"))?;
+    let wanted = params.words("workflow_ids")?.ok_or_else(|| {
+        ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows")
+    })?;
     app.engine.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
     Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
 }
 
 /// The webhooks that its events are posted to.
-pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn webhooks(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
     shown_webhooks(&app, &caller, &view.source.id, &[]).await
 }
 
 /// Its events are posted to those that are named from now on, and to no others.
-pub(crate) async fn set_webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn set_webhooks(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    params: Params,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    let wanted = params.words("webhook_urls")?.ok_or_else(|| ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses"))?;
+    let wanted = params.words("webhook_urls")?.ok_or_else(|| {
+        ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses")
+    })?;
     let made = app.engine.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
     shown_webhooks(&app, &caller, &view.source.id, &made).await
 }
 
 /// With the secrets of those that were made just now.
-async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(WebhookId, String)]) -> Result<Response, ApiError> {
+async fn shown_webhooks(
+    app: &App,
+    caller: &Caller,
+    source: &SourceId,
+    made: &[(WebhookId, String)],
+) -> Result<Response, ApiError> {
     let mut shown = Vec::new();
     for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
         let webhook = app.engine.webhook(caller, &id("webhook", &listener)?).await?;
@@ -306,15 +429,26 @@ async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(
 }
 
 /// The newest `n` events, newest first.
-pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn events(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let source: SourceId = id("source", &source)?;
     let limit = query.params.number::<u32>("n")?.unwrap_or(20);
     if !(1..=Page::LIMIT_MAX).contains(&limit) {
-        return Err(ApiError::field("n", format!("`n` is {limit}, allowed are 1 to {}", Page::LIMIT_MAX)));
+        return Err(ApiError::field(
+            "n",
+            format!("`n` is {limit}, allowed are 1 to {}", Page::LIMIT_MAX),
+        ));
     }
     let page = Page { limit, room: query.memory.room(), ..Page::default() };
-    let listing = app.engine.list_events(&caller, source.as_str(), EventFilter::default(), true, &page).await?;
+    let listing = app
+        .engine
+        .list_events(&caller, source.as_str(), EventFilter::default(), true, &page)
+        .await?;
     let show = |listing: Listing<ListedEvent>| {
         let shown = listing.items.iter().map(|listed| {
             let (id, mut summary) = (listed.event.id, wire::event(&listed.event));
@@ -322,5 +456,8 @@ pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Paths([pr
         });
         Json(json!({ "data": shown.collect::<Vec<_>>() })).into_response()
     };
-    query.memory.make(listing, |page| page.items.iter().map(|e| wire::event_values(&e.event)).sum(), show).await
+    query
+        .memory
+        .make(listing, |page| page.items.iter().map(|e| wire::event_values(&e.event)).sum(), show)
+        .await
 }

@@ -1,4 +1,5 @@
-//! Components as clients for end users of such platforms list them: published ones and those of registries, with their props.
+//! Components as clients for end users of such platforms list them: published ones and those of
+//! registries, with their props.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -26,19 +27,39 @@ pub(crate) async fn list(
         None => None,
         Some("action") => Some(ComponentType::Action),
         Some("trigger" | "source") => Some(ComponentType::Source),
-        Some(other) => return Err(ApiError::field("component_type", format!("`component_type` is `{other}`, allowed are `action` and `trigger`"))),
+        Some(other) => {
+            return Err(ApiError::field(
+                "component_type",
+                format!("`component_type` is `{other}`, allowed are `action` and `trigger`"),
+            ));
+        }
     };
     let (words, of_app) = (query.params.text("q")?.unwrap_or_default(), query.params.text("app")?);
-    let found =
-        app.engine.search_components(&caller, &AskedComponents { words: &words, app: of_app.as_deref(), ..AskedComponents::default() }, usize::MAX).await?;
-    let fitting = found.into_iter().filter(|c| [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind.name()));
+    let found = app
+        .engine
+        .search_components(
+            &caller,
+            &AskedComponents {
+                words: &words,
+                app: of_app.as_deref(),
+                ..AskedComponents::default()
+            },
+            usize::MAX,
+        )
+        .await?;
+    let fitting = found.into_iter().filter(|c| {
+        [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind.name())
+    });
     let keys = fitting.map(|c| (encode_cursor(&c.key), Value::from(c.key))).collect();
     let fields = Fields::of(&query.params);
     let (total, keys) = Fields::page_of(keys, &query.page)?;
     let mut items = Vec::with_capacity(keys.len());
     for (cursor, key) in keys {
         // Only of those on the page is the code looked at.
-        items.push((cursor, shown(&registries::found(&app, &caller, key.as_str().unwrap_or("")).await?)));
+        items.push((
+            cursor,
+            shown(&registries::found(&app, &caller, key.as_str().unwrap_or("")).await?),
+        ));
     }
     Ok(fields.list(total, items))
 }

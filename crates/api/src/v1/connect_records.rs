@@ -1,5 +1,6 @@
-//! Records of `/connect/{project}` in the shape that the hosted platform's client library demands: its deserializers reject a whole answer for one
-//! field of another type, and then hand it on unread.
+//! Records of `/connect/{project}` in the shape that the hosted platform's client library demands:
+//! its deserializers reject a whole answer for one field of another type, and then hand it on
+//! unread.
 
 use millrace_engine::AccountView;
 use millrace_model::account::{App, AuthType};
@@ -20,7 +21,13 @@ pub(crate) fn app(a: &App) -> Value {
 /// An account. Its times are ISO 8601.
 pub(crate) fn account(view: &AccountView) -> Value {
     let a = &view.account;
-    let scopes = view.app.definition.oauth.iter().filter(|_| view.app.definition.auth_type == AuthType::Oauth).flat_map(|client| &client.scopes);
+    let scopes = view
+        .app
+        .definition
+        .oauth
+        .iter()
+        .filter(|_| view.app.definition.auth_type == AuthType::Oauth)
+        .flat_map(|client| &client.scopes);
     let mut shown = json!({
         "id": a.id, "name": a.name, "external_id": a.external_user_id, "healthy": a.healthy, "dead": false, "app": app(&view.app),
         "authorized_scopes": scopes.collect::<Vec<_>>(), "error": a.problem, "expires_at": a.expires_at.map(|at| at.iso()),
@@ -38,7 +45,9 @@ pub(crate) fn annotations(given: &Value) -> Value {
     let mut shown = given.clone();
     shown.retain(|name, value| match name.as_str() {
         "title" => value.is_string(),
-        "destructiveHint" | "idempotentHint" | "openWorldHint" | "readOnlyHint" => value.is_boolean(),
+        "destructiveHint" | "idempotentHint" | "openWorldHint" | "readOnlyHint" => {
+            value.is_boolean()
+        }
         _ => false,
     });
     Value::Object(shown)
@@ -81,7 +90,9 @@ fn prop(definition: &Map<String, Value>) -> Value {
     let kind = if TYPES.contains(&given) { given } else { "any" };
     let mut shown = definition.clone();
     shown.insert("type".into(), kind.into());
-    if let Some(Value::Array(options)) = shown.get_mut("options").filter(|_| kind != "$.interface.timer") {
+    if let Some(Value::Array(options)) =
+        shown.get_mut("options").filter(|_| kind != "$.interface.timer")
+    {
         options.iter_mut().for_each(option);
     }
     shown.retain(|field, value| value.is_null() || fits(kind, field, value));
@@ -103,27 +114,43 @@ fn prop(definition: &Map<String, Value>) -> Value {
 
 /// Whether a field of a definition has the type that it has there.
 fn fits(kind: &str, field: &str, value: &Value) -> bool {
-    let list_of = |item: fn(&Value) -> bool| value.as_array().is_some_and(|items| items.iter().all(item));
+    let list_of =
+        |item: fn(&Value) -> bool| value.as_array().is_some_and(|items| items.iter().all(item));
     match (kind, field) {
         (_, "label" | "description") => value.is_string(),
-        (_, "optional" | "disabled" | "readOnly" | "hidden" | "remoteOptions" | "useQuery" | "reloadProps" | "withLabel") => value.is_boolean(),
-        ("string" | "string[]", "secret") | ("dir", "sync") | ("$.interface.http", "customResponse") | ("$.interface.apphook", "remote") => value.is_boolean(),
+        (
+            _,
+            "optional" | "disabled" | "readOnly" | "hidden" | "remoteOptions" | "useQuery"
+            | "reloadProps" | "withLabel",
+        ) => value.is_boolean(),
+        ("string" | "string[]", "secret")
+        | ("dir", "sync")
+        | ("$.interface.http", "customResponse")
+        | ("$.interface.apphook", "remote") => value.is_boolean(),
         ("integer" | "integer[]", "min" | "max") | ("integer", "default") => value.is_number(),
         ("string" | "string[]", "format") => value == "file-ref",
         ("dir", "accessMode") => matches!(value.as_str(), Some("read" | "write" | "read-write")),
-        ("alert", "alertType") => matches!(value.as_str(), Some("info" | "neutral" | "warning" | "error")),
+        ("alert", "alertType") => {
+            matches!(value.as_str(), Some("info" | "neutral" | "warning" | "error"))
+        }
         ("boolean", "default") => value.is_boolean(),
         ("string", "default") => value.is_string(),
         ("integer[]", "default") => list_of(Value::is_number),
-        ("string[]", "default") | ("$.interface.apphook", "eventNames") => list_of(Value::is_string),
+        ("string[]", "default") | ("$.interface.apphook", "eventNames") => {
+            list_of(Value::is_string)
+        }
         ("object", "default") => value.is_object(),
         ("sql", "default") => {
             value["value"].is_string()
                 && value["query"].is_string()
                 && value["usePreparedStatements"].is_boolean()
-                && value["params"].as_array().is_some_and(|params| params.iter().all(Value::is_string))
+                && value["params"]
+                    .as_array()
+                    .is_some_and(|params| params.iter().all(Value::is_string))
         }
-        ("sql", "auth") => value.is_object() && (value["app"].is_null() || value["app"].is_string()),
+        ("sql", "auth") => {
+            value.is_object() && (value["app"].is_null() || value["app"].is_string())
+        }
         ("http_request", "default") => is_request(value),
         ("$.interface.timer", "static" | "default") => is_schedule(value),
         ("$.interface.timer", "options") => list_of(is_schedule),
@@ -138,10 +165,14 @@ fn is_schedule(value: &Value) -> bool {
 
 fn is_request(value: &Value) -> bool {
     let text = |value: &Value| value.is_null() || value.is_string();
-    let texts = |value: &Value, names: &[&str]| (value.is_null() || value.is_object()) && names.iter().all(|name| text(&value[*name]));
+    let texts = |value: &Value, names: &[&str]| {
+        (value.is_null() || value.is_object()) && names.iter().all(|name| text(&value[*name]))
+    };
     let fields = |value: &Value| match value {
         Value::Null => true,
-        Value::Array(items) => items.iter().all(|item| item["name"].is_string() && item["value"].is_string()),
+        Value::Array(items) => {
+            items.iter().all(|item| item["name"].is_string() && item["value"].is_string())
+        }
         _ => false,
     };
     value.is_object()
@@ -157,7 +188,12 @@ pub(crate) fn option(option: &mut Value) {
     if let Value::Object(fields) = of
         && !fields.get("label").is_some_and(Value::is_string)
     {
-        let named = fields.get("label").filter(|label| !label.is_null()).or_else(|| fields.get("value")).cloned().unwrap_or_default();
+        let named = fields
+            .get("label")
+            .filter(|label| !label.is_null())
+            .or_else(|| fields.get("value"))
+            .cloned()
+            .unwrap_or_default();
         let label = named.as_str().map_or_else(|| named.to_string(), str::to_owned);
         fields.insert("label".into(), label.into());
     }

@@ -20,14 +20,16 @@ use crate::{App, Reached, endpoints};
 /// Characters that a host's name may have (RFC 1035, 2.3.4).
 const NAME_MAX: usize = 255;
 
-/// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of a stranger has this server's origin, and none of ours is there.
+/// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of
+/// a stranger has this server's origin, and none of ours is there.
 pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response {
     // Neither is a request for what is at an address, and code would take it for one.
     if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
         return ApiError::never_taken(request.method()).into_response();
     }
     let path = request.uri().path();
-    // `*` is the server as a whole, of which only OPTIONS asks (RFC 9112, 3.2.4): behind a host, code would take it for an address.
+    // `*` is the server as a whole, of which only OPTIONS asks (RFC 9112, 3.2.4): behind a host,
+    // code would take it for an address.
     let is_target = path.starts_with('/') || (path == "*" && *request.method() == Method::OPTIONS);
     if !is_target {
         return ApiError::no_target().into_response();
@@ -38,18 +40,22 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
     };
     match app.engine.endpoint_of_host(host).await {
         None => next.run(request).await,
-        Some(key) if shows_key(&request) && app.engine.would_hand_on_key(host, &key).await => ApiError::key_for_another(host).into_response(),
+        Some(key) if shows_key(&request) && app.engine.would_hand_on_key(host, &key).await => {
+            ApiError::key_for_another(host).into_response()
+        }
         Some(key) => Box::pin(endpoints::handle_key(app, key, request)).await,
     }
 }
 
-/// Whether a request shows what looks like a key of this server: its sender took the host for the server itself.
+/// Whether a request shows what looks like a key of this server: its sender took the host for the
+/// server itself.
 fn shows_key(request: &Request) -> bool {
     bearer(request.headers()).is_some_and(Engine::has_form_of_key)
 }
 
-/// The one host that a request is for; empty where it names none, as HTTP/1.0 may. What stands before this server may go by another of several, may
-/// cut what is no name in another place, and may put in one that is missing (RFC 9112, 3.2).
+/// The one host that a request is for; empty where it names none, as HTTP/1.0 may. What stands
+/// before this server may go by another of several, may cut what is no name in another place, and
+/// may put in one that is missing (RFC 9112, 3.2).
 fn host(request: &Request) -> Result<&str, ApiError> {
     let mut lines = request.headers().get_all(header::HOST).iter();
     let line = lines.next();
@@ -62,43 +68,76 @@ fn host(request: &Request) -> Result<&str, ApiError> {
     let line = line.map(|line| line.to_str().map_err(|_| ApiError::no_host())).transpose()?;
     let target = request.uri().authority().map(Authority::as_str);
     let host = match (line, target) {
-        (Some(line), Some(target)) if !line.is_empty() && !line.eq_ignore_ascii_case(target) => return Err(ApiError::several_hosts()),
+        (Some(line), Some(target)) if !line.is_empty() && !line.eq_ignore_ascii_case(target) => {
+            return Err(ApiError::several_hosts());
+        }
         (Some(line), _) if !line.is_empty() => line,
         (_, target) => target.unwrap_or(""),
     };
     // What a trusted proxy says that the client sent counts for what the proxy put in its place.
-    let host = request.extensions().get::<Reached>().and_then(|reached| reached.host.as_deref()).unwrap_or(host);
+    let host = request
+        .extensions()
+        .get::<Reached>()
+        .and_then(|reached| reached.host.as_deref())
+        .unwrap_or(host);
     if is_host(host) { Ok(host) } else { Err(ApiError::no_host()) }
 }
 
-/// A name or an address, with or without a port; or nothing. Letters of other scripts come in ASCII (RFC 3986, 3.2.2; in brackets is an address of IPv6).
+/// A name or an address, with or without a port; or nothing. Letters of other scripts come in ASCII
+/// (RFC 3986, 3.2.2; in brackets is an address of IPv6).
 fn is_host(host: &str) -> bool {
-    let is_port = |port: &str| port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok());
+    let is_port = |port: &str| {
+        port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
+    };
     if let Some(rest) = host.strip_prefix('[') {
         let Some((address, rest)) = rest.split_once(']') else { return false };
-        return address.parse::<Ipv6Addr>().is_ok() && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
+        return address.parse::<Ipv6Addr>().is_ok()
+            && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
     }
     let (name, port) = host.split_once(':').unwrap_or((host, ""));
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&byte);
-    name.bytes().all(is_of_name) && name.len() <= NAME_MAX && is_port(port) && (!name.is_empty() || host.is_empty())
+    name.bytes().all(is_of_name)
+        && name.len() <= NAME_MAX
+        && is_port(port)
+        && (!name.is_empty() || host.is_empty())
 }
 
-pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn create(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let required = |field: &'static str, what: &str| params.text(field)?.ok_or_else(|| ApiError::field(field, format!("`{field}` is required: {what}")));
+    let required = |field: &'static str, what: &str| {
+        params
+            .text(field)?
+            .ok_or_else(|| ApiError::field(field, format!("`{field}` is required: {what}")))
+    };
     let domain = required("domain", "the name that leads to this server")?;
     let endpoint = required("endpoint_id", "the `hi_` id of an HTTP trigger or interface")?;
-    let made = app.engine.create_domain(&caller, &domain, &id::<HttpInterfaceId>("endpoint", &endpoint)?).await?;
+    let made = app
+        .engine
+        .create_domain(&caller, &domain, &id::<HttpInterfaceId>("endpoint", &endpoint)?)
+        .await?;
     Ok(Fields::default().data(record(&made, &app.config.base_url)))
 }
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_domains(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |d| record(&d, &app.config.base_url)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(domain): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(domain): Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     app.engine.delete_domain(&caller, &domain).await?;
     Ok(Fields::default().data(json!({ "id": domain, "deleted": true })))
 }
@@ -114,10 +153,33 @@ mod tests {
 
     #[test]
     fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
-        for host in ["", "a", "a.b-c_d", "a:", "a:80", "1.2.3.4:65535", "[::1]", "[::1]:8787", "xn--bcher-kva.example"] {
+        for host in [
+            "",
+            "a",
+            "a.b-c_d",
+            "a:",
+            "a:80",
+            "1.2.3.4:65535",
+            "[::1]",
+            "[::1]:8787",
+            "xn--bcher-kva.example",
+        ] {
             assert!(is_host(host), "{host}");
         }
-        for host in ["[::1", "[zz]:1", "[::1]x", "a:b:c", "1.2.3.4.5:abc", "127.0.0.1:99999", ":80", "a b", "a/b", "::1", "a:+1", &"x".repeat(256)] {
+        for host in [
+            "[::1",
+            "[zz]:1",
+            "[::1]x",
+            "a:b:c",
+            "1.2.3.4.5:abc",
+            "127.0.0.1:99999",
+            ":80",
+            "a b",
+            "a/b",
+            "::1",
+            "a:+1",
+            &"x".repeat(256),
+        ] {
             assert!(!is_host(host), "{host}");
         }
     }

@@ -16,19 +16,43 @@ use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
 
 /// Groups of the errors of a workflow or source.
-pub(crate) async fn list_of<E: Emitter>(State(app): State<App>, auth: Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list_of<E: Emitter>(
+    State(app): State<App>,
+    auth: Auth,
+    Path(owner): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     listed(&app, &auth, Some(emitter::<E>(owner)?), &query).await
 }
 
 /// Groups of all errors.
-pub(crate) async fn list(State(app): State<App>, auth: Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    auth: Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     listed(&app, &auth, None, &query).await
 }
 
-async fn listed(app: &App, Auth(caller): &Auth, owner: Option<String>, query: &ListQuery) -> Result<Response, ApiError> {
+async fn listed(
+    app: &App,
+    Auth(caller): &Auth,
+    owner: Option<String>,
+    query: &ListQuery,
+) -> Result<Response, ApiError> {
     let params = &query.params;
-    let states = params.words("state")?.unwrap_or_default().iter().map(|text| state(text)).collect::<Result<_, _>>()?;
-    let filter = ErrorGroupFilter { owner, states, class: params.text("class")?, since: time(params, "from")? };
+    let states = params
+        .words("state")?
+        .unwrap_or_default()
+        .iter()
+        .map(|text| state(text))
+        .collect::<Result<_, _>>()?;
+    let filter = ErrorGroupFilter {
+        owner,
+        states,
+        class: params.text("class")?,
+        since: time(params, "from")?,
+    };
     let listing = app.engine.list_error_groups(caller, &filter, &query.page).await?;
     let days = match params.number("days")? {
         Some(days) => Some(app.engine.error_days(caller, days, time(params, "days_to")?).await?),
@@ -43,15 +67,27 @@ async fn listed(app: &App, Auth(caller): &Auth, owner: Option<String>, query: &L
     }))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(group): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(group): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let view = app.engine.error_group_view(&caller, &group_id(&group)?).await?;
     Ok(Fields::of(&query.params).data(whole(&view)))
 }
 
 /// Changes the state or the note; null takes the note away.
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(group): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(group): Path,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
     let group = group_id(&group)?;
-    back.check(&params, async { Ok(whole(&app.engine.error_group_view(&caller, &group).await?)) }).await?;
+    back.check(&params, async { Ok(whole(&app.engine.error_group_view(&caller, &group).await?)) })
+        .await?;
     let given = params.text("state")?.map(|text| state(&text)).transpose()?;
     let note = if params.0.contains_key("note") { Some(params.text("note")?) } else { None };
     let view = app.engine.change_error_group(&caller, &group, given, note).await?;
@@ -65,7 +101,12 @@ fn group_id(text: &str) -> Result<ErrorGroupId, ApiError> {
 fn state(text: &str) -> Result<ErrorState, ApiError> {
     let refused = || {
         let shown = millrace_model::shown(text);
-        ApiError::field("state", format!("`{shown}` is not a state of errors; allowed are open, resolved, ignored and regressed"))
+        ApiError::field(
+            "state",
+            format!(
+                "`{shown}` is not a state of errors; allowed are open, resolved, ignored and regressed"
+            ),
+        )
     };
     ErrorState::parse(text).ok_or_else(refused)
 }

@@ -1,4 +1,5 @@
-//! `/file_stores`: files that `dir` props mirror with `/tmp`. A path is a parameter, not a part of the route's path.
+//! `/file_stores`: files that `dir` props mirror with `/tmp`. A path is a parameter, not a part of
+//! the route's path.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -20,25 +21,48 @@ fn record(file: &StoredFile) -> Value {
 }
 
 fn path(params: &Params) -> Result<String, ApiError> {
-    params.text("path")?.filter(|path| !path.is_empty()).ok_or_else(|| ApiError::field("path", "`path` is missing; name the file in the query: `?path=…`"))
+    params.text("path")?.filter(|path| !path.is_empty()).ok_or_else(|| {
+        ApiError::field("path", "`path` is missing; name the file in the query: `?path=…`")
+    })
 }
 
-pub(crate) async fn stores(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn stores(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let shown = |store: &FileStore| (store.name.clone(), json!({ "name": store.name, "files": store.files, "bytes": store.bytes }));
+    let shown = |store: &FileStore| {
+        (
+            store.name.clone(),
+            json!({ "name": store.name, "files": store.files, "bytes": store.bytes }),
+        )
+    };
     let items: Vec<_> = app.engine.file_stores(&caller).await?.iter().map(shown).collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
 
 /// Files in the order of their paths; the cursor is the path itself.
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, Path(store): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(store): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let after = query.forward()?.unwrap_or_default();
     let (total, files) = app.engine.stored_files(&caller, &store, &after, query.page.limit).await?;
-    Ok(Fields::of(&query.params).list(total, files.iter().map(|file| (file.path.clone(), record(file))).collect()))
+    Ok(Fields::of(&query.params)
+        .list(total, files.iter().map(|file| (file.path.clone(), record(file))).collect()))
 }
 
-/// What is in a file. Code wrote it: a browser keeps it, and never shows it as a page of this server.
-pub(crate) async fn get(State(app): State<App>, Auth(caller): Auth, Path(store): Path, query: ListQuery) -> Result<Response, ApiError> {
+/// What is in a file. Code wrote it: a browser keeps it, and never shows it as a page of this
+/// server.
+pub(crate) async fn get(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(store): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let file = app.engine.stored_file(&caller, &store, &path(&query.params)?).await?;
     let mut response = Body::from_stream(app.engine.stored_pieces(&file)).into_response();
     let headers = response.headers_mut();
@@ -50,14 +74,25 @@ pub(crate) async fn get(State(app): State<App>, Auth(caller): Auth, Path(store):
     Ok(response)
 }
 
-pub(crate) async fn put(State(app): State<App>, Auth(caller): Auth, Path(store): Path, request: Request) -> Result<Response, ApiError> {
+pub(crate) async fn put(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(store): Path,
+    request: Request,
+) -> Result<Response, ApiError> {
     let params = Params(query(request.uri().query()));
     stored_in_parts(request.extensions());
     let body = request.into_body().into_data_stream().map_err(std::io::Error::other);
-    Ok(Fields::of(&params).data(record(&app.engine.put_file(&caller, &store, &path(&params)?, body).await?)))
+    Ok(Fields::of(&params)
+        .data(record(&app.engine.put_file(&caller, &store, &path(&params)?, body).await?)))
 }
 
-pub(crate) async fn delete(State(app): State<App>, Auth(caller): Auth, Path(store): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn delete(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(store): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     let path = params.text("path")?.filter(|path| !path.is_empty());
     let gone = app.engine.remove_files(&caller, &store, path.as_deref()).await?;
     Ok(Fields::default().data(json!({ "removed": gone })))

@@ -8,7 +8,9 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use millrace_engine::{EngineError, Export, ExportFilter, Exported, RetentionView, Taken, error_chain};
+use millrace_engine::{
+    EngineError, Export, ExportFilter, Exported, RetentionView, Taken, error_chain,
+};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::retention::Retention;
@@ -20,10 +22,16 @@ use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
 use crate::{App, Cut};
 
-/// Bytes that are sent together: short lines are gathered, and long ones sent in parts, so that how much was taken of one is known.
+/// Bytes that are sent together: short lines are gathered, and long ones sent in parts, so that how
+/// much was taken of one is known.
 const CHUNK_BYTES: usize = 32 << 10;
 
-pub(crate) async fn retention<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn retention<E: Emitter>(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(owner): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
     let view = app.engine.retention(&caller, &owner).await?;
     Ok(Fields::of(&query.params).data(shown(&owner, &view)))
@@ -41,8 +49,13 @@ pub(crate) async fn set_retention<E: Emitter>(
     let before = app.engine.retention(&caller, &owner).await?;
     back.check(&params, async { Ok(shown(&owner, &before)) }).await?;
     let before = before.set;
-    let given = |field: &str, before: Option<u32>| if params.0.contains_key(field) { params.number(field) } else { Ok(before) };
-    let retention = Retention { keep_days: given("keep_days", before.keep_days)?, keep_count: given("keep_count", before.keep_count)? };
+    let given = |field: &str, before: Option<u32>| {
+        if params.0.contains_key(field) { params.number(field) } else { Ok(before) }
+    };
+    let retention = Retention {
+        keep_days: given("keep_days", before.keep_days)?,
+        keep_count: given("keep_count", before.keep_count)?,
+    };
     let view = app.engine.set_retention(&caller, &owner, retention).await?;
     Ok(Fields::of(&params).data(shown(&owner, &view)))
 }
@@ -55,7 +68,12 @@ fn shown(owner: &str, view: &RetentionView) -> Value {
 }
 
 /// Runs, logs and events, a JSON line for each. The last line says that it was all.
-pub(crate) async fn export(State(app): State<App>, Auth(caller): Auth, cut: Option<Extension<Cut>>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn export(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    cut: Option<Extension<Cut>>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let owner = query.params.text("owner_id")?;
     if let Some(owner) = &owner
@@ -67,8 +85,11 @@ pub(crate) async fn export(State(app): State<App>, Auth(caller): Auth, cut: Opti
     let filter = ExportFilter { owner, from: time("from")?, to: time("to")? };
     let Extension(Cut(cut)) = cut.unwrap_or_default();
     let export = app.engine.export(&caller, filter, cut).await?;
-    let lines = Lines { export, text: Bytes::new(), sent: 0, is_over: false, counts: Counts::default() };
-    let body = Body::from_stream(stream::unfold(lines, |mut lines| async move { lines.chunk().await.map(|chunk| (chunk, lines)) }));
+    let lines =
+        Lines { export, text: Bytes::new(), sent: 0, is_over: false, counts: Counts::default() };
+    let body = Body::from_stream(stream::unfold(lines, |mut lines| async move {
+        lines.chunk().await.map(|chunk| (chunk, lines))
+    }));
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
@@ -151,11 +172,15 @@ impl Lines {
             // The connection is cut, so that nobody takes the part for the whole.
             return Err(io::Error::other("the export broke off"));
         }
-        // The body ends with this line, and with it the export's place: what was sent before is in memory until it is written.
+        // The body ends with this line, and with it the export's place: what was sent before is in
+        // memory until it is written.
         self.export.taken().reach(self.sent).await;
         let Counts { runs, logs, events } = self.counts;
         let mut text = Vec::new();
-        put(&mut text, &json!({ "type": "end", "data": { "runs": runs, "logs": logs, "events": events } }));
+        put(
+            &mut text,
+            &json!({ "type": "end", "data": { "runs": runs, "logs": logs, "events": events } }),
+        );
         Ok(text.into())
     }
 }

@@ -11,17 +11,31 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::Fields;
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let listing = app.engine.list_mail(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |mail| shown(&mail)))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(mail): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(mail): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let mail = app.engine.mail(&caller, &id::<MailId>("mail", &mail)?).await?;
     Ok(Fields::of(&query.params).data(shown(&mail)))
 }
 
-pub(crate) async fn send(State(app): State<App>, Auth(caller): Auth, Path(mail): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn send(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(mail): Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     let mail = app.engine.resend_mail(&caller, &id::<MailId>("mail", &mail)?).await?;
     Ok(Fields::default().data(shown(&mail)))
 }

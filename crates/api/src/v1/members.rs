@@ -13,17 +13,33 @@ use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
 use crate::wire::Fields;
 use crate::written_back::WrittenBack;
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let members = app.engine.members(&caller).await?;
-    let items = members.iter().map(|member| (encode_cursor(member.user.id.as_str()), shown(member))).collect();
+    let items = members
+        .iter()
+        .map(|member| (encode_cursor(member.user.id.as_str()), shown(member)))
+        .collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(text): Path,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
     let user = id::<UserId>("member", &text)?;
     let record = async {
         let members = app.engine.members(&caller).await?;
-        let member = members.iter().find(|member| member.user.id == user).ok_or_else(|| EngineError::not_found("member", &text))?;
+        let member = members
+            .iter()
+            .find(|member| member.user.id == user)
+            .ok_or_else(|| EngineError::not_found("member", &text))?;
         Ok(shown(member))
     };
     back.check(&params, record).await?;
@@ -31,14 +47,25 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text
     Ok(Fields::of(&params).data(shown(&member)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(text): Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     let user = id::<UserId>("member", &text)?;
     app.engine.remove_member(&caller, &user).await?;
     Ok(Fields::default().data(json!({ "id": user, "deleted": true })))
 }
 
-pub(crate) async fn invite(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
-    let email = params.text("email")?.ok_or_else(|| ApiError::field("email", "`email` is missing; say who is invited"))?;
+pub(crate) async fn invite(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let email = params
+        .text("email")?
+        .ok_or_else(|| ApiError::field("email", "`email` is missing; say who is invited"))?;
     let made = app.engine.invite(&caller, &email, role(&params)?).await?;
     let mut shown = invitation(&made.link);
     shown["url"] = json!(made.url);
@@ -46,13 +73,23 @@ pub(crate) async fn invite(State(app): State<App>, Auth(caller): Auth, params: P
     Ok(Fields::default().data(shown))
 }
 
-pub(crate) async fn invitations(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn invitations(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let links = app.engine.invitations(&caller).await?;
-    let items = links.iter().map(|link| (encode_cursor(link.id.as_str()), invitation(link))).collect();
+    let items =
+        links.iter().map(|link| (encode_cursor(link.id.as_str()), invitation(link))).collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn withdraw(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn withdraw(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(text): Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     let link = id::<LinkId>("invitation", &text)?;
     app.engine.withdraw_invitation(&caller, &link).await?;
     Ok(Fields::default().data(json!({ "id": link, "deleted": true })))
@@ -60,7 +97,15 @@ pub(crate) async fn withdraw(State(app): State<App>, Auth(caller): Auth, Path(te
 
 fn role(params: &Params) -> Result<Role, ApiError> {
     let text = params.text("role")?.unwrap_or_default();
-    Role::parse(&text).ok_or_else(|| ApiError::field("role", format!("`role` is `{}`, allowed are owner, member and viewer", millrace_model::shown(&text))))
+    Role::parse(&text).ok_or_else(|| {
+        ApiError::field(
+            "role",
+            format!(
+                "`role` is `{}`, allowed are owner, member and viewer",
+                millrace_model::shown(&text)
+            ),
+        )
+    })
 }
 
 fn shown(m: &Member) -> Value {

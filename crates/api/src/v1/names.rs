@@ -17,18 +17,35 @@ const TEXT_MAX: usize = 200;
 /// Records that a search gives where it does not say how many.
 const LIMIT: u32 = 20;
 
-pub(crate) async fn search(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn search(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let params = &query.params;
     params.org_is(&caller)?;
     let text = params.text("q")?.unwrap_or_default();
     if text.chars().count() > TEXT_MAX {
-        return Err(ApiError::field("q", format!("`q` has {} characters, allowed are {TEXT_MAX}", text.chars().count())));
+        return Err(ApiError::field(
+            "q",
+            format!("`q` has {} characters, allowed are {TEXT_MAX}", text.chars().count()),
+        ));
     }
     let kind = |text: &String| {
         let names = NamedKind::ALL.map(NamedKind::as_str).join(", ");
-        NamedKind::parse(text).ok_or_else(|| ApiError::field("kinds", format!("`{text}` is not a kind of record; allowed are {names}")))
+        NamedKind::parse(text).ok_or_else(|| {
+            ApiError::field(
+                "kinds",
+                format!("`{text}` is not a kind of record; allowed are {names}"),
+            )
+        })
     };
-    let kinds = params.words("kinds")?.unwrap_or_default().iter().map(kind).collect::<Result<Vec<_>, _>>()?;
+    let kinds = params
+        .words("kinds")?
+        .unwrap_or_default()
+        .iter()
+        .map(kind)
+        .collect::<Result<Vec<_>, _>>()?;
     let limit = params.text("limit")?.map_or(LIMIT, |_| query.page.limit);
     let found = app.engine.find_named(&caller, &text, &kinds, limit as usize).await?;
     Ok(Fields::default().data(found.iter().map(shown).collect()))
@@ -47,8 +64,10 @@ pub(crate) fn is_dry(params: &Params) -> Result<bool, ApiError> {
 /// The answer of such a request, which leaves no record in the audit log.
 pub(crate) fn would_go(id: &str, would_go: &WouldGo) -> Response {
     let uses: Vec<Value> = would_go.uses.iter().map(shown).collect();
-    let would_go = json!({ "uses": uses, "domains": would_go.domains, "waiting_runs": would_go.waiting_runs });
-    let mut response = Fields::default().data(json!({ "id": id, "deleted": false, "would_go": would_go }));
+    let would_go =
+        json!({ "uses": uses, "domains": would_go.domains, "waiting_runs": would_go.waiting_runs });
+    let mut response =
+        Fields::default().data(json!({ "id": id, "deleted": false, "would_go": would_go }));
     response.extensions_mut().insert(Unchanged);
     response
 }

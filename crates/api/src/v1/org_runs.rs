@@ -27,7 +27,8 @@ const LOOK_AFTER: Duration = Duration::from_millis(250);
 const OUT_OF_ORDER_MS: i64 = 5_000;
 /// Runs whose state is remembered.
 const REMEMBERED_MAX: usize = 4096;
-/// Pages read in one look; beyond them the stream sends `lag` with the number skipped. The store counts no further than nine pages behind the first.
+/// Pages read in one look; beyond them the stream sends `lag` with the number skipped. The store
+/// counts no further than nine pages behind the first.
 const PAGES_MAX: usize = 5;
 /// States in which a run goes on by itself.
 const UNDER_WAY: [RunStatus; 2] = [RunStatus::Queued, RunStatus::Running];
@@ -39,19 +40,34 @@ type Shown = (Timestamp, RunStatus, i64);
 pub(crate) type Said = (Frame, Timestamp);
 
 /// From now on, or from a position of an earlier stream: then what there is since comes first.
-pub(crate) async fn frames(app: App, caller: Caller, from: Option<Timestamp>) -> Result<impl Stream<Item = Said> + Send + 'static, EngineError> {
+pub(crate) async fn frames(
+    app: App,
+    caller: Caller,
+    from: Option<Timestamp>,
+) -> Result<impl Stream<Item = Said> + Send + 'static, EngineError> {
     let live = app.engine.org_stream(&caller);
     let newest = match from {
         Some(from) => Timestamp(from.ms().saturating_add(OUT_OF_ORDER_MS)),
         None => {
             let page = Page { limit: 1, ..Page::default() };
-            let newest = app.engine.list_runs(&caller, &RunFilter::default(), false, &page).await?.items;
+            let newest =
+                app.engine.list_runs(&caller, &RunFilter::default(), false, &page).await?.items;
             newest.first().map_or(Timestamp(0), |listed| listed.run.created_at)
         }
     };
     let (shown, dirty, waiting) = (HashMap::new(), BTreeSet::new(), VecDeque::new());
     let now = Instant::now();
-    let mut feed = Feed { app, caller, live, newest, shown, dirty, waiting, last_look: now, next_look: now + LOOK_EVERY };
+    let mut feed = Feed {
+        app,
+        caller,
+        live,
+        newest,
+        shown,
+        dirty,
+        waiting,
+        last_look: now,
+        next_look: now + LOOK_EVERY,
+    };
     feed.look().await?;
     if from.is_none() {
         feed.waiting.clear();
@@ -107,32 +123,52 @@ impl Feed {
         }
     }
 
-    /// Nothing accepted before it changes unseen by a client that resumes there: runs under way are from then on.
+    /// Nothing accepted before it changes unseen by a client that resumes there: runs under way are
+    /// from then on.
     fn position(&self) -> Timestamp {
         let window = Timestamp(self.newest.ms() - OUT_OF_ORDER_MS);
         self.under_way().map(|(_, at)| at).min().map_or(window, |oldest| oldest.min(window))
     }
 
     fn under_way(&self) -> impl Iterator<Item = (&RunId, Timestamp)> {
-        self.shown.iter().filter(|(_, (_, status, _))| UNDER_WAY.contains(status)).map(|(id, (at, ..))| (id, *at))
+        self.shown
+            .iter()
+            .filter(|(_, (_, status, _))| UNDER_WAY.contains(status))
+            .map(|(id, (at, ..))| (id, *at))
     }
 
     async fn look(&mut self) -> Result<(), EngineError> {
         let from = Some(Timestamp(self.newest.ms() - OUT_OF_ORDER_MS));
         let newest = self.newest(&RunFilter { from, ..RunFilter::default() }).await?;
-        let under_way = self.read(&RunFilter { statuses: UNDER_WAY.to_vec(), ..RunFilter::default() }, None).await?.items;
-        let seen: BTreeSet<RunId> = newest.iter().chain(&under_way).map(|listed| listed.run.id.clone()).collect();
+        let under_way = self
+            .read(&RunFilter { statuses: UNDER_WAY.to_vec(), ..RunFilter::default() }, None)
+            .await?
+            .items;
+        let seen: BTreeSet<RunId> =
+            newest.iter().chain(&under_way).map(|listed| listed.run.id.clone()).collect();
         // Runs that were under way and ended, and runs that were notified.
-        let ended: Vec<RunId> = self.under_way().map(|(id, _)| id).chain(&self.dirty).filter(|id| !seen.contains(*id)).cloned().collect();
+        let ended: Vec<RunId> = self
+            .under_way()
+            .map(|(id, _)| id)
+            .chain(&self.dirty)
+            .filter(|id| !seen.contains(*id))
+            .cloned()
+            .collect();
         let mut changed = Vec::new();
         for ids in ended.chunks(Page::LIMIT_MAX as usize) {
-            changed.extend(self.read(&RunFilter { ids: ids.to_vec(), ..RunFilter::default() }, None).await?.items);
+            changed.extend(
+                self.read(&RunFilter { ids: ids.to_vec(), ..RunFilter::default() }, None)
+                    .await?
+                    .items,
+            );
         }
         let known: BTreeSet<&RunId> = changed.iter().map(|listed| &listed.run.id).collect();
         // Those that were pruned meanwhile are asked for no more.
         self.shown.retain(|id, _| known.contains(id) || !ended.contains(id));
         self.dirty.clear();
-        for listed in under_way.into_iter().chain(changed).chain(newest).collect::<Vec<_>>().iter().rev() {
+        for listed in
+            under_way.into_iter().chain(changed).chain(newest).collect::<Vec<_>>().iter().rev()
+        {
             self.show(listed);
         }
         self.forget();
@@ -147,8 +183,10 @@ impl Feed {
         for _ in 0..PAGES_MAX {
             let after = newest.last().map(|listed| listed.run.id.to_string());
             let listing = self.read(filter, after).await?;
-            let is_new = |listed: &ListedRun| self.shown.get(&listed.run.id) != Some(&state(listed));
-            let is_last = listing.items.len() < Page::LIMIT_MAX as usize || !listing.items.iter().any(is_new);
+            let is_new =
+                |listed: &ListedRun| self.shown.get(&listed.run.id) != Some(&state(listed));
+            let is_last =
+                listing.items.len() < Page::LIMIT_MAX as usize || !listing.items.iter().any(is_new);
             newest.extend(listing.items);
             if is_last {
                 return Ok(newest);
@@ -161,7 +199,11 @@ impl Feed {
         Ok(newest)
     }
 
-    async fn read(&self, filter: &RunFilter, after: Option<String>) -> Result<Listing<ListedRun>, EngineError> {
+    async fn read(
+        &self,
+        filter: &RunFilter,
+        after: Option<String>,
+    ) -> Result<Listing<ListedRun>, EngineError> {
         let memory = PageMemory::of(&self.app.unfolded, self.caller.org_id.clone().into());
         let page = Page { limit: Page::LIMIT_MAX, after, room: memory.room(), ..Page::default() };
         self.app.engine.list_runs(&self.caller, filter, false, &page).await

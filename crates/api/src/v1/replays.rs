@@ -14,9 +14,16 @@ use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::v1::runs::{given_filter, version};
 use crate::wire::Fields;
 
-pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn create(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let runs = params.words("runs")?.map(|runs| runs.iter().map(|run| id::<RunId>("run", run)).collect::<Result<Vec<_>, _>>()).transpose()?;
+    let runs = params
+        .words("runs")?
+        .map(|runs| runs.iter().map(|run| id::<RunId>("run", run)).collect::<Result<Vec<_>, _>>())
+        .transpose()?;
     let filter = params.object("filter")?.map(|given| given_filter(&given)).transpose()?;
     let owner = match (params.text("workflow_id")?, params.text("source_id")?) {
         (Some(workflow), None) => Some(emitter::<WorkflowId>(workflow)?),
@@ -33,10 +40,19 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         (None, false) => ReplayBegin::Start,
         (Some(step), false) => ReplayBegin::Step(step),
         (None, true) => ReplayBegin::Failed,
-        (Some(_), true) => return Err(ApiError::field("from_step", "`from_step` and `from_failed` exclude each other: give one of them")),
+        (Some(_), true) => {
+            return Err(ApiError::field(
+                "from_step",
+                "`from_step` and `from_failed` exclude each other: give one of them",
+            ));
+        }
     };
-    let group = params.text("group")?.map(|group| id::<ErrorGroupId>("group of errors", &group)).transpose()?;
-    let (class, from, to, version) = (params.text("class")?, time(&params, "from")?, time(&params, "to")?, version(&params)?);
+    let group = params
+        .text("group")?
+        .map(|group| id::<ErrorGroupId>("group of errors", &group))
+        .transpose()?;
+    let (class, from, to, version) =
+        (params.text("class")?, time(&params, "from")?, time(&params, "to")?, version(&params)?);
     let new = NewReplay { owner, runs, class, group, from, to, filter, begin, version };
     if params.flag("dry_run")?.unwrap_or(false) {
         let total = app.engine.count_replay(&caller, new).await?;
@@ -54,40 +70,88 @@ fn time(params: &Params, field: &str) -> Result<Option<Timestamp>, ApiError> {
         Some(other) => other.to_string(),
     };
     let ms = text.parse::<i64>().ok().map(Timestamp).or_else(|| Timestamp::parse_iso(&text));
-    let refused = || ApiError::field(field, format!("`{text}` is not a time; allowed are epoch milliseconds and such as 2026-01-31T12:00:00Z"));
+    let refused = || {
+        ApiError::field(
+            field,
+            format!(
+                "`{text}` is not a time; allowed are epoch milliseconds and such as 2026-01-31T12:00:00Z"
+            ),
+        )
+    };
     ms.map(Some).ok_or_else(refused)
 }
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let listing = app.engine.list_replays(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |r| record(&r)))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(replay): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(replay): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let view = app.engine.replay(&caller, &id("replay", &replay)?).await?;
     Ok(Fields::of(&query.params).data(shown(&view)))
 }
 
-pub(crate) async fn runs(State(app): State<App>, Auth(caller): Auth, Path(replay): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn runs(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(replay): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let listing = app.engine.replayed_runs(&caller, &id("replay", &replay)?, &query.page).await?;
-    let line = |r: &ReplayedRun| (encode_cursor(r.original_id.as_str()), json!({ "original_id": r.original_id, "run_id": r.run_id, "status": r.status }));
-    Ok(Fields::of(&query.params).list(listing.total_count, listing.items.iter().map(line).collect()))
+    let line = |r: &ReplayedRun| {
+        (
+            encode_cursor(r.original_id.as_str()),
+            json!({ "original_id": r.original_id, "run_id": r.run_id, "status": r.status }),
+        )
+    };
+    Ok(Fields::of(&query.params)
+        .list(listing.total_count, listing.items.iter().map(line).collect()))
 }
 
-pub(crate) async fn pause(state: State<App>, auth: Auth, path: Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn pause(
+    state: State<App>,
+    auth: Auth,
+    path: Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     change(state, auth, path, ReplayChange::Pause).await
 }
 
-pub(crate) async fn resume(state: State<App>, auth: Auth, path: Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn resume(
+    state: State<App>,
+    auth: Auth,
+    path: Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     change(state, auth, path, ReplayChange::Resume).await
 }
 
-pub(crate) async fn cancel(state: State<App>, auth: Auth, path: Path, _: Params) -> Result<Response, ApiError> {
+pub(crate) async fn cancel(
+    state: State<App>,
+    auth: Auth,
+    path: Path,
+    _: Params,
+) -> Result<Response, ApiError> {
     change(state, auth, path, ReplayChange::Cancel).await
 }
 
-async fn change(State(app): State<App>, Auth(caller): Auth, Path(replay): Path, change: ReplayChange) -> Result<Response, ApiError> {
-    let view = app.engine.change_replay(&caller, &id::<ReplayId>("replay", &replay)?, change).await?;
+async fn change(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(replay): Path,
+    change: ReplayChange,
+) -> Result<Response, ApiError> {
+    let view =
+        app.engine.change_replay(&caller, &id::<ReplayId>("replay", &replay)?, change).await?;
     Ok(Fields::default().data(shown(&view)))
 }
 

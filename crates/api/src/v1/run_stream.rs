@@ -1,4 +1,5 @@
-//! A run as it goes on (`/runs/{id}/sse`), and all runs of a workflow or source (`/workflows/{id}/runs/sse`).
+//! A run as it goes on (`/runs/{id}/sse`), and all runs of a workflow or source
+//! (`/workflows/{id}/runs/sse`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -31,32 +32,61 @@ use crate::wire;
 /// How often the run is looked at though nothing was heard: another server may have it.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The first time sooner: steps that ended before the stream began are stored a moment after their end.
+/// The first time sooner: steps that ended before the stream began are stored a moment after their
+/// end.
 const LOOK_FIRST: Duration = Duration::from_millis(100);
 
 /// After so long it is tried again, where there was no room for what is to be shown.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The run, and what it takes until its frame is made. `NoMemory` where there is no room for it.
-pub(crate) async fn read(app: &App, caller: &Caller, id: &RunId) -> Result<(RunView, Arc<PageMemory>), EngineError> {
+pub(crate) async fn read(
+    app: &App,
+    caller: &Caller,
+    id: &RunId,
+) -> Result<(RunView, Arc<PageMemory>), EngineError> {
     let memory = PageMemory::of(&app.unfolded, caller.org_id.clone().into());
     let view = app.engine.run_with_room(caller, id, &memory.room()).await?;
-    if memory.grow(wire::run_values(&view.run)) { Ok((view, memory)) } else { Err(EngineError::NoMemory) }
+    if memory.grow(wire::run_values(&view.run)) {
+        Ok((view, memory))
+    } else {
+        Err(EngineError::NoMemory)
+    }
 }
 
-/// First the run as it is; then `step`, `log`, and `run` whenever its state changes, until it is over.
-pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Lasting(key): Lasting, Path(run): Path) -> Result<Response, ApiError> {
+/// First the run as it is; then `step`, `log`, and `run` whenever its state changes, until it is
+/// over.
+pub(crate) async fn run(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Lasting(key): Lasting,
+    Path(run): Path,
+) -> Result<Response, ApiError> {
     let run: RunId = id("run", &run)?;
     let owner = read(&app, &caller, &run).await?.0.run.owner.as_str().to_owned();
     Ok(respond(lasting(frames_of(app, caller, run, owner).await?.map(SseEvent::from), key)))
 }
 
 /// A run of an owner, until it is over.
-pub(crate) async fn frames_of(app: App, caller: Caller, run: RunId, owner: String) -> Result<impl Stream<Item = Frame> + Send + 'static, EngineError> {
+pub(crate) async fn frames_of(
+    app: App,
+    caller: Caller,
+    run: RunId,
+    owner: String,
+) -> Result<impl Stream<Item = Frame> + Send + 'static, EngineError> {
     // Listened to before the run is read for the first frame, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let mut feed =
-        Feed { app, caller, run, live, next_look: Instant::now() + LOOK_FIRST, shown: None, steps: HashSet::new(), ended: false, waiting: VecDeque::new() };
+    let mut feed = Feed {
+        app,
+        caller,
+        run,
+        live,
+        next_look: Instant::now() + LOOK_FIRST,
+        shown: None,
+        steps: HashSet::new(),
+        ended: false,
+        waiting: VecDeque::new(),
+    };
     feed.look().await?;
     Ok(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
 }
@@ -102,7 +132,9 @@ impl Feed {
                 return None;
             }
             match timeout_at(self.next_look, self.live.recv()).await {
-                Ok(Ok(StreamItem::Log(run, line))) if run == self.run => return Some(Frame::Of("log", wire::log_line(&line))),
+                Ok(Ok(StreamItem::Log(run, line))) if run == self.run => {
+                    return Some(Frame::Of("log", wire::log_line(&line)));
+                }
                 Ok(Ok(StreamItem::Step(run, namespace, end))) if run == self.run => {
                     let frame = Frame::Of("step", step(&namespace, end.as_ref()));
                     if end.is_some() {
@@ -127,18 +159,26 @@ impl Feed {
         }
     }
 
-    /// Shows the run where its state is another than the one shown last, or a step ended that was not shown.
+    /// Shows the run where its state is another than the one shown last, or a step ended that was
+    /// not shown.
     async fn look(&mut self) -> Result<(), EngineError> {
         let (view, _memory) = read(&self.app, &self.caller, &self.run).await?;
         self.next_look = Instant::now() + LOOK_EVERY;
         let state = (view.run.status, view.run.attempt);
         let shown = wire::run_with_logs(&view);
-        let finished = shown["steps"].as_array().into_iter().flatten().filter(|step| step["status"] == "succeeded");
-        let ended_unseen = finished.filter(|step| self.steps.insert(step["namespace"].as_str().unwrap_or("").to_owned())).count();
+        let finished = shown["steps"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|step| step["status"] == "succeeded");
+        let ended_unseen = finished
+            .filter(|step| self.steps.insert(step["namespace"].as_str().unwrap_or("").to_owned()))
+            .count();
         if self.shown.replace(state) != Some(state) || ended_unseen > 0 {
             self.waiting.push_back(Frame::Of("run", shown));
         }
-        self.ended = !matches!(view.run.status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused);
+        self.ended =
+            !matches!(view.run.status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused);
         Ok(())
     }
 }
@@ -146,7 +186,8 @@ impl Feed {
 /// Runs that are remembered as shown: more than are under way at once.
 const REMEMBERED_MAX: usize = 4096;
 
-/// Runs of a workflow or source from a time on, else from now on: `run` whenever the state of one changes, `step` as each begins and ends.
+/// Runs of a workflow or source from a time on, else from now on: `run` whenever the state of one
+/// changes, `step` as each begins and ends.
 pub(crate) async fn runs<E: Emitter>(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -159,19 +200,25 @@ pub(crate) async fn runs<E: Emitter>(
     // Listened to before the runs are read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
     let (shown, waiting) = (HashMap::new(), VecDeque::new());
-    let mut feed = OwnerFeed { app, caller, owner, from: from.unwrap_or_default(), live, shown, waiting };
+    let mut feed =
+        OwnerFeed { app, caller, owner, from: from.unwrap_or_default(), live, shown, waiting };
     match from {
         Some(_) => feed.look().await?,
         None => feed.begin().await?,
     }
-    let frames = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) });
+    let frames =
+        stream::unfold(
+            feed,
+            |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) },
+        );
     Ok(respond(lasting(frames.map(SseEvent::from), key)))
 }
 
 /// What an [`OwnerFeed`] is to say.
 enum Waiting {
     Frame(Frame),
-    /// A run, where it is not as it was shown last. It is read once its turn has come: of all that wait, one is in memory.
+    /// A run, where it is not as it was shown last. It is read once its turn has come: of all that
+    /// wait, one is in memory.
     Run(RunId),
 }
 
@@ -222,7 +269,11 @@ impl OwnerFeed {
                 },
             };
             if let Err(error) = looked {
-                tracing::warn!(emitter.id = self.owner, ?error, "a stream of runs ended: they could not be read");
+                tracing::warn!(
+                    emitter.id = self.owner,
+                    ?error,
+                    "a stream of runs ended: they could not be read"
+                );
                 return None;
             }
         }

@@ -18,7 +18,11 @@ use crate::v1::runs::{asked_stats, own_stats, with_stats};
 use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
 
-pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn create(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let new = NewSource {
         code: required_code(&params)?,
@@ -35,10 +39,17 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path, back: WrittenBack, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(source): Path,
+    back: WrittenBack,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let source = id("source", &source)?;
-    back.check(&params, async { Ok(wire::source(&app.engine.source(&caller, &source).await?)) }).await?;
+    back.check(&params, async { Ok(wire::source(&app.engine.source(&caller, &source).await?)) })
+        .await?;
     check_made_props(&app, &caller, &source, &params).await?;
     let update = UpdateSource {
         code: code_of(&params)?,
@@ -54,17 +65,29 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
 
-/// Refuses another value than the record shows for a prop that the server makes: an endpoint, a database, a hook.
-pub(crate) async fn check_made_props(app: &App, caller: &Caller, source: &SourceId, params: &Params) -> Result<(), ApiError> {
+/// Refuses another value than the record shows for a prop that the server makes: an endpoint, a
+/// database, a hook.
+pub(crate) async fn check_made_props(
+    app: &App,
+    caller: &Caller,
+    source: &SourceId,
+    params: &Params,
+) -> Result<(), ApiError> {
     let Some(Value::Object(given)) = params.0.get("configured_props") else { return Ok(()) };
-    if !given.values().any(|value| value.get("endpoint_url").or_else(|| value.get("event_names")).is_some()) {
+    if !given
+        .values()
+        .any(|value| value.get("endpoint_url").or_else(|| value.get("event_names")).is_some())
+    {
         return Ok(());
     }
     let view = app.engine.source(caller, source).await?;
     let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
     let made = ["$.interface.http", "$.interface.apphook"];
-    for def in component.manifest.props.iter().filter(|def| made.contains(&def.prop_type.as_str())) {
-        if let (Some(value), Some(own)) = (given.get(&def.name), view.source.configured_props.get(&def.name)) {
+    for def in component.manifest.props.iter().filter(|def| made.contains(&def.prop_type.as_str()))
+    {
+        if let (Some(value), Some(own)) =
+            (given.get(&def.name), view.source.configured_props.get(&def.name))
+        {
             WrittenBack::check_made(&format!("configured_props.{}", def.name), value, own)?;
         }
     }
@@ -72,21 +95,34 @@ pub(crate) async fn check_made_props(app: &App, caller: &Caller, source: &Source
 }
 
 fn settings(params: &Params) -> Result<SettingsOfSource, ApiError> {
-    Ok(SettingsOfSource { calls_per_isolate: params.parsed("calls_per_isolate")?, concurrency: params.parsed("concurrency")? })
+    Ok(SettingsOfSource {
+        calls_per_isolate: params.parsed("calls_per_isolate")?,
+        concurrency: params.parsed("concurrency")?,
+    })
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(source): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
     let mut shown = wire::source(&view);
     if let Some(stats) = own_stats(&app, &caller, view.source.id.as_str(), &query.params).await? {
         shown["stats"] = stats;
-        shown = with_newest(shown, &newest_of(&app, &caller, vec![view.source.id.to_string()]).await?);
+        shown =
+            with_newest(shown, &newest_of(&app, &caller, vec![view.source.id.to_string()]).await?);
     }
     Ok(Fields::of(&query.params).data(shown))
 }
 
 /// The newest event and error of sources, by their ids.
-async fn newest_of(app: &App, caller: &Caller, sources: Vec<String>) -> Result<HashMap<String, NewestOf>, ApiError> {
+async fn newest_of(
+    app: &App,
+    caller: &Caller,
+    sources: Vec<String>,
+) -> Result<HashMap<String, NewestOf>, ApiError> {
     let found = app.engine.newest_of(caller, sources).await?;
     Ok(found.into_iter().map(|newest| (newest.emitter.clone(), newest)).collect())
 }
@@ -94,17 +130,30 @@ async fn newest_of(app: &App, caller: &Caller, sources: Vec<String>) -> Result<H
 /// A record with its newest event and error.
 fn with_newest(mut record: Value, found: &HashMap<String, NewestOf>) -> Value {
     let newest = record["id"].as_str().and_then(|id| found.get(id));
-    record["last_event"] = json!(newest.and_then(|newest| newest.event.as_ref()).map(wire::newest_event));
-    record["last_error"] = json!(newest.and_then(|newest| newest.failed.as_ref()).map(wire::newest_error));
+    record["last_event"] =
+        json!(newest.and_then(|newest| newest.event.as_ref()).map(wire::newest_event));
+    record["last_error"] =
+        json!(newest.and_then(|newest| newest.failed.as_ref()).map(wire::newest_error));
     record
 }
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_sources(&caller, &query.page).await?;
     let stats = asked_stats(&app, &caller, &query.params).await?;
     let newest = match &stats {
-        Some(_) => Some(newest_of(&app, &caller, listing.items.iter().map(|view| view.source.id.to_string()).collect()).await?),
+        Some(_) => Some(
+            newest_of(
+                &app,
+                &caller,
+                listing.items.iter().map(|view| view.source.id.to_string()).collect(),
+            )
+            .await?,
+        ),
         None => None,
     };
     let show = |view: SourceView| {
@@ -117,7 +166,12 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     Ok(Fields::of(&query.params).records(listing, show))
 }
 
-pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list_of(
+    State(app): State<App>,
+    auth: Auth,
+    Path(org): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     own(&app, &auth.0, &org).await?;
     list(State(app), auth, query).await
 }
@@ -128,16 +182,30 @@ pub(crate) async fn own(app: &App, caller: &Caller, org: &str) -> Result<(), Api
     Ok(())
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(source): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     if names::is_dry(&params)? {
-        return Ok(names::would_go(&source, &app.engine.source_would_go(&caller, &id("source", &source)?).await?));
+        return Ok(names::would_go(
+            &source,
+            &app.engine.source_would_go(&caller, &id("source", &source)?).await?,
+        ));
     }
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
 }
 
-pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let listing = app.engine.list_source_deployments(&caller, &id("source", &source)?, &query.page).await?;
+pub(crate) async fn deployments(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(source): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let listing =
+        app.engine.list_source_deployments(&caller, &id("source", &source)?, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |d| wire::source_deployment(&d)))
 }
 
@@ -147,17 +215,46 @@ pub(crate) async fn deployment(
     Paths([source, deployment]): Paths<2>,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let view = app.engine.source_deployment(&caller, &id("source", &source)?, &id("deployment", &deployment)?).await?;
+    let view = app
+        .engine
+        .source_deployment(&caller, &id("source", &source)?, &id("deployment", &deployment)?)
+        .await?;
     Ok(Fields::of(&query.params).data(wire::whole_source_deployment(&view)))
 }
 
-pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
-    let to = params.text("deployment_id")?.ok_or_else(|| ApiError::field("deployment_id", "`deployment_id` is required: the deployment to make live again"))?;
-    let view = app.engine.rollback_source(&caller, &id("source", &source)?, &id("deployment", &to)?, params.text("message")?).await?;
+pub(crate) async fn rollback(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(source): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let to = params.text("deployment_id")?.ok_or_else(|| {
+        ApiError::field(
+            "deployment_id",
+            "`deployment_id` is required: the deployment to make live again",
+        )
+    })?;
+    let view = app
+        .engine
+        .rollback_source(
+            &caller,
+            &id("source", &source)?,
+            &id("deployment", &to)?,
+            params.text("message")?,
+        )
+        .await?;
     Ok(Fields::default().data(wire::source_deployment(&view.deployment)))
 }
 
-pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
-    let run = app.engine.run_source(&caller, &id("source", &source)?, params.0.get("event").cloned()).await?;
+pub(crate) async fn run_now(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(source): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let run = app
+        .engine
+        .run_source(&caller, &id("source", &source)?, params.0.get("event").cloned())
+        .await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }

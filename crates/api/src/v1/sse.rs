@@ -27,15 +27,20 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::wire;
 
-/// Events read at once from the history, for a stream that resumes, where they are small: they wait in memory until its client takes them.
+/// Events read at once from the history, for a stream that resumes, where they are small: they wait
+/// in memory until its client takes them.
 const RESUME_PAGE_MAX: u32 = 16;
 /// Beyond so many bytes a page is large: the next has one event.
 const RESUME_BYTES: usize = 64 << 10;
-/// Ids of sent events that are remembered: more than the live stream holds, so that none is sent twice.
+/// Ids of sent events that are remembered: more than the live stream holds, so that none is sent
+/// twice.
 const REMEMBERED_MAX: usize = 4096;
 
 /// What a stream says, until the key that asked for it is taken no more.
-pub(crate) fn lasting(frames: impl Stream<Item = SseEvent> + Send + 'static, key: Standing) -> impl Stream<Item = SseEvent> + Send + 'static {
+pub(crate) fn lasting(
+    frames: impl Stream<Item = SseEvent> + Send + 'static,
+    key: Standing,
+) -> impl Stream<Item = SseEvent> + Send + 'static {
     stream::unfold((Box::pin(frames), key), |(mut frames, mut key)| async move {
         loop {
             if !key.holds().await {
@@ -57,7 +62,10 @@ pub(crate) fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> 
 }
 
 /// The same with a heartbeat of one's own: a comment is nothing that an `EventSource` shows.
-pub(crate) fn respond_with(frames: impl Stream<Item = SseEvent> + Send + 'static, heartbeat: SseEvent) -> Response {
+pub(crate) fn respond_with(
+    frames: impl Stream<Item = SseEvent> + Send + 'static,
+    heartbeat: SseEvent,
+) -> Response {
     let hello = stream::once(async { SseEvent::default().comment("connected") });
     let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).event(heartbeat);
     let answer = Sse::new(hello.chain(frames).map(Ok::<_, Infallible>)).keep_alive(keep_alive);
@@ -98,7 +106,8 @@ pub(crate) async fn events<E: Emitter>(
     Ok(Feed { name, ..Feed::new(app.engine, caller, owner, live, since) }.respond(key, event_frame))
 }
 
-/// What a workflow sent with `$.send.sse`. A client that resumes nothing first gets the last hundred (reference 2).
+/// What a workflow sent with `$.send.sse`. A client that resumes nothing first gets the last
+/// hundred (reference 2).
 pub(crate) async fn sends(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -111,7 +120,11 @@ pub(crate) async fn sends(
     let live = app.engine.stream(&caller, &owner).await?;
     if since.is_none() {
         let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
-        let newest = app.engine.list_events(&caller, &owner, EventFilter::default(), false, &page).await?.items;
+        let newest = app
+            .engine
+            .list_events(&caller, &owner, EventFilter::default(), false, &page)
+            .await?
+            .items;
         since = newest.last().map(|oldest| EventId::from_ordinal(oldest.event.id.ordinal() - 1));
     }
     Ok(Feed::new(app.engine, caller, owner, live, since).respond(key, send_frame))
@@ -121,11 +134,14 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
     match headers.get("last-event-id").map(|v| String::from_utf8_lossy(v.as_bytes())) {
         None => Ok(None),
         Some(text) if text.is_empty() => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|e: millrace_model::ids::InvalidId| ApiError::field("Last-Event-ID", e.to_string())),
+        Some(text) => text.parse().map(Some).map_err(|e: millrace_model::ids::InvalidId| {
+            ApiError::field("Last-Event-ID", e.to_string())
+        }),
     }
 }
 
-/// One client's stream of events: live, and from the history where the client or the live stream is behind.
+/// One client's stream of events: live, and from the history where the client or the live stream is
+/// behind.
 pub(crate) struct Feed {
     engine: Engine,
     caller: Caller,
@@ -153,9 +169,26 @@ pub(crate) enum Fed {
 
 impl Feed {
     /// Of all channels; `since`: from the history what came after.
-    pub(crate) fn new(engine: Engine, caller: Caller, owner: String, live: broadcast::Receiver<StreamItem>, since: Option<EventId>) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        caller: Caller,
+        owner: String,
+        live: broadcast::Receiver<StreamItem>,
+        since: Option<EventId>,
+    ) -> Self {
         let (sent, waiting) = (Sent::default(), VecDeque::new());
-        Self { engine, caller, owner, name: None, live, last: since, behind: since.is_some(), sent, waiting, page: 1 }
+        Self {
+            engine,
+            caller,
+            owner,
+            name: None,
+            live,
+            last: since,
+            behind: since.is_some(),
+            sent,
+            waiting,
+            page: 1,
+        }
     }
 
     /// `frame`: how an event is written.
@@ -181,14 +214,22 @@ impl Feed {
             if let (true, Some(last)) = (self.behind, self.last) {
                 match self.engine.events_after(&self.caller, &self.owner, last, self.page).await {
                     Ok(events) => {
-                        let bytes: usize = events.iter().map(|event| event.payload.len() + event.metadata.len()).sum();
-                        self.page = if bytes > RESUME_BYTES { 1 } else { RESUME_PAGE_MAX.min(self.page * 2) };
+                        let bytes: usize = events
+                            .iter()
+                            .map(|event| event.payload.len() + event.metadata.len())
+                            .sum();
+                        self.page = if bytes > RESUME_BYTES {
+                            1
+                        } else {
+                            RESUME_PAGE_MAX.min(self.page * 2)
+                        };
                         self.behind = !events.is_empty();
                         self.waiting = events.into_iter().map(Arc::new).collect();
                         continue;
                     }
                     Err(error) => {
-                        // The client connects again and resumes; if its emitter is gone, it then gets a 404.
+                        // The client connects again and resumes; if its emitter is gone, it then
+                        // gets a 404.
                         tracing::warn!(emitter.id = self.owner, %error, "a stream of events ended: its history could not be read");
                         return None;
                     }
@@ -210,8 +251,9 @@ impl Feed {
         }
     }
 
-    /// Notes the event; whether the client asked for it and does not have it yet. Ids alone cannot tell by
-    /// their order: runs that end together may settle in another order than that of their events' ids.
+    /// Notes the event; whether the client asked for it and does not have it yet. Ids alone cannot
+    /// tell by their order: runs that end together may settle in another order than that of their
+    /// events' ids.
     fn is_new(&mut self, event: &Event) -> bool {
         self.last = self.last.max(Some(event.id));
         let wanted = match &self.name {
@@ -247,7 +289,12 @@ impl Sent {
 }
 
 /// Log lines as they are written.
-pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Lasting(key): Lasting, Path(owner): Path) -> Result<Response, ApiError> {
+pub(crate) async fn logs<E: Emitter>(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Lasting(key): Lasting,
+    Path(owner): Path,
+) -> Result<Response, ApiError> {
     let live = app.engine.stream(&caller, &emitter::<E>(owner)?).await?;
     let lines = BroadcastStream::new(live).filter_map(|item| async move {
         match item {
@@ -257,7 +304,9 @@ pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth,
                 Some(SseEvent::default().data(shown.to_string()))
             }
             Ok(_) => None,
-            Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => Some(lag_frame(skipped)),
+            Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => {
+                Some(lag_frame(skipped))
+            }
         }
     });
     Ok(respond(lasting(lines, key)))
@@ -306,7 +355,12 @@ mod tests {
 
     #[test]
     fn a_resume_needs_an_event_id() {
-        let check = |value: &'static str| last_event_id(&HeaderMap::from_iter([(HeaderName::from_static("last-event-id"), HeaderValue::from_static(value))]));
+        let check = |value: &'static str| {
+            last_event_id(&HeaderMap::from_iter([(
+                HeaderName::from_static("last-event-id"),
+                HeaderValue::from_static(value),
+            )]))
+        };
         assert_eq!(check("5-1").ok(), Some(Some(EventId { ms: 5, seq: 1 })));
         assert_eq!(check("").ok(), Some(None));
         assert!(check("yesterday").is_err());

@@ -30,7 +30,8 @@ use crate::wire;
 const TOPICS_MAX: usize = 16;
 /// How often replays of many runs are looked at.
 const REPLAYS_EVERY: Duration = Duration::from_secs(2);
-const ALLOWED: &str = "allowed are `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}` and `replays`";
+const ALLOWED: &str =
+    "allowed are `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}` and `replays`";
 
 /// What a client listens to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,9 @@ impl Topic {
             None if text == "replays" => Ok(Self::Replays),
             Some(("run", run)) => id("run", run).map(Self::Run),
             Some(("events", owner)) => source(owner).map(Self::Events),
-            Some(("logs", owner)) if owner.parse::<WorkflowId>().is_ok() => Ok(Self::Logs(owner.to_owned())),
+            Some(("logs", owner)) if owner.parse::<WorkflowId>().is_ok() => {
+                Ok(Self::Logs(owner.to_owned()))
+            }
             Some(("logs", owner)) => source(owner).map(Self::Logs),
             _ => Err(ApiError::field("topics", format!("`{text}` is not a topic; {ALLOWED}"))),
         }
@@ -60,7 +63,8 @@ impl Topic {
 /// Something of a topic, and where a client that has it goes on, where the topic can be resumed.
 type Said = (Frame, Option<i64>);
 
-/// Where a client is in each topic: what an id of the stream says, as `topic=number` with semicolons between them.
+/// Where a client is in each topic: what an id of the stream says, as `topic=number` with
+/// semicolons between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Positions(BTreeMap<String, i64>);
 
@@ -68,18 +72,28 @@ impl FromStr for Positions {
     type Err = ApiError;
 
     fn from_str(text: &str) -> Result<Self, ApiError> {
-        let refused = || ApiError::field("Last-Event-ID", "`Last-Event-ID` is not an id of this stream; give the last that it sent, or none");
+        let refused = || {
+            ApiError::field(
+                "Last-Event-ID",
+                "`Last-Event-ID` is not an id of this stream; give the last that it sent, or none",
+            )
+        };
         let pair = |part: &str| {
             let (topic, position) = part.rsplit_once('=')?;
             Some((topic.to_owned(), position.parse().ok()?))
         };
-        text.split(';').filter(|part| !part.is_empty()).map(|part| pair(part).ok_or_else(refused)).collect::<Result<_, _>>().map(Self)
+        text.split(';')
+            .filter(|part| !part.is_empty())
+            .map(|part| pair(part).ok_or_else(refused))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 
 impl std::fmt::Display for Positions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts: Vec<_> = self.0.iter().map(|(topic, position)| format!("{topic}={position}")).collect();
+        let parts: Vec<_> =
+            self.0.iter().map(|(topic, position)| format!("{topic}={position}")).collect();
         f.write_str(&parts.join(";"))
     }
 }
@@ -96,9 +110,15 @@ pub(crate) async fn topics(
     names.sort();
     names.dedup();
     if names.is_empty() || names.len() > TOPICS_MAX {
-        return Err(ApiError::field("topics", format!("`topics` names {}, allowed are 1 to {TOPICS_MAX}; {ALLOWED}", names.len())));
+        return Err(ApiError::field(
+            "topics",
+            format!("`topics` names {}, allowed are 1 to {TOPICS_MAX}; {ALLOWED}", names.len()),
+        ));
     }
-    let last = headers.get("last-event-id").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default();
+    let last = headers
+        .get("last-event-id")
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .unwrap_or_default();
     let mut positions: Positions = last.parse()?;
     positions.0.retain(|topic, _| names.contains(topic));
     let mut all = SelectAll::new();
@@ -121,7 +141,12 @@ pub(crate) async fn topics(
 }
 
 /// A topic from now on, or from a position of it.
-async fn open(app: &App, caller: &Caller, topic: &Topic, from: Option<i64>) -> Result<BoxStream<'static, Said>, ApiError> {
+async fn open(
+    app: &App,
+    caller: &Caller,
+    topic: &Topic,
+    from: Option<i64>,
+) -> Result<BoxStream<'static, Said>, ApiError> {
     Ok(match topic {
         Topic::Runs => {
             let frames = org_runs::frames(app.clone(), caller.clone(), from.map(Timestamp)).await?;
@@ -129,13 +154,24 @@ async fn open(app: &App, caller: &Caller, topic: &Topic, from: Option<i64>) -> R
         }
         Topic::Run(run) => {
             let owner = run_stream::read(app, caller, run).await?.0.run.owner.as_str().to_owned();
-            run_stream::frames_of(app.clone(), caller.clone(), run.clone(), owner).await?.map(|frame| (frame, None)).boxed()
+            run_stream::frames_of(app.clone(), caller.clone(), run.clone(), owner)
+                .await?
+                .map(|frame| (frame, None))
+                .boxed()
         }
         Topic::Events(source) => {
             let live = app.engine.stream(caller, source).await?;
-            let feed = Feed::new(app.engine.clone(), caller.clone(), source.clone(), live, from.map(EventId::from_ordinal));
+            let feed = Feed::new(
+                app.engine.clone(),
+                caller.clone(),
+                source.clone(),
+                live,
+                from.map(EventId::from_ordinal),
+            );
             let said = |fed| match fed {
-                Fed::Event(event) => (Frame::Of("event", wire::event(&event)), Some(event.id.ordinal())),
+                Fed::Event(event) => {
+                    (Frame::Of("event", wire::event(&event)), Some(event.id.ordinal()))
+                }
                 Fed::Lag(skipped) => (Frame::Lag(skipped), None),
             };
             feed.items().map(said).boxed()
@@ -151,14 +187,18 @@ async fn open(app: &App, caller: &Caller, topic: &Topic, from: Option<i64>) -> R
                             return Some((Frame::Of("log", shown), live));
                         }
                         Ok(_) => {}
-                        Err(RecvError::Lagged(skipped)) => return Some((Frame::Lag(skipped), live)),
+                        Err(RecvError::Lagged(skipped)) => {
+                            return Some((Frame::Lag(skipped), live));
+                        }
                         Err(RecvError::Closed) => return None,
                     }
                 }
             });
             lines.map(|frame| (frame, None)).boxed()
         }
-        Topic::Replays => changed_replays(app.clone(), caller.clone()).map(|data| (Frame::Of("replay", data), None)).boxed(),
+        Topic::Replays => changed_replays(app.clone(), caller.clone())
+            .map(|data| (Frame::Of("replay", data), None))
+            .boxed(),
     })
 }
 
@@ -172,8 +212,17 @@ fn changed_replays(app: App, caller: Caller) -> impl Stream<Item = Value> + Send
             every.tick().await;
             let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
             // A failure is met again at the next look.
-            let items = app.engine.list_replays(&caller, &page).await.map(|listing| listing.items).unwrap_or_default();
-            let changed: Vec<Value> = items.iter().filter(|r| shown.insert(r.id.clone(), r.version) != Some(r.version)).map(replays::record).collect();
+            let items = app
+                .engine
+                .list_replays(&caller, &page)
+                .await
+                .map(|listing| listing.items)
+                .unwrap_or_default();
+            let changed: Vec<Value> = items
+                .iter()
+                .filter(|r| shown.insert(r.id.clone(), r.version) != Some(r.version))
+                .map(replays::record)
+                .collect();
             Some((stream::iter(changed), (every, shown)))
         }
     });
@@ -196,6 +245,10 @@ mod tests {
     fn topics_are_told_by_their_names() {
         assert_eq!(Topic::parse("runs").ok(), Some(Topic::Runs));
         assert_eq!(Topic::parse("logs:p_1").ok(), Some(Topic::Logs("p_1".into())));
-        assert!(["", "run", "runs:x", "events:p_1", "mail"].iter().all(|text| Topic::parse(text).is_err()));
+        assert!(
+            ["", "run", "runs:x", "events:p_1", "mail"]
+                .iter()
+                .all(|text| Topic::parse(text).is_err())
+        );
     }
 }

@@ -10,7 +10,11 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery};
 use crate::wire::Fields;
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let system = app.engine.system(&caller).await?;
     let (is_ready, ready) = (matches!(system.readiness, Readiness::Ready), &system.readiness);
     let status = if is_ready {

@@ -3,7 +3,10 @@
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use millrace_engine::{DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow, WorkflowView};
+use millrace_engine::{
+    DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest,
+    UpdateWorkflow, WorkflowView,
+};
 use millrace_model::ids::WorkflowId;
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::workflow::Deployment;
@@ -36,12 +39,22 @@ fn shown(app: &App, fields: &Fields, view: &WorkflowView) -> Response {
 /// A list of tags, or a text of them with commas between: a tag may have blanks.
 fn tags(params: &Params) -> Result<Option<Vec<String>>, ApiError> {
     match params.0.get("tags") {
-        Some(Value::String(text)) => Ok(Some(text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect())),
+        Some(Value::String(text)) => Ok(Some(
+            text.split(',')
+                .map(str::trim)
+                .filter(|tag| !tag.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        )),
         _ => params.parsed("tags"),
     }
 }
 
-pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn create(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let settings = settings(&params)?.unwrap_or_default();
     let new = NewWorkflow {
@@ -70,9 +83,15 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let workflow = id("workflow", &workflow)?;
-    back.check(&params, async { Ok(wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config)) }).await?;
+    back.check(&params, async {
+        Ok(wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config))
+    })
+    .await?;
     if params.0.contains_key("triggers") || params.0.contains_key("steps") {
-        check_parts(&params, &wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config))?;
+        check_parts(
+            &params,
+            &wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config),
+        )?;
     }
     let update = UpdateWorkflow {
         active: params.flag("active")?,
@@ -81,22 +100,44 @@ pub(crate) async fn update(
         steps: params.parsed("steps")?,
         settings: settings(&params)?,
         made_from: params.parsed("made_from")?,
-        note: if params.0.get("note").is_some_and(Value::is_null) { Some(String::new()) } else { params.text("note")? },
+        note: if params.0.get("note").is_some_and(Value::is_null) {
+            Some(String::new())
+        } else {
+            params.text("note")?
+        },
         tags: tags(&params)?,
         over,
     };
     let auto_deploy = update.settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false);
     let mut view = app.engine.update_workflow(&caller, &workflow, update).await?;
     if auto_deploy {
-        app.engine.deploy_workflow(&caller, &workflow, DeployRequest { message: params.text("message")?, over: None }).await?;
+        app.engine
+            .deploy_workflow(
+                &caller,
+                &workflow,
+                DeployRequest { message: params.text("message")?, over: None },
+            )
+            .await?;
         view = app.engine.workflow(&caller, &workflow).await?;
     }
     Ok(shown(&app, &Fields::of(&params), &view))
 }
 
-/// What of a trigger and of a step can be set; other fields that a record shows of them are read-only.
-const OF_TRIGGERS: &[&str] =
-    &["type", "id", "props", "event_name", "customResponse", "custom_response", "auth", "intervalSeconds", "interval_seconds", "cron", "timezone"];
+/// What of a trigger and of a step can be set; other fields that a record shows of them are
+/// read-only.
+const OF_TRIGGERS: &[&str] = &[
+    "type",
+    "id",
+    "props",
+    "event_name",
+    "customResponse",
+    "custom_response",
+    "auth",
+    "intervalSeconds",
+    "interval_seconds",
+    "cron",
+    "timezone",
+];
 const OF_STEPS: &[&str] = &[
     "namespace",
     "component_key",
@@ -113,33 +154,62 @@ const OF_STEPS: &[&str] = &[
     "note",
 ];
 
-/// Refuses what triggers and steps that are written back say otherwise than the record, where an update does not set it.
+/// Refuses what triggers and steps that are written back say otherwise than the record, where an
+/// update does not set it.
 fn check_parts(params: &Params, record: &Value) -> Result<(), ApiError> {
-    let find = |list: &str, fits: &dyn Fn(&Value) -> bool| record[list].as_array()?.iter().find(|own| fits(own));
+    let find = |list: &str, fits: &dyn Fn(&Value) -> bool| {
+        record[list].as_array()?.iter().find(|own| fits(own))
+    };
     WrittenBack::check_items("triggers", params.0.get("triggers"), OF_TRIGGERS, |given| {
         find("triggers", &|own| own["id"] == given["id"] && own["type"] == given["type"])
     })?;
     // Two steps may have changed their names.
     WrittenBack::check_items("steps", params.0.get("steps"), OF_STEPS, |given| {
-        find("steps", &|own| own["id"] == given["id"]).or_else(|| find("steps", &|own| own["namespace"] == given["namespace"]))
+        find("steps", &|own| own["id"] == given["id"])
+            .or_else(|| find("steps", &|own| own["namespace"] == given["namespace"]))
     })
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let view = app.engine.workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(shown(&app, &Fields::of(&query.params), &view))
 }
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_workflows(&caller, query.params.text("tag")?.filter(|tag| !tag.is_empty()).as_deref(), &query.page).await?;
+    let listing = app
+        .engine
+        .list_workflows(
+            &caller,
+            query.params.text("tag")?.filter(|tag| !tag.is_empty()).as_deref(),
+            &query.page,
+        )
+        .await?;
     let stats = asked_stats(&app, &caller, &query.params).await?;
-    Ok(Fields::of(&query.params).records(listing, |w| with_stats(wire::workflow(&w, &app.config), stats.as_ref())))
+    Ok(Fields::of(&query.params)
+        .records(listing, |w| with_stats(wire::workflow(&w, &app.config), stats.as_ref())))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     if names::is_dry(&params)? {
-        return Ok(names::would_go(&workflow, &app.engine.workflow_would_go(&caller, &id("workflow", &workflow)?).await?));
+        return Ok(names::would_go(
+            &workflow,
+            &app.engine.workflow_would_go(&caller, &id("workflow", &workflow)?).await?,
+        ));
     }
     app.engine.delete_workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::default().data(json!({ "id": workflow, "deleted": true })))
@@ -153,7 +223,8 @@ pub(crate) async fn deploy(
     params: Params,
 ) -> Result<Response, ApiError> {
     let request = DeployRequest { message: params.text("message")?, over };
-    let deployment = app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?, request).await?;
+    let deployment =
+        app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?, request).await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 
@@ -168,7 +239,12 @@ pub(crate) async fn discard(
     Ok(shown(&app, &Fields::of(&params), &view))
 }
 
-pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn deployments(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let workflow = id("workflow", &workflow)?;
     let listing = app.engine.list_deployments(&caller, &workflow, &query.page).await?;
     let counted = match query.params.flag("runs")? {
@@ -178,9 +254,10 @@ pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path
     let show = |d: Deployment| {
         let mut shown = wire::deployment(&d);
         if let Some(counted) = &counted {
-            let of = |count: fn(&VersionRuns) -> i64| counted.iter().find(|v| v.deployment_id == d.id).map_or(0, count);
-            shown["runs"] =
-                json!({ "unfinished": of(|v| v.unfinished), "succeeded": of(|v| v.succeeded), "failed": of(|v| v.failed), "cancelled": of(|v| v.cancelled) });
+            let of = |count: fn(&VersionRuns) -> i64| {
+                counted.iter().find(|v| v.deployment_id == d.id).map_or(0, count)
+            };
+            shown["runs"] = json!({ "unfinished": of(|v| v.unfinished), "succeeded": of(|v| v.succeeded), "failed": of(|v| v.failed), "cancelled": of(|v| v.cancelled) });
         }
         shown
     };
@@ -193,29 +270,66 @@ pub(crate) async fn deployment(
     Paths([workflow, deployment]): Paths<2>,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let view = app.engine.deployment(&caller, &id("workflow", &workflow)?, &id("deployment", &deployment)?).await?;
+    let view = app
+        .engine
+        .deployment(&caller, &id("workflow", &workflow)?, &id("deployment", &deployment)?)
+        .await?;
     Ok(Fields::of(&query.params).data(wire::whole_deployment(&view, &app.config)))
 }
 
-pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
-    let to = params.text("deployment_id")?.ok_or_else(|| ApiError::field("deployment_id", "`deployment_id` is required: the deployment to make live again"))?;
-    let deployment = app.engine.rollback_workflow(&caller, &id("workflow", &workflow)?, &id("deployment", &to)?, params.text("message")?).await?;
+pub(crate) async fn rollback(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let to = params.text("deployment_id")?.ok_or_else(|| {
+        ApiError::field(
+            "deployment_id",
+            "`deployment_id` is required: the deployment to make live again",
+        )
+    })?;
+    let deployment = app
+        .engine
+        .rollback_workflow(
+            &caller,
+            &id("workflow", &workflow)?,
+            &id("deployment", &to)?,
+            params.text("message")?,
+        )
+        .await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 
-pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn test(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     let kept = params.text("event_id")?;
     let mut test = new_test(&params, Some(id("workflow", &workflow)?), UpdateWorkflow::default())?;
     if let Some(kept) = kept {
-        test.event = TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?);
+        test.event =
+            TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| {
+                ApiError::field("event_id", e.to_string())
+            })?);
     }
     let shows_history = test.from.is_some() || !matches!(test.event, TestEvent::Given(_));
     let run = app.engine.test_workflow(&caller, test).await?;
-    Ok(Fields::of(&params).data(if shows_history { wire::run_named_by(&caller, &run) } else { wire::run(&run) }))
+    Ok(Fields::of(&params).data(if shows_history {
+        wire::run_named_by(&caller, &run)
+    } else {
+        wire::run(&run)
+    }))
 }
 
 /// What both tests take.
-fn new_test(params: &Params, workflow: Option<WorkflowId>, changes: UpdateWorkflow) -> Result<NewTest, ApiError> {
+fn new_test(
+    params: &Params,
+    workflow: Option<WorkflowId>,
+    changes: UpdateWorkflow,
+) -> Result<NewTest, ApiError> {
     let event = match params.text("event_from_run")? {
         None => TestEvent::Given(event_of(params)),
         Some(run) => TestEvent::OfRun(id("run", &run)?),
@@ -224,16 +338,29 @@ fn new_test(params: &Params, workflow: Option<WorkflowId>, changes: UpdateWorkfl
         (None, None) => None,
         (Some(step), Some(run)) => Some((step, id("run", &run)?)),
         (Some(_), None) => {
-            return Err(ApiError::field("results_of", "`from_step` begins behind results; name the run that has them as `results_of`, or give them as `pins`"));
+            return Err(ApiError::field(
+                "results_of",
+                "`from_step` begins behind results; name the run that has them as `results_of`, or give them as `pins`",
+            ));
         }
-        (None, Some(_)) => return Err(ApiError::field("from_step", "`results_of` gives the results before a step; name it as `from_step`")),
+        (None, Some(_)) => {
+            return Err(ApiError::field(
+                "from_step",
+                "`results_of` gives the results before a step; name it as `from_step`",
+            ));
+        }
     };
-    let (pins, waits) = (params.object("pins")?.unwrap_or_default(), params.flag("wait")?.unwrap_or(true));
+    let (pins, waits) =
+        (params.object("pins")?.unwrap_or_default(), params.flag("wait")?.unwrap_or(true));
     Ok(NewTest { workflow, changes, event, up_to: params.text("up_to")?, from, pins, waits })
 }
 
 /// What is kept nowhere: it needs a key that may deploy, for it brings its own code.
-pub(crate) async fn test_new(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn test_new(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let changes = UpdateWorkflow {
         name: params.text("name")?,
@@ -252,14 +379,26 @@ fn event_of(params: &Params) -> Value {
     params.0.get("event").cloned().unwrap_or_else(|| json!({}))
 }
 
-pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn run_now(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    params: Params,
+) -> Result<Response, ApiError> {
     let wait = params.flag("wait")?.unwrap_or(true);
-    let run = app.engine.run_workflow(&caller, &id("workflow", &workflow)?, event_of(&params), wait).await?;
+    let run = app
+        .engine
+        .run_workflow(&caller, &id("workflow", &workflow)?, event_of(&params), wait)
+        .await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }
 
 /// When a timer would fire next; `interval_seconds` and `cron` as props of timers have them.
-pub(crate) async fn next_ticks(State(app): State<App>, Auth(_): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn next_ticks(
+    State(app): State<App>,
+    Auth(_): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let timer = json!({
         "cron": query.params.text("cron")?,
         "timezone": query.params.text("timezone")?,

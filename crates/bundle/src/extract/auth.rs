@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 
-/// Finds `x.$auth.key`, `x.$auth["key"]`, `const { key } = x.$auth` and reads through `const auth = x.$auth`.
+/// Finds `x.$auth.key`, `x.$auth["key"]`, `const { key } = x.$auth` and reads through
+/// `const auth = x.$auth`.
 #[derive(Default)]
 pub(super) struct AuthKeys {
     found: BTreeSet<(Option<String>, String)>,
@@ -27,7 +28,9 @@ impl AuthKeys {
 
     /// Whose `$auth` an expression is.
     fn owner(&self, e: &Expression<'_>) -> Option<Option<String>> {
-        let member = |member: &StaticMemberExpression<'_>| (member.property.name == "$auth").then(|| holder(&member.object));
+        let member = |member: &StaticMemberExpression<'_>| {
+            (member.property.name == "$auth").then(|| holder(&member.object))
+        };
         match e.get_inner_expression() {
             Expression::StaticMemberExpression(e) => member(e),
             Expression::ChainExpression(chain) => match &chain.expression {
@@ -45,7 +48,8 @@ impl AuthKeys {
                 self.aliases.insert(name.name.to_string(), owner.clone());
             }
             BindingPattern::ObjectPattern(object) => {
-                let names = object.properties.iter().filter_map(|property| property.key.static_name());
+                let names =
+                    object.properties.iter().filter_map(|property| property.key.static_name());
                 self.found.extend(names.map(|name| (owner.clone(), name.into_owned())));
             }
             BindingPattern::ArrayPattern(_) | BindingPattern::AssignmentPattern(_) => {}

@@ -14,7 +14,8 @@ use crate::tree::{self, Files};
 
 /// How deep names may lead to names.
 const DEPTH_MAX: u32 = 150;
-/// How many expressions are looked at for one component: code can be written whose value is larger than any memory.
+/// How many expressions are looked at for one component: code can be written whose value is larger
+/// than any memory.
 const STEPS_MAX: u32 = 200_000;
 /// A longer text that is put together is not looked at.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -124,8 +125,10 @@ impl<'w, 'f> Evaluation<'w, 'f> {
             return tree::candidates(&base).find(exists);
         }
         let manifest = format!("{folder}/package.json");
-        let main = self.export(&manifest, "main").text().and_then(|main| tree::join(main, &manifest));
-        main.and_then(|main| tree::candidates(&main).find(exists)).or_else(|| tree::app_files(&folder).find(exists))
+        let main =
+            self.export(&manifest, "main").text().and_then(|main| tree::join(main, &manifest));
+        main.and_then(|main| tree::candidates(&main).find(exists))
+            .or_else(|| tree::app_files(&folder).find(exists))
     }
 
     /// An export of a file.
@@ -158,9 +161,15 @@ impl<'w, 'f> Evaluation<'w, 'f> {
     /// What `require` of a file gives.
     fn whole(&self, path: &str) -> Value {
         match self.module(path) {
-            Some(module) if module.common_js.is_some() || module.is_broken => self.export(path, "default"),
+            Some(module) if module.common_js.is_some() || module.is_broken => {
+                self.export(path, "default")
+            }
             Some(module) => {
-                let entries = module.exports.keys().map(|name| (name.clone(), self.export(path, name))).collect();
+                let entries = module
+                    .exports
+                    .keys()
+                    .map(|name| (name.clone(), self.export(path, name)))
+                    .collect();
                 Value::Object(Arc::new(Object { entries, open: !module.export_all.is_empty() }))
             }
             None => Value::Unknown,
@@ -172,9 +181,10 @@ impl<'w, 'f> Evaluation<'w, 'f> {
         match (self.resolve(specifier, importer), what) {
             (Some(path), Imported::Named(name)) => self.export(&path, name),
             (Some(path), Imported::Namespace) => self.whole(&path),
-            (None, Imported::Named(name)) if specifier == "@pipedream/platform" => {
-                PLATFORM_NUMBERS.iter().find(|(n, _)| n == name).map_or(Value::Unknown, |(_, number)| Value::Number(*number))
-            }
+            (None, Imported::Named(name)) if specifier == "@pipedream/platform" => PLATFORM_NUMBERS
+                .iter()
+                .find(|(n, _)| n == name)
+                .map_or(Value::Unknown, |(_, number)| Value::Number(*number)),
             (None, _) => Value::Unknown,
         }
     }
@@ -201,7 +211,9 @@ impl<'w, 'f> Evaluation<'w, 'f> {
                 _ => Value::Unknown,
             },
             Expr::Join(parts) => self.joined(parts, path, module),
-            Expr::Require(specifier) => self.resolve(specifier, path).map_or(Value::Unknown, |path| self.whole(&path)),
+            Expr::Require(specifier) => {
+                self.resolve(specifier, path).map_or(Value::Unknown, |path| self.whole(&path))
+            }
             Expr::Name(name) => match (module.bindings.get(name), module.imports.get(name)) {
                 (Some(bound), _) => self.value(bound, path, module),
                 (None, Some((specifier, what))) => self.imported(specifier, what, path),
@@ -242,9 +254,15 @@ impl<'w, 'f> Evaluation<'w, 'f> {
                         if more.open {
                             open(&mut object);
                         }
-                        object.entries.extend(more.entries.iter().map(|(name, value)| (name.clone(), value.clone())));
+                        object.entries.extend(
+                            more.entries.iter().map(|(name, value)| (name.clone(), value.clone())),
+                        );
                     }
-                    Value::Undefined | Value::Null | Value::Function | Value::Bool(_) | Value::Number(_) => {}
+                    Value::Undefined
+                    | Value::Null
+                    | Value::Function
+                    | Value::Bool(_)
+                    | Value::Number(_) => {}
                     _ => open(&mut object),
                 },
             }
@@ -278,7 +296,8 @@ impl<'w, 'f> Evaluation<'w, 'f> {
         sum.map_or_else(|| Value::Text(text.into()), Value::Number)
     }
 
-    /// One expression deeper, as long as the guard lives; None where it goes too deep or on for too long.
+    /// One expression deeper, as long as the guard lives; None where it goes too deep or on for too
+    /// long.
     fn deeper(&self) -> Option<Deeper<'_>> {
         self.steps.set(self.steps.get() + 1);
         if self.depth.get() >= DEPTH_MAX || self.steps.get() >= STEPS_MAX {

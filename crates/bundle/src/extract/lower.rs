@@ -21,7 +21,11 @@ const DEPTH_MAX: usize = 100;
 pub(super) fn lower(path: &str, text: &str) -> Module {
     if path.ends_with(".json") {
         let value = serde_json::from_str::<serde_json::Value>(text);
-        return Module { is_broken: value.is_err(), common_js: value.ok().map(|value| json(&value, 0)), ..Module::default() };
+        return Module {
+            is_broken: value.is_err(),
+            common_js: value.ok().map(|value| json(&value, 0)),
+            ..Module::default()
+        };
     }
     let kind = SourceType::from_path(path).unwrap_or_else(|_| SourceType::mjs());
     let allocator = Allocator::default();
@@ -60,7 +64,9 @@ pub(super) fn lower(path: &str, text: &str) -> Module {
 /// Whether a statement declares what may be assigned to again.
 fn has_variables(statement: &Statement<'_>) -> bool {
     match statement {
-        Statement::VariableDeclaration(declaration) => declaration.kind != VariableDeclarationKind::Const,
+        Statement::VariableDeclaration(declaration) => {
+            declaration.kind != VariableDeclarationKind::Const
+        }
         Statement::ExportDeclaration(export) => {
             matches!(&export.declaration, Declaration::VariableDeclaration(declaration) if declaration.kind != VariableDeclarationKind::Const)
         }
@@ -76,8 +82,12 @@ fn json(value: &serde_json::Value, depth: usize) -> Expr {
         Value::Bool(b) => Expr::Bool(*b),
         Value::Number(n) => n.as_f64().map_or(Expr::Unknown, Expr::Number),
         Value::String(s) => Expr::Text(s.clone()),
-        Value::Array(items) => Expr::Array(items.iter().map(|i| Element::One(json(i, depth + 1))).collect()),
-        Value::Object(map) => Expr::Object(map.iter().map(|(k, v)| Member::Named(k.clone(), json(v, depth + 1))).collect()),
+        Value::Array(items) => {
+            Expr::Array(items.iter().map(|i| Element::One(json(i, depth + 1))).collect())
+        }
+        Value::Object(map) => Expr::Object(
+            map.iter().map(|(k, v)| Member::Named(k.clone(), json(v, depth + 1))).collect(),
+        ),
     }
 }
 
@@ -105,7 +115,10 @@ impl Lowering {
                 self.module.specifiers.push(source.clone());
                 for specifier in &export.specifiers {
                     let what = Imported::Named(specifier.local.name().to_string());
-                    self.module.exports.insert(specifier.exported.name().to_string(), Export::From(source.clone(), what));
+                    self.module.exports.insert(
+                        specifier.exported.name().to_string(),
+                        Export::From(source.clone(), what),
+                    );
                 }
             }
             Statement::ExportAllDeclaration(export) => {
@@ -113,7 +126,10 @@ impl Lowering {
                 self.module.specifiers.push(source.clone());
                 match &export.exported {
                     Some(name) => {
-                        self.module.exports.insert(name.name().to_string(), Export::From(source, Imported::Namespace));
+                        self.module.exports.insert(
+                            name.name().to_string(),
+                            Export::From(source, Imported::Namespace),
+                        );
                     }
                     None => self.module.export_all.push(source),
                 }
@@ -122,7 +138,10 @@ impl Lowering {
             Statement::FunctionDeclaration(function) => self.function(function),
             Statement::ExpressionStatement(statement) => self.effect(&statement.expression),
             // Declared only, or types.
-            Statement::ClassDeclaration(_) | Statement::EmptyStatement(_) | Statement::TSTypeAliasDeclaration(_) | Statement::TSInterfaceDeclaration(_) => {}
+            Statement::ClassDeclaration(_)
+            | Statement::EmptyStatement(_)
+            | Statement::TSTypeAliasDeclaration(_)
+            | Statement::TSInterfaceDeclaration(_) => {}
             other => {
                 let mut names = Names::default();
                 names.visit_statement(other);
@@ -138,9 +157,15 @@ impl Lowering {
         let source = import.source.value.to_string();
         for specifier in import.specifiers.iter().flatten() {
             let (local, what) = match specifier {
-                ImportDeclarationSpecifier::ImportSpecifier(s) => (&s.local, Imported::Named(s.imported.name().to_string())),
-                ImportDeclarationSpecifier::ImportDefaultSpecifier(s) => (&s.local, Imported::Named("default".into())),
-                ImportDeclarationSpecifier::ImportNamespaceSpecifier(s) => (&s.local, Imported::Namespace),
+                ImportDeclarationSpecifier::ImportSpecifier(s) => {
+                    (&s.local, Imported::Named(s.imported.name().to_string()))
+                }
+                ImportDeclarationSpecifier::ImportDefaultSpecifier(s) => {
+                    (&s.local, Imported::Named("default".into()))
+                }
+                ImportDeclarationSpecifier::ImportNamespaceSpecifier(s) => {
+                    (&s.local, Imported::Namespace)
+                }
             };
             self.module.imports.insert(local.name.to_string(), (source.clone(), what));
         }
@@ -154,7 +179,11 @@ impl Lowering {
         match declaration {
             Declaration::VariableDeclaration(variables) => {
                 for declarator in &variables.declarations {
-                    declarator.id.get_binding_identifiers().iter().for_each(|identifier| name(&identifier.name));
+                    declarator
+                        .id
+                        .get_binding_identifiers()
+                        .iter()
+                        .for_each(|identifier| name(&identifier.name));
                 }
                 self.variables(variables);
             }
@@ -199,7 +228,10 @@ impl Lowering {
                     taken.push(name.to_string());
                     // A default counts only where there is no value, which is not known here.
                     if !matches!(property.value, BindingPattern::AssignmentPattern(_)) {
-                        self.bind(&property.value, Expr::Of(Box::new(value.clone()), name.into_owned()));
+                        self.bind(
+                            &property.value,
+                            Expr::Of(Box::new(value.clone()), name.into_owned()),
+                        );
                     }
                 }
                 if let Some(rest) = &object.rest {
@@ -210,7 +242,8 @@ impl Lowering {
         }
     }
 
-    /// `module.exports = …` and `exports.x = …` are exports; anything else may change whatever it names.
+    /// `module.exports = …` and `exports.x = …` are exports; anything else may change whatever it
+    /// names.
     fn effect(&mut self, effect: &Expression<'_>) {
         if let Expression::AssignmentExpression(assignment) = effect.get_inner_expression()
             && let AssignmentTarget::StaticMemberExpression(target) = &assignment.left
@@ -222,7 +255,9 @@ impl Lowering {
                     return;
                 }
                 Expression::Identifier(object) if object.name == "exports" => {
-                    self.module.exports.insert(name.to_owned(), Export::Expr(expression(&assignment.right, 0)));
+                    self.module
+                        .exports
+                        .insert(name.to_owned(), Export::Expr(expression(&assignment.right, 0)));
                     return;
                 }
                 _ => {}
@@ -259,23 +294,39 @@ fn expression(e: &Expression<'_>, depth: usize) -> Expr {
         }
         Expression::Identifier(name) if name.name == "undefined" => Expr::Undefined,
         Expression::Identifier(name) => Expr::Name(name.name.to_string()),
-        Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_) => Expr::Function,
-        Expression::ArrayExpression(array) => Expr::Array(array.elements.iter().map(|e| element(e, depth)).collect()),
-        Expression::ObjectExpression(object) => Expr::Object(object.properties.iter().map(|p| member(p, depth)).collect()),
-        Expression::StaticMemberExpression(member) => boxed(below(&member.object), &member.property.name),
-        Expression::ComputedMemberExpression(member) => match member.expression.get_inner_expression() {
-            Expression::StringLiteral(name) => boxed(below(&member.object), &name.value),
-            _ => Expr::Unknown,
-        },
+        Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_) => {
+            Expr::Function
+        }
+        Expression::ArrayExpression(array) => {
+            Expr::Array(array.elements.iter().map(|e| element(e, depth)).collect())
+        }
+        Expression::ObjectExpression(object) => {
+            Expr::Object(object.properties.iter().map(|p| member(p, depth)).collect())
+        }
+        Expression::StaticMemberExpression(member) => {
+            boxed(below(&member.object), &member.property.name)
+        }
+        Expression::ComputedMemberExpression(member) => {
+            match member.expression.get_inner_expression() {
+                Expression::StringLiteral(name) => boxed(below(&member.object), &name.value),
+                _ => Expr::Unknown,
+            }
+        }
         Expression::ChainExpression(chain) => match &chain.expression {
-            ChainElement::StaticMemberExpression(member) => boxed(below(&member.object), &member.property.name),
+            ChainElement::StaticMemberExpression(member) => {
+                boxed(below(&member.object), &member.property.name)
+            }
             _ => Expr::Unknown,
         },
-        Expression::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => Expr::Join(vec![below(&sum.left), below(&sum.right)]),
-        Expression::UnaryExpression(unary) if unary.operator == UnaryOperator::UnaryNegation => match below(&unary.argument) {
-            Expr::Number(n) => Expr::Number(-n),
-            _ => Expr::Unknown,
-        },
+        Expression::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => {
+            Expr::Join(vec![below(&sum.left), below(&sum.right)])
+        }
+        Expression::UnaryExpression(unary) if unary.operator == UnaryOperator::UnaryNegation => {
+            match below(&unary.argument) {
+                Expr::Number(n) => Expr::Number(-n),
+                _ => Expr::Unknown,
+            }
+        }
         Expression::CallExpression(call) => self::call(call, depth),
         _ => Expr::Unknown,
     }
@@ -283,21 +334,37 @@ fn expression(e: &Expression<'_>, depth: usize) -> Expr {
 
 fn element(element: &ArrayExpressionElement<'_>, depth: usize) -> Element {
     match element {
-        ArrayExpressionElement::SpreadElement(spread) => Element::Spread(expression(&spread.argument, depth + 1)),
+        ArrayExpressionElement::SpreadElement(spread) => {
+            Element::Spread(expression(&spread.argument, depth + 1))
+        }
         ArrayExpressionElement::Elision(_) => Element::One(Expr::Undefined),
-        other => Element::One(other.as_expression().map_or(Expr::Unknown, |e| expression(e, depth + 1))),
+        other => {
+            Element::One(other.as_expression().map_or(Expr::Unknown, |e| expression(e, depth + 1)))
+        }
     }
 }
 
 fn member(property: &ObjectPropertyKind<'_>, depth: usize) -> Member {
     match property {
-        ObjectPropertyKind::SpreadProperty(spread) => Member::Spread(expression(&spread.argument, depth + 1)),
+        ObjectPropertyKind::SpreadProperty(spread) => {
+            Member::Spread(expression(&spread.argument, depth + 1))
+        }
         ObjectPropertyKind::ObjectProperty(property) => {
             // What a getter gives is known only to it.
-            let value = if property.kind == PropertyKind::Init { expression(&property.value, depth + 1) } else { Expr::Unknown };
+            let value = if property.kind == PropertyKind::Init {
+                expression(&property.value, depth + 1)
+            } else {
+                Expr::Unknown
+            };
             match property.key.static_name() {
                 Some(name) => Member::Named(name.into_owned(), value),
-                None => Member::Computed(property.key.as_expression().map_or(Expr::Unknown, |e| expression(e, depth + 1)), value),
+                None => Member::Computed(
+                    property
+                        .key
+                        .as_expression()
+                        .map_or(Expr::Unknown, |e| expression(e, depth + 1)),
+                    value,
+                ),
             }
         }
     }
@@ -305,22 +372,36 @@ fn member(property: &ObjectPropertyKind<'_>, depth: usize) -> Member {
 
 /// The few calls whose result is known: identities, copies of objects and `require`.
 fn call(call: &CallExpression<'_>, depth: usize) -> Expr {
-    let argument = |index: usize| call.arguments.get(index).and_then(Argument::as_expression).map(|e| expression(e, depth + 1));
+    let argument = |index: usize| {
+        call.arguments
+            .get(index)
+            .and_then(Argument::as_expression)
+            .map(|e| expression(e, depth + 1))
+    };
     if let Some(specifier) = call.common_js_require() {
         return Expr::Require(specifier.value.to_string());
     }
     match call.callee.get_inner_expression() {
-        Expression::Identifier(name) if matches!(name.name.as_str(), "defineComponent" | "defineSource" | "defineAction" | "defineApp") => {
+        Expression::Identifier(name)
+            if matches!(
+                name.name.as_str(),
+                "defineComponent" | "defineSource" | "defineAction" | "defineApp"
+            ) =>
+        {
             argument(0).unwrap_or(Expr::Unknown)
         }
-        Expression::StaticMemberExpression(member) if member.object.is_specific_id("Object") => match member.property.name.as_str() {
-            "freeze" | "seal" => argument(0).unwrap_or(Expr::Unknown),
-            // The first argument is changed; only a literal is nobody else's.
-            "assign" if matches!(argument(0), Some(Expr::Object(_))) => {
-                Expr::Object((0..call.arguments.len()).map(|index| Member::Spread(argument(index).unwrap_or(Expr::Unknown))).collect())
+        Expression::StaticMemberExpression(member) if member.object.is_specific_id("Object") => {
+            match member.property.name.as_str() {
+                "freeze" | "seal" => argument(0).unwrap_or(Expr::Unknown),
+                // The first argument is changed; only a literal is nobody else's.
+                "assign" if matches!(argument(0), Some(Expr::Object(_))) => Expr::Object(
+                    (0..call.arguments.len())
+                        .map(|index| Member::Spread(argument(index).unwrap_or(Expr::Unknown)))
+                        .collect(),
+                ),
+                _ => Expr::Unknown,
             }
-            _ => Expr::Unknown,
-        },
+        }
         _ => Expr::Unknown,
     }
 }

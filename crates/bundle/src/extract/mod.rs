@@ -1,6 +1,7 @@
 //! What a component or app says of itself, read from its code without running it.
 //!
-//! What cannot be known so is left out, never guessed: a caller that needs the whole truth loads the module in a host.
+//! What cannot be known so is left out, never guessed: a caller that needs the whole truth loads
+//! the module in a host.
 
 mod auth;
 mod eval;
@@ -64,7 +65,8 @@ pub(crate) struct Read<T> {
     pub(crate) looked_for: BTreeSet<String>,
 }
 
-/// Reads the component whose entry is `path`; None where there is no default export that can be one.
+/// Reads the component whose entry is `path`; None where there is no default export that can be
+/// one.
 pub fn component(files: &dyn Files, path: &str) -> Option<ComponentFacts> {
     read_component(&Workspace::new(files), path).facts
 }
@@ -75,36 +77,56 @@ pub fn app(files: &dyn Files, path: &str) -> Option<AppFacts> {
     let evaluation = Evaluation::new(&workspace);
     let Value::Object(value) = evaluation.export(path, "default") else { return None };
     let mut facts = read::app(&value)?;
-    facts.auth_keys = workspace.module(path)?.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone()).collect();
+    facts.auth_keys = workspace
+        .module(path)?
+        .auth
+        .iter()
+        .filter(|(owner, _)| owner.is_none())
+        .map(|(_, key)| key.clone())
+        .collect();
     Some(facts)
 }
 
-/// The keys of `$auth` that code reads, by the slug of the app: what app files read of themselves, and what the component
-/// `entry` reads of its props. An app that is written into the component's own file counts as an app file, where it is the only one.
-pub fn auth_keys_of(files: &BTreeMap<String, String>, entry: &str) -> BTreeMap<String, BTreeSet<String>> {
+/// The keys of `$auth` that code reads, by the slug of the app: what app files read of themselves,
+/// and what the component `entry` reads of its props. An app that is written into the component's
+/// own file counts as an app file, where it is the only one.
+pub fn auth_keys_of(
+    files: &BTreeMap<String, String>,
+    entry: &str,
+) -> BTreeMap<String, BTreeSet<String>> {
     let workspace = Workspace::new(files);
     let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in files.iter().filter(|(_, text)| text.contains("$auth")).map(|(path, _)| path) {
         let evaluation = Evaluation::new(&workspace);
         let Value::Object(value) = evaluation.export(path, "default") else { continue };
-        let (Some(facts), Some(module)) = (read::app(&value), workspace.module(path)) else { continue };
-        let own = module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
+        let (Some(facts), Some(module)) = (read::app(&value), workspace.module(path)) else {
+            continue;
+        };
+        let own =
+            module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
         keys.entry(facts.slug).or_default().extend(own);
     }
     let Some(facts) = read_component(&workspace, entry).facts else { return keys };
     for (app, read) in facts.auth_keys {
         keys.entry(app).or_default().extend(read);
     }
-    let apps: BTreeSet<&str> = facts.manifest.props.iter().filter(|p| p.is(PropType::App)).filter_map(|p| p.rest.get("app")?.as_str()).collect();
+    let apps: BTreeSet<&str> = facts
+        .manifest
+        .props
+        .iter()
+        .filter(|p| p.is(PropType::App))
+        .filter_map(|p| p.rest.get("app")?.as_str())
+        .collect();
     if let (Some(app), 1, Some(module)) = (apps.first(), apps.len(), workspace.module(entry)) {
-        let of_this = module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
+        let of_this =
+            module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
         keys.entry((*app).to_owned()).or_default().extend(of_this);
     }
     keys
 }
 
-/// Every file that the entry reaches by imports within the tree, itself and the `package.json` of their folders included:
-/// what bundling needs. At most a thousand.
+/// Every file that the entry reaches by imports within the tree, itself and the `package.json` of
+/// their folders included: what bundling needs. At most a thousand.
 pub fn closure(files: &dyn Files, entry: &str) -> BTreeSet<String> {
     let workspace = Workspace::new(files);
     let evaluation = Evaluation::new(&workspace);
@@ -115,7 +137,9 @@ pub fn closure(files: &dyn Files, entry: &str) -> BTreeSet<String> {
             continue;
         }
         let Some(module) = workspace.module(&path) else { continue };
-        waiting.extend(module.specifiers.iter().filter_map(|specifier| evaluation.resolve(specifier, &path)));
+        waiting.extend(
+            module.specifiers.iter().filter_map(|specifier| evaluation.resolve(specifier, &path)),
+        );
         let mut folder = path.as_str();
         while let Some((parent, _)) = folder.rsplit_once('/') {
             folder = parent;
@@ -145,10 +169,17 @@ pub(crate) fn read_component(workspace: &Workspace<'_>, path: &str) -> Read<Comp
 }
 
 /// `this.<prop>.$auth.key`, where the prop is an app.
-fn auth_keys(manifest: &Manifest, read: &[(Option<String>, String)]) -> BTreeMap<String, BTreeSet<String>> {
+fn auth_keys(
+    manifest: &Manifest,
+    read: &[(Option<String>, String)],
+) -> BTreeMap<String, BTreeSet<String>> {
     let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (prop, key) in read {
-        let app = manifest.props.iter().find(|p| prop.as_ref() == Some(&p.name)).and_then(|p| p.rest.get("app")?.as_str());
+        let app = manifest
+            .props
+            .iter()
+            .find(|p| prop.as_ref() == Some(&p.name))
+            .and_then(|p| p.rest.get("app")?.as_str());
         if let Some(app) = app {
             keys.entry(app.to_owned()).or_default().insert(key.clone());
         }

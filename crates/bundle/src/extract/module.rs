@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-/// An expression as far as it can matter. What is [`Expr::Unknown`] cannot be known without running the code.
+/// An expression as far as it can matter. What is [`Expr::Unknown`] cannot be known without running
+/// the code.
 #[derive(Clone, Debug)]
 pub(super) enum Expr {
     Unknown,
@@ -69,8 +70,10 @@ pub(super) struct Module {
     pub(super) export_all: Vec<String>,
     /// `module.exports = …`.
     pub(super) common_js: Option<Expr>,
-    /// `$auth` keys by what `$auth` is a member of: `this` gives none, `this.app` and `app` give `app`.
+    /// `$auth` keys by what `$auth` is a member of: `this` gives none, `this.app` and `app` give
+    /// `app`.
     pub(super) auth: Vec<(Option<String>, String)>,
-    /// Specifiers of static and constant dynamic imports, for whoever wants the files that a component reaches.
+    /// Specifiers of static and constant dynamic imports, for whoever wants the files that a
+    /// component reaches.
     pub(super) specifiers: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Values to what components and apps say of themselves. The rules are those of the runtime's `props.ts` and `describe.ts`.
+//! Values to what components and apps say of themselves. The rules are those of the runtime's
+//! `props.ts` and `describe.ts`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,10 @@ pub(super) fn component(value: &Object) -> ComponentFacts {
         description: text(&value.get("description")),
         dedupe: text(&value.get("dedupe")),
         has_run: is_function(&value.get("run")),
-        hooks: [Hook::Deploy, Hook::Activate, Hook::Deactivate].into_iter().filter(|hook| is_function(&value.get("hooks").member(hook.name()))).collect(),
+        hooks: [Hook::Deploy, Hook::Activate, Hook::Deactivate]
+            .into_iter()
+            .filter(|hook| is_function(&value.get("hooks").member(hook.name())))
+            .collect(),
         methods: functions(&value.get("methods")),
         has_additional_props: is_function(&value.get("additionalProps")),
         annotations: json(&value.get("annotations"), 0),
@@ -51,7 +55,13 @@ pub(super) fn app(value: &Object) -> Option<AppFacts> {
     if let Value::Object(definitions) = value.get("propDefinitions") {
         prop_definitions = props_of(&definitions, &mut BTreeMap::new());
     }
-    Some(AppFacts { slug, name: text(&value.get("name")), description: text(&value.get("description")), prop_definitions, auth_keys: BTreeSet::new() })
+    Some(AppFacts {
+        slug,
+        name: text(&value.get("name")),
+        description: text(&value.get("description")),
+        prop_definitions,
+        auth_keys: BTreeSet::new(),
+    })
 }
 
 fn props_of(props: &Object, definitions: &mut BTreeMap<String, DefinitionRef>) -> Vec<PropDef> {
@@ -59,26 +69,49 @@ fn props_of(props: &Object, definitions: &mut BTreeMap<String, DefinitionRef>) -
 }
 
 /// None for what is no prop, or not known to be one.
-fn prop(name: &str, value: &Value, definitions: &mut BTreeMap<String, DefinitionRef>) -> Option<PropDef> {
+fn prop(
+    name: &str,
+    value: &Value,
+    definitions: &mut BTreeMap<String, DefinitionRef>,
+) -> Option<PropDef> {
     let value = match value {
-        Value::Text(kind) => return Some(PropDef { name: name.to_owned(), prop_type: kind.to_string(), ..PropDef::default() }),
+        Value::Text(kind) => {
+            return Some(PropDef {
+                name: name.to_owned(),
+                prop_type: kind.to_string(),
+                ..PropDef::default()
+            });
+        }
         Value::Object(value) => value,
         _ => return None,
     };
     if value.get("type").text() == Some("app") {
         let app = value.get("app").text().map(|slug| ("app".to_owned(), Json::from(slug)));
-        return Some(PropDef { name: name.to_owned(), prop_type: "app".into(), rest: app.into_iter().collect(), ..PropDef::default() });
+        return Some(PropDef {
+            name: name.to_owned(),
+            prop_type: "app".into(),
+            rest: app.into_iter().collect(),
+            ..PropDef::default()
+        });
     }
     let mut definition = (**value).clone();
     let mut first = None;
     for _ in 0..DEFINITIONS_MAX {
         let Value::Array(reference) = definition.get("propDefinition") else { break };
         definition.entries.shift_remove("propDefinition");
-        let (app, defined) = (reference.first().unwrap_or(&Value::Unknown), reference.get(1).unwrap_or(&Value::Unknown));
+        let (app, defined) = (
+            reference.first().unwrap_or(&Value::Unknown),
+            reference.get(1).unwrap_or(&Value::Unknown),
+        );
         if let (Some(app), Some(name)) = (app.member("app").text(), defined.text()) {
-            first.get_or_insert_with(|| DefinitionRef { app: app.to_owned(), name: name.to_owned() });
+            first.get_or_insert_with(|| DefinitionRef {
+                app: app.to_owned(),
+                name: name.to_owned(),
+            });
         }
-        let base = defined.text().map_or(Value::Unknown, |name| app.member("propDefinitions").member(name));
+        let base = defined
+            .text()
+            .map_or(Value::Unknown, |name| app.member("propDefinitions").member(name));
         definition = merged(&base, definition);
     }
     definitions.extend(first.map(|reference| (name.to_owned(), reference)));
@@ -128,7 +161,11 @@ fn described(name: &str, definition: &Object) -> PropDef {
         for field in ["optional", "secret", "min", "max"] {
             own.remove(field);
         }
-        serde_json::from_value(Json::Object(own)).unwrap_or_else(|_| PropDef { name: name.to_owned(), prop_type, ..PropDef::default() })
+        serde_json::from_value(Json::Object(own)).unwrap_or_else(|_| PropDef {
+            name: name.to_owned(),
+            prop_type,
+            ..PropDef::default()
+        })
     })
 }
 
@@ -138,7 +175,12 @@ fn is_function(value: &Value) -> bool {
 
 fn functions(value: &Value) -> Vec<String> {
     match value {
-        Value::Object(object) => object.entries.iter().filter(|(_, value)| is_function(value)).map(|(name, _)| name.clone()).collect(),
+        Value::Object(object) => object
+            .entries
+            .iter()
+            .filter(|(_, value)| is_function(value))
+            .map(|(name, _)| name.clone())
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -151,7 +193,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// JSON of a value that is known to the last member; functions are left out, as the runtime leaves them out.
+/// JSON of a value that is known to the last member; functions are left out, as the runtime leaves
+/// them out.
 fn json(value: &Value, depth: usize) -> Option<Json> {
     if depth > JSON_DEPTH_MAX {
         return None;
@@ -165,8 +208,20 @@ fn json(value: &Value, depth: usize) -> Option<Json> {
         Value::Number(n) => Some(Number::from_f64(*n).map_or(Json::Null, Json::Number)),
         Value::Text(text) => Some(Json::from(&**text)),
         Value::Array(items) if items.iter().any(|item| matches!(item, Value::Unknown)) => None,
-        Value::Array(items) => Some(items.iter().map(|item| json(item, depth + 1).unwrap_or(Json::Null)).collect()),
-        Value::Object(object) if object.open || object.entries.values().any(|v| matches!(v, Value::Unknown)) => None,
-        Value::Object(object) => Some(object.entries.iter().filter_map(|(name, value)| Some((name.clone(), json(value, depth + 1)?))).collect()),
+        Value::Array(items) => {
+            Some(items.iter().map(|item| json(item, depth + 1).unwrap_or(Json::Null)).collect())
+        }
+        Value::Object(object)
+            if object.open || object.entries.values().any(|v| matches!(v, Value::Unknown)) =>
+        {
+            None
+        }
+        Value::Object(object) => Some(
+            object
+                .entries
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), json(value, depth + 1)?)))
+                .collect(),
+        ),
     }
 }

@@ -30,9 +30,12 @@ struct Waiting {
 impl Asker {
     /// Answers come in by a thread of their own, so that nothing here waits for them but who asked.
     pub(super) fn start() -> Result<Arc<Self>, BundleError> {
-        let asker = Arc::new(Self { output: Mutex::new(std::io::stdout()), waiting: Mutex::default() });
+        let asker =
+            Arc::new(Self { output: Mutex::new(std::io::stdout()), waiting: Mutex::default() });
         let hearing = asker.clone();
-        let thread = std::thread::Builder::new().name("millrace-answers".into()).spawn(move || hearing.hear(std::io::stdin().lock()));
+        let thread = std::thread::Builder::new()
+            .name("millrace-answers".into())
+            .spawn(move || hearing.hear(std::io::stdin().lock()));
         thread.map_err(|e| failed("could not start a thread", e))?;
         Ok(asker)
     }
@@ -41,8 +44,14 @@ impl Asker {
         self.ask(Need::Document { name: name.into(), importer: importer.into() }).await.map(drop)
     }
 
-    pub(crate) async fn install(&self, import_name: &str, package: &LockedPackage) -> Result<(), BundleError> {
-        self.ask(Need::Package { import_name: import_name.into(), package: package.clone() }).await.map(drop)
+    pub(crate) async fn install(
+        &self,
+        import_name: &str,
+        package: &LockedPackage,
+    ) -> Result<(), BundleError> {
+        self.ask(Need::Package { import_name: import_name.into(), package: package.clone() })
+            .await
+            .map(drop)
     }
 
     pub(crate) async fn page(&self, url: &str) -> Result<Option<String>, BundleError> {
@@ -52,7 +61,10 @@ impl Asker {
     pub(super) fn say(&self, said: &Said) -> Result<(), BundleError> {
         let line = line(said)?;
         let mut output = self.output.lock();
-        output.write_all(&line).and_then(|()| output.flush()).map_err(|e| failed("could not answer the server", e))
+        output
+            .write_all(&line)
+            .and_then(|()| output.flush())
+            .map_err(|e| failed("could not answer the server", e))
     }
 
     async fn ask(&self, need: Need) -> Result<Option<String>, BundleError> {

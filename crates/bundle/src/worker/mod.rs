@@ -1,5 +1,6 @@
-//! Bundling in processes of its own, which wall themselves in: one that reads code, and, where it needs what is not in the cache, one that fetches. The server
-//! starts them, passes on what the first asks of the second, and ends them where they take too much.
+//! Bundling in processes of its own, which wall themselves in: one that reads code, and, where it
+//! needs what is not in the cache, one that fetches. The server starts them, passes on what the
+//! first asks of the second, and ends them where they take too much.
 
 mod asker;
 mod process;
@@ -63,7 +64,11 @@ enum Heard {
 type Looked = Mutex<Vec<(u32, Role)>>;
 
 impl WorkerCommand {
-    pub(crate) async fn bundle(&self, config: &BundlerConfig, request: BundleRequest) -> Result<Bundle, BundleError> {
+    pub(crate) async fn bundle(
+        &self,
+        config: &BundlerConfig,
+        request: BundleRequest,
+    ) -> Result<Bundle, BundleError> {
         match self.ask(config, Job::Bundle(request)).await? {
             Answer::Bundle(bundle) => Ok(*bundle),
             _ => Err(misunderstood()),
@@ -83,7 +88,12 @@ impl WorkerCommand {
         }
     }
 
-    pub(crate) async fn facts(&self, config: &BundlerConfig, files: BTreeMap<String, String>, path: String) -> Result<Option<ComponentFacts>, BundleError> {
+    pub(crate) async fn facts(
+        &self,
+        config: &BundlerConfig,
+        files: BTreeMap<String, String>,
+        path: String,
+    ) -> Result<Option<ComponentFacts>, BundleError> {
         match self.ask(config, Job::Facts(files, path)).await? {
             Answer::Facts(facts) => Ok(*facts),
             _ => Err(misunderstood()),
@@ -91,11 +101,20 @@ impl WorkerCommand {
     }
 
     /// Lets a process fetch packages into the store.
-    pub(crate) async fn install(&self, config: &BundlerConfig, packages: Vec<(String, LockedPackage)>) -> Result<(), BundleError> {
-        process::make_folders(&config.cache_dir).map_err(|e| failed("could not make the folder of packages", e))?;
-        let question = self.question(config, Job::Fetch(millrace_model::egress::Policy::clone(&config.egress.get()), None))?;
+    pub(crate) async fn install(
+        &self,
+        config: &BundlerConfig,
+        packages: Vec<(String, LockedPackage)>,
+    ) -> Result<(), BundleError> {
+        process::make_folders(&config.cache_dir)
+            .map_err(|e| failed("could not make the folder of packages", e))?;
+        let question = self.question(
+            config,
+            Job::Fetch(millrace_model::egress::Policy::clone(&config.egress.get()), None),
+        )?;
         let mut started = Started::start(self, config, Role::Fetches)?;
-        let (Some(mut input), Some(mut output)) = (started.input.take(), started.output.take()) else {
+        let (Some(mut input), Some(mut output)) = (started.input.take(), started.output.take())
+        else {
             return Err(failed("could not start the bundler", "it has no pipes"));
         };
         let talk = async {
@@ -103,16 +122,22 @@ impl WorkerCommand {
             input.write_all(&started.order).await.map_err(gone)?;
             input.write_all(&question).await.map_err(gone)?;
             for (id, (import_name, package)) in (1..).zip(packages) {
-                input.write_all(&line(&Asked { id, need: Need::Package { import_name, package } })?).await.map_err(gone)?;
+                input
+                    .write_all(&line(&Asked { id, need: Need::Package { import_name, package } })?)
+                    .await
+                    .map_err(gone)?;
                 let mut answer = Vec::new();
                 output.read_until(b'\n', &mut answer).await.map_err(gone)?;
-                let given: Given = serde_json::from_slice(&answer).map_err(|e| failed("could not understand the process that fetches", e))?;
+                let given: Given = serde_json::from_slice(&answer)
+                    .map_err(|e| failed("could not understand the process that fetches", e))?;
                 given.given.map_err(BundleError::from)?;
             }
             Ok(())
         };
         let time = config.limits.time;
-        let talked = tokio::time::timeout(time, talk).await.unwrap_or(Err(BundleError::TimedOut { seconds_max: time.as_secs() }));
+        let talked = tokio::time::timeout(time, talk)
+            .await
+            .unwrap_or(Err(BundleError::TimedOut { seconds_max: time.as_secs() }));
         started.end().await;
         talked
     }
@@ -129,17 +154,40 @@ impl WorkerCommand {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(words)?;
         let address = listener.local_addr().map_err(words)?;
         let attempt = async |role| {
-            let inside = config.cache_dir.join(crate::packages::PACKAGES).join(format!(".trial-{}", std::process::id()));
+            let inside = config
+                .cache_dir
+                .join(crate::packages::PACKAGES)
+                .join(format!(".trial-{}", std::process::id()));
             let (landlock, seccomp) = (config.walls.landlock_abi.is_some(), config.walls.seccomp);
-            let question = self.question(config, Job::Try(Trial { role, landlock, seccomp, outside: outside.clone(), inside, address }));
-            match tokio::time::timeout(TRIAL_TIMEOUT, self.talk(config, role, &question.map_err(said)?, None)).await {
-                Err(_) => Err(format!("the bundler's process did not answer within {} s", TRIAL_TIMEOUT.as_secs())),
+            let question = self.question(
+                config,
+                Job::Try(Trial {
+                    role,
+                    landlock,
+                    seccomp,
+                    outside: outside.clone(),
+                    inside,
+                    address,
+                }),
+            );
+            match tokio::time::timeout(
+                TRIAL_TIMEOUT,
+                self.talk(config, role, &question.map_err(said)?, None),
+            )
+            .await
+            {
+                Err(_) => Err(format!(
+                    "the bundler's process did not answer within {} s",
+                    TRIAL_TIMEOUT.as_secs()
+                )),
                 Ok(Err(error)) => Err(said(error)),
                 Ok(Ok(End::Answered(Answer::Tried(wrong)))) if wrong.is_empty() => Ok(()),
                 Ok(Ok(End::Answered(Answer::Tried(wrong)))) => Err(wrong.join("; ")),
                 Ok(Ok(End::Answered(Answer::Wrong(wrong)))) => Err(said(wrong.into())),
                 Ok(Ok(End::Answered(_))) => Err(said(misunderstood())),
-                Ok(Ok(End::BrokeDown(ended))) => Err(format!("the bundler's process broke down: {ended}")),
+                Ok(Ok(End::BrokeDown(ended))) => {
+                    Err(format!("the bundler's process broke down: {ended}"))
+                }
             }
         };
         let tried = tokio::try_join!(attempt(Role::Bundles), attempt(Role::Fetches)).map(drop);
@@ -153,7 +201,8 @@ impl WorkerCommand {
     }
 
     fn question_of(&self, config: &BundlerConfig, job: Job) -> Question {
-        let BundlerConfig { cache_dir, registry_url, metadata_max_age, node_version, .. } = config.clone();
+        let BundlerConfig { cache_dir, registry_url, metadata_max_age, node_version, .. } =
+            config.clone();
         Question { cache_dir, registry_url, metadata_max_age, node_version, job }
     }
 
@@ -162,47 +211,76 @@ impl WorkerCommand {
     }
 
     /// The answer, and what was asked.
-    async fn ask_keeping(&self, config: &BundlerConfig, job: Job) -> Result<(Answer, Job), BundleError> {
-        process::make_folders(&config.cache_dir).map_err(|e| failed("could not make the folder of packages", e))?;
+    async fn ask_keeping(
+        &self,
+        config: &BundlerConfig,
+        job: Job,
+    ) -> Result<(Answer, Job), BundleError> {
+        process::make_folders(&config.cache_dir)
+            .map_err(|e| failed("could not make the folder of packages", e))?;
         let fetching = match &job {
             // What it bundles is not for the process that fetches.
             Job::Bundle(request) => {
-                let entry = matches!(request.entry, Entry::Url { .. }).then(|| request.entry.clone());
-                Some(self.question(config, Job::Fetch(millrace_model::egress::Policy::clone(&config.egress.get()), entry))?)
+                let entry =
+                    matches!(request.entry, Entry::Url { .. }).then(|| request.entry.clone());
+                Some(self.question(
+                    config,
+                    Job::Fetch(millrace_model::egress::Policy::clone(&config.egress.get()), entry),
+                )?)
             }
             _ => None,
         };
         let question = self.question_of(config, job);
         // A tree is long as JSON: other tasks go on meanwhile.
-        let written = tokio::task::spawn_blocking(move || line(&question).map(|line| (line, question.job)));
-        let (question, job) = written.await.map_err(|e| failed("could not write to the bundler's process", e))??;
+        let written =
+            tokio::task::spawn_blocking(move || line(&question).map(|line| (line, question.job)));
+        let (question, job) =
+            written.await.map_err(|e| failed("could not write to the bundler's process", e))??;
         let mut end = self.talk_in_time(config, &question, fetching.as_deref()).await?;
         if let End::BrokeDown(ended) = &end {
-            // What it was given breaks it each time; what is the machine's, or a race of its threads, hardly twice.
+            // What it was given breaks it each time; what is the machine's, or a race of its
+            // threads, hardly twice.
             tracing::warn!(%ended, "the bundler's process broke down; it is asked once more");
             end = self.talk_in_time(config, &question, fetching.as_deref()).await?;
         }
         match end {
             End::Answered(Answer::Wrong(wrong)) => Err(wrong.into()),
             End::Answered(answer) => Ok((answer, job)),
-            End::BrokeDown(ended) => {
-                Err(BundleError::Build { text: format!("the bundler broke down over it ({ended}): is something in it nested thousands of levels deep?") })
-            }
+            End::BrokeDown(ended) => Err(BundleError::Build {
+                text: format!(
+                    "the bundler broke down over it ({ended}): is something in it nested thousands of levels deep?"
+                ),
+            }),
         }
     }
 
-    async fn talk_in_time(&self, config: &BundlerConfig, question: &[u8], fetching: Option<&[u8]>) -> Result<End, BundleError> {
+    async fn talk_in_time(
+        &self,
+        config: &BundlerConfig,
+        question: &[u8],
+        fetching: Option<&[u8]>,
+    ) -> Result<End, BundleError> {
         let time = config.limits.time;
         let talk = self.talk(config, Role::Bundles, question, fetching);
-        tokio::time::timeout(time, talk).await.unwrap_or(Err(BundleError::TimedOut { seconds_max: time.as_secs() }))
+        tokio::time::timeout(time, talk)
+            .await
+            .unwrap_or(Err(BundleError::TimedOut { seconds_max: time.as_secs() }))
     }
 
-    /// Asks a process, and waits for its answer or its end. `fetching`: what one is asked that fetches for it, where it may ask for that.
-    async fn talk(&self, config: &BundlerConfig, role: Role, question: &[u8], fetching: Option<&[u8]>) -> Result<End, BundleError> {
+    /// Asks a process, and waits for its answer or its end. `fetching`: what one is asked that
+    /// fetches for it, where it may ask for that.
+    async fn talk(
+        &self,
+        config: &BundlerConfig,
+        role: Role,
+        question: &[u8],
+        fetching: Option<&[u8]>,
+    ) -> Result<End, BundleError> {
         let looked = Looked::default();
         let mut started = Started::start(self, config, role)?;
         looked.lock().push((started.pid, role));
-        let (Some(mut input), Some(mut output)) = (started.input.take(), started.output.take()) else {
+        let (Some(mut input), Some(mut output)) = (started.input.take(), started.output.take())
+        else {
             return Err(failed("could not start the bundler", "it has no pipes"));
         };
         let (give, mut given) = mpsc::channel::<Vec<u8>>(LINES_MAX);
@@ -231,7 +309,11 @@ impl WorkerCommand {
             Heard::Nothing => (role, started.ended().await),
             Heard::NothingOf(fetcher) => (Role::Fetches, fetcher.ended().await),
         };
-        if ended.is_out_of_memory { Err(out_of_memory(role, config)) } else { Ok(End::BrokeDown(ended)) }
+        if ended.is_out_of_memory {
+            Err(out_of_memory(role, config))
+        } else {
+            Ok(End::BrokeDown(ended))
+        }
     }
 
     /// Hears a process until it answers or ends, and passes on what it asks for.
@@ -254,7 +336,9 @@ impl WorkerCommand {
             if read == 0 {
                 return Ok(Heard::Nothing);
             }
-            let asked = match serde_json::from_slice(&line).map_err(|e| failed("could not understand the bundler", e))? {
+            let asked = match serde_json::from_slice(&line)
+                .map_err(|e| failed("could not understand the bundler", e))?
+            {
                 Said::Done(answer) => return Ok(Heard::Answer(answer)),
                 Said::Asked(asked) => asked,
             };
@@ -262,12 +346,15 @@ impl WorkerCommand {
             let Some(fetching) = fetching else { return Err(misunderstood()) };
             if fetcher.is_none() {
                 let cache_dir = config.cache_dir.clone();
-                tokio::task::spawn_blocking(move || remove_left(&cache_dir)).await.map_err(|e| failed("could not look through the cache of packages", e))?;
+                tokio::task::spawn_blocking(move || remove_left(&cache_dir))
+                    .await
+                    .map_err(|e| failed("could not look through the cache of packages", e))?;
                 let mut started = Started::start(self, config, Role::Fetches)?;
                 looked.lock().push((started.pid, Role::Fetches));
                 if let Some(input) = &mut started.input {
                     // One that ends early is seen by its output.
-                    let _ = input.write_all(&started.order).await.and(input.write_all(fetching).await);
+                    let _ =
+                        input.write_all(&started.order).await.and(input.write_all(fetching).await);
                 }
                 if let Some(output) = started.output.take() {
                     passing.spawn(pass_on(output, give.clone()));
@@ -291,13 +378,16 @@ async fn pass_on(mut from: started::Output, to: mpsc::Sender<Vec<u8>>) {
     }
 }
 
-/// Ends once a process has more memory than it may: the kernel's limit is on addresses, of which deep stacks take many.
+/// Ends once a process has more memory than it may: the kernel's limit is on addresses, of which
+/// deep stacks take many.
 async fn too_much(looked: &Looked, config: &BundlerConfig) -> Role {
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
-        let full = |(pid, _): &(u32, Role)| Taken::of(*pid).is_some_and(|taken| taken.memory_kib >> 10 >= config.limits.memory_mb);
+        let full = |(pid, _): &(u32, Role)| {
+            Taken::of(*pid).is_some_and(|taken| taken.memory_kib >> 10 >= config.limits.memory_mb)
+        };
         if let Some((_, role)) = looked.lock().iter().copied().find(full) {
             return role;
         }

@@ -14,7 +14,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::asker::Asker;
-use super::wire::{Answer, Asked, Given, Job, Need, Order, Question, Role, Said, Wrong, failed, line};
+use super::wire::{
+    Answer, Asked, Given, Job, Need, Order, Question, Role, Said, Wrong, failed, line,
+};
 use crate::packages::{PACKAGES, Packages};
 use crate::pages::{Pages, is_beside};
 use crate::reach::{self, Reach};
@@ -25,14 +27,15 @@ use crate::{BUNDLES_MAX, BundleError, BundlerConfig, Entry, Index, Limits, extra
 
 /// Descriptors that are open at once.
 const DESCRIPTORS_MAX: u64 = 1024;
-/// Beside the memory that it may have, the addresses of a process that bundles hold deep stacks, of which it uses little: those of its threads, and one more for
-/// what is read without bundling.
+/// Beside the memory that it may have, the addresses of a process that bundles hold deep stacks, of
+/// which it uses little: those of its threads, and one more for what is read without bundling.
 const STACKS_BYTES: u64 = (BUNDLES_MAX + BLOCKING_MAX + 1) as u64 * STACK_BYTES as u64;
 /// Needs under way at once.
 const NEEDS_MAX: usize = 256;
 
-/// The process's side: walls itself in, reads one question from standard input, and answers it on standard output. The platform's modules are those of the
-/// process. To be called while the process has one thread.
+/// The process's side: walls itself in, reads one question from standard input, and answers it on
+/// standard output. The platform's modules are those of the process. To be called while the process
+/// has one thread.
 ///
 /// # Errors
 /// Where the server cannot be heard or answered: a question that cannot be answered is no error.
@@ -40,19 +43,33 @@ pub fn work(platform_modules: &'static [(&'static str, &'static str)]) -> Result
     let mut input = std::io::stdin().lock();
     let order: Order = read(&mut input)?;
     if let Err(error) = wall_in(&order) {
-        return say(Wrong::Failed(format!("a wall around the bundler's process cannot be put up: {error}")));
+        return say(Wrong::Failed(format!(
+            "a wall around the bundler's process cannot be put up: {error}"
+        )));
     }
-    let Question { cache_dir, registry_url, metadata_max_age, node_version, job } = read(&mut input)?;
+    let Question { cache_dir, registry_url, metadata_max_age, node_version, job } =
+        read(&mut input)?;
     drop(input);
-    let config = |egress| BundlerConfig { registry_url, metadata_max_age, node_version, egress, ..BundlerConfig::at(cache_dir, platform_modules) };
+    let config = |egress| BundlerConfig {
+        registry_url,
+        metadata_max_age,
+        node_version,
+        egress,
+        ..BundlerConfig::at(cache_dir, platform_modules)
+    };
     let answer = match job {
         Job::Bundle(request) => {
             let asker = Asker::start()?;
             let workshop = Workshop::closed(&config(Default::default()), asker);
-            workshop.and_then(|workshop| workshop.bundle_blocking(request)).map(|bundle| Answer::Bundle(Box::new(bundle)))
+            workshop
+                .and_then(|workshop| workshop.bundle_blocking(request))
+                .map(|bundle| Answer::Bundle(Box::new(bundle)))
         }
-        Job::Index(files, earlier) => on_a_deep_stack(move || Index::of(&files, earlier.as_ref())).map(Answer::Index),
-        Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path)).map(|facts| Answer::Facts(Box::new(facts))),
+        Job::Index(files, earlier) => {
+            on_a_deep_stack(move || Index::of(&files, earlier.as_ref())).map(Answer::Index)
+        }
+        Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path))
+            .map(|facts| Answer::Facts(Box::new(facts))),
         Job::Try(trial) => Ok(Answer::Tried(trial.run())),
         Job::Fetch(egress, entry) => return fetch(&config(egress.into()), entry),
     };
@@ -66,10 +83,17 @@ fn wall_in(order: &Order) -> std::io::Result<()> {
     let path = |name: &str| -> PathBuf { order.cache_dir.join(name) };
     let folders = vec![path(PACKAGES), path(DOCUMENTS)];
     let (files, profile, stacks, file_bytes_max) = match order.role {
-        Role::Bundles => (Files { read: folders, ..Files::default() }, Profile::Computes, STACKS_BYTES, 0),
+        Role::Bundles => {
+            (Files { read: folders, ..Files::default() }, Profile::Computes, STACKS_BYTES, 0)
+        }
         Role::Fetches => {
             let read = READABLE.iter().map(PathBuf::from).chain(certificates()).collect();
-            (Files { read, write: folders, connects: true, ..Files::default() }, Profile::Fetches, 0, LARGEST.bytes)
+            (
+                Files { read, write: folders, connects: true, ..Files::default() },
+                Profile::Fetches,
+                0,
+                LARGEST.bytes,
+            )
         }
     };
     confine(&Confinement {
@@ -99,23 +123,35 @@ fn say(wrong: Wrong) -> Result<(), BundleError> {
 
 fn say_line(said: &impl serde::Serialize) -> Result<(), BundleError> {
     let mut output = std::io::stdout().lock();
-    output.write_all(&line(said)?).and_then(|()| output.flush()).map_err(|e| failed("could not answer the server", e))
+    output
+        .write_all(&line(said)?)
+        .and_then(|()| output.flush())
+        .map_err(|e| failed("could not answer the server", e))
 }
 
 /// The parser calls itself once per level of nesting. The process has nothing else to do meanwhile.
-fn on_a_deep_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, BundleError> {
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work).map_err(|e| failed("could not start a thread", e))?;
+fn on_a_deep_stack<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, BundleError> {
+    let thread = std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(work)
+        .map_err(|e| failed("could not start a thread", e))?;
     thread.join().map_err(|_| failed("the reading broke down", "a thread panicked"))
 }
 
-/// Fetches what another process asks for, until its needs end. What it asks for is a stranger's, should that process have been taken over.
+/// Fetches what another process asks for, until its needs end. What it asks for is a stranger's,
+/// should that process have been taken over.
 fn fetch(config: &BundlerConfig, entry: Option<Entry>) -> Result<(), BundleError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(BUNDLES_MAX).max_blocking_threads(16).enable_all();
     let threads = builder.build().map_err(|e| failed("could not start threads", e))?;
     threads.block_on(async {
         let source = Arc::new(Source {
-            packages: Packages::new(Registry::new(Outside::Http(reach::http()?), config), &config.cache_dir),
+            packages: Packages::new(
+                Registry::new(Outside::Http(reach::http()?), config),
+                &config.cache_dir,
+            ),
             pages: Pages::own(Reach::new(config.egress.get())),
             entry,
         });
@@ -155,12 +191,21 @@ struct Source {
 impl Source {
     async fn give(&self, need: Need) -> Result<Option<String>, BundleError> {
         match need {
-            Need::Document { name, importer } => self.packages.refresh(&name, &importer).await.map(|()| None),
-            Need::Package { import_name, package } => self.packages.install_for_another(&import_name, &package).await.map(|()| None),
-            Need::Page { url } if self.entry.as_ref().is_some_and(|entry| is_beside(&url, entry)) => self.pages.fetch(&url).await,
-            Need::Page { url } => {
-                Err(BundleError::Fetch { url: url.chars().take(200).collect(), reason: "it is not of the same origin as the component".into() })
+            Need::Document { name, importer } => {
+                self.packages.refresh(&name, &importer).await.map(|()| None)
             }
+            Need::Package { import_name, package } => {
+                self.packages.install_for_another(&import_name, &package).await.map(|()| None)
+            }
+            Need::Page { url }
+                if self.entry.as_ref().is_some_and(|entry| is_beside(&url, entry)) =>
+            {
+                self.pages.fetch(&url).await
+            }
+            Need::Page { url } => Err(BundleError::Fetch {
+                url: url.chars().take(200).collect(),
+                reason: "it is not of the same origin as the component".into(),
+            }),
         }
     }
 }
@@ -197,16 +242,26 @@ mod tests {
     async fn what_is_asked_for_is_looked_at() {
         let dir = tempfile::tempdir().expect("a folder");
         // Nobody listens there, so that what is let through is not reached.
-        let config = BundlerConfig { registry_url: "http://127.0.0.1:9".into(), ..BundlerConfig::at(dir.path().join("cache"), &[]) };
+        let config = BundlerConfig {
+            registry_url: "http://127.0.0.1:9".into(),
+            ..BundlerConfig::at(dir.path().join("cache"), &[])
+        };
         let source = Source {
-            packages: Packages::new(Registry::new(Outside::Http(reach::http().expect("a client")), &config), &config.cache_dir),
+            packages: Packages::new(
+                Registry::new(Outside::Http(reach::http().expect("a client")), &config),
+                &config.cache_dir,
+            ),
             pages: Pages::own(Reach::new(config.egress.get())),
             entry: Some(Entry::Url { url: "https://example.test/a/b.mjs".into() }),
         };
         let page = |url: &str| Need::Page { url: url.into() };
         let document = |name: &str| Need::Document { name: name.into(), importer: "x".into() };
         let package = |import_name: &str, name: &str, version: &str| {
-            let package = LockedPackage { name: name.into(), version: version.into(), integrity: String::new() };
+            let package = LockedPackage {
+                name: name.into(),
+                version: version.into(),
+                integrity: String::new(),
+            };
             Need::Package { import_name: import_name.into(), package }
         };
         for (need, code) in [
@@ -231,8 +286,13 @@ mod tests {
             let error = source.give(need).await.expect_err(&asked);
             assert_eq!(error.code(), code, "{asked}: {error}");
             let is_refused_here = code == "fetch_failed";
-            assert!(!is_refused_here || error.to_string().contains("same origin"), "{asked}: {error}");
+            assert!(
+                !is_refused_here || error.to_string().contains("same origin"),
+                "{asked}: {error}"
+            );
         }
-        assert!(std::fs::read_dir(dir.path().join("cache/packages")).expect("reads").next().is_none());
+        assert!(
+            std::fs::read_dir(dir.path().join("cache/packages")).expect("reads").next().is_none()
+        );
     }
 }

@@ -23,9 +23,20 @@ const WORDS_KEPT: usize = 4 << 10;
 const WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads that a process may have, in a control group.
 const THREADS_MAX: usize = 512;
-/// What a process that fetches needs of the environment, and one that reads strangers' code does not get: by whom the network is reached, and whom it trusts.
-const OF_THE_NETWORK: [&str; 10] =
-    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+/// What a process that fetches needs of the environment, and one that reads strangers' code does
+/// not get: by whom the network is reached, and whom it trusts.
+const OF_THE_NETWORK: [&str; 10] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 
 pub(super) type Output = BufReader<Take<ChildStdout>>;
 
@@ -51,18 +62,37 @@ pub(super) struct Ended {
 }
 
 impl Started {
-    pub(super) fn start(command: &WorkerCommand, config: &BundlerConfig, role: Role) -> Result<Self, BundleError> {
+    pub(super) fn start(
+        command: &WorkerCommand,
+        config: &BundlerConfig,
+        role: Role,
+    ) -> Result<Self, BundleError> {
         let memory_bytes = config.limits.memory_mb << 20;
-        let order =
-            Order { role, landlock: config.walls.landlock_abi.is_some(), seccomp: config.walls.seccomp, cache_dir: config.cache_dir.clone(), memory_bytes };
+        let order = Order {
+            role,
+            landlock: config.walls.landlock_abi.is_some(),
+            seccomp: config.walls.seccomp,
+            cache_dir: config.cache_dir.clone(),
+            memory_bytes,
+        };
         let mut starting = Command::new(&command.program);
-        starting.args(&command.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).env_clear().kill_on_drop(true);
+        starting
+            .args(&command.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .env_clear()
+            .kill_on_drop(true);
         if role == Role::Fetches {
-            starting.envs(OF_THE_NETWORK.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+            starting.envs(
+                OF_THE_NETWORK.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))),
+            );
         }
         let mut child = starting.spawn().map_err(not_started)?;
         let pipes = (child.id(), child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(pid), Some(input), Some(output), Some(words)) = pipes else { return Err(failed("could not start the bundler", "it has no pipes")) };
+        let (Some(pid), Some(input), Some(output), Some(words)) = pipes else {
+            return Err(failed("could not start the bundler", "it has no pipes"));
+        };
         let group = match &config.groups {
             Some(groups) => {
                 // It walls itself in once it is told to, which is later.
@@ -73,7 +103,15 @@ impl Started {
             None => None,
         };
         let output = BufReader::new(output.take(SAID_BYTES_MAX));
-        Ok(Self { child, pid, input: Some(input), output: Some(output), order: line(&order)?, words: tokio::spawn(last_words(words)), group })
+        Ok(Self {
+            child,
+            pid,
+            input: Some(input),
+            output: Some(output),
+            order: line(&order)?,
+            words: tokio::spawn(last_words(words)),
+            group,
+        })
     }
 
     /// Ends it.
@@ -85,12 +123,21 @@ impl Started {
     /// It said its last: waits for its end, and tells how it was.
     pub(super) async fn ended(mut self) -> Ended {
         drop(self.input.take());
-        let status = tokio::time::timeout(WORDS_TIMEOUT, self.child.wait()).await.ok().and_then(Result::ok);
+        let status =
+            tokio::time::timeout(WORDS_TIMEOUT, self.child.wait()).await.ok().and_then(Result::ok);
         let _ = self.child.kill().await;
-        let words = tokio::time::timeout(WORDS_TIMEOUT, self.words).await.ok().and_then(Result::ok).unwrap_or_default();
-        // Whoever is refused memory says so; the kernel, which takes a whole group's, says it elsewhere.
-        let is_refused = ["memory allocation of", "out of memory", "Cannot allocate memory"].iter().any(|said| words.contains(said));
-        let is_out_of_memory = is_refused || self.group.as_ref().is_some_and(HostGroup::was_out_of_memory);
+        let words = tokio::time::timeout(WORDS_TIMEOUT, self.words)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default();
+        // Whoever is refused memory says so; the kernel, which takes a whole group's, says it
+        // elsewhere.
+        let is_refused = ["memory allocation of", "out of memory", "Cannot allocate memory"]
+            .iter()
+            .any(|said| words.contains(said));
+        let is_out_of_memory =
+            is_refused || self.group.as_ref().is_some_and(HostGroup::was_out_of_memory);
         Ended { status, words, is_out_of_memory }
     }
 }
@@ -98,8 +145,12 @@ impl Started {
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status {
-            Some(status) if status.signal().is_some() || self.words.trim().is_empty() => write!(f, "{status}"),
-            Some(status) => write!(f, "{status}: {}", self.words.trim().lines().last().unwrap_or_default()),
+            Some(status) if status.signal().is_some() || self.words.trim().is_empty() => {
+                write!(f, "{status}")
+            }
+            Some(status) => {
+                write!(f, "{status}: {}", self.words.trim().lines().last().unwrap_or_default())
+            }
             None => f.write_str("it closed its output and went on"),
         }
     }
@@ -108,7 +159,9 @@ impl fmt::Display for Ended {
 /// Why it is not there. What the machine lacks at the moment is no fault of ours.
 fn not_started(error: std::io::Error) -> BundleError {
     match Errno::from_io_error(&error) {
-        Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM) => BundleError::NoProcess { source: error },
+        Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM) => {
+            BundleError::NoProcess { source: error }
+        }
         _ => failed("could not start the bundler", error),
     }
 }

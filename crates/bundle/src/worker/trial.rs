@@ -1,4 +1,5 @@
-//! A trial: each kind of process is started as always, and tries to get out. It shows that the walls stand and that the program runs within them.
+//! A trial: each kind of process is started as always, and tries to get out. It shows that the
+//! walls stand and that the program runs within them.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -39,14 +40,20 @@ impl Trial {
             }
         }
         if self.seccomp {
-            let program = Command::new("/proc/self/exe").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let program = Command::new("/proc/self/exe")
+                .arg("--version")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
             closed("start a program", program.map(drop));
             if self.role == Role::Bundles {
                 closed("connect", TcpStream::connect(self.address).map(drop));
             }
         }
         if self.role == Role::Fetches {
-            let written = std::fs::write(&self.inside, "x").and_then(|()| std::fs::remove_file(&self.inside));
+            let written =
+                std::fs::write(&self.inside, "x").and_then(|()| std::fs::remove_file(&self.inside));
             if let Err(error) = written.and_then(|()| TcpStream::connect(self.address).map(drop)) {
                 wrong.push(format!("it could not do its work: {error}"));
             }

@@ -108,7 +108,9 @@ pub(super) enum Answer {
 impl From<BundleError> for Wrong {
     fn from(error: BundleError) -> Self {
         match error {
-            BundleError::Internal { what, source } if is_full(&*source) => Self::DiskFull(format!("{what}: {source}")),
+            BundleError::Internal { what, source } if is_full(&*source) => {
+                Self::DiskFull(format!("{what}: {source}"))
+            }
             BundleError::Internal { what, source } => Self::Failed(format!("{what}: {source}")),
             BundleError::NoProcess { .. } => Self::Failed(error.to_string()),
             error => Self::Refused(error),
@@ -121,23 +123,34 @@ impl From<Wrong> for BundleError {
         match wrong {
             Wrong::Refused(error) => error,
             Wrong::Failed(why) => failed("the bundler failed", why),
-            Wrong::DiskFull(why) => failed("could not keep packages in the cache of the data directory", std::io::Error::new(ErrorKind::StorageFull, why)),
+            Wrong::DiskFull(why) => failed(
+                "could not keep packages in the cache of the data directory",
+                std::io::Error::new(ErrorKind::StorageFull, why),
+            ),
         }
     }
 }
 
 fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
-    causes.any(|error| error.downcast_ref().is_some_and(|error: &std::io::Error| matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)))
+    causes.any(|error| {
+        error.downcast_ref().is_some_and(|error: &std::io::Error| {
+            matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+        })
+    })
 }
 
 /// A line.
 pub(super) fn line(value: &impl Serialize) -> Result<Vec<u8>, BundleError> {
-    let mut line = serde_json::to_vec(value).map_err(|e| failed("could not write to the bundler's process", e))?;
+    let mut line = serde_json::to_vec(value)
+        .map_err(|e| failed("could not write to the bundler's process", e))?;
     line.push(b'\n');
     Ok(line)
 }
 
-pub(super) fn failed(what: &'static str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> BundleError {
+pub(super) fn failed(
+    what: &'static str,
+    why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> BundleError {
     BundleError::Internal { what, source: why.into() }
 }

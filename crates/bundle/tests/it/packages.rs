@@ -9,8 +9,19 @@ use millrace_bundle::BundleRequest;
 async fn pins_and_two_versions_side_by_side() {
     let code = "import six from 'is-number@6.0.0/package.json'; import seven from 'is-number@^7/package.json'; import isNumber from 'is-number@~6.0.0'; import ms from 'ms@2.0.0'; export default [six.version, seven.version, isNumber(5), ms('1m')];";
     let bundle = check(&[("a.mjs", code)], json!(["6.0.0", "7.0.0", true, 60_000])).await;
-    assert_eq!(bundle.lock.0.keys().map(String::as_str).collect::<Vec<_>>(), ["is-number@6.0.0", "is-number@^7", "is-number@~6.0.0", "ms@2.0.0"]);
-    assert_eq!(bundle.imports, ["is-number@6.0.0/package.json", "is-number@^7/package.json", "is-number@~6.0.0", "ms@2.0.0"]);
+    assert_eq!(
+        bundle.lock.0.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["is-number@6.0.0", "is-number@^7", "is-number@~6.0.0", "ms@2.0.0"]
+    );
+    assert_eq!(
+        bundle.imports,
+        [
+            "is-number@6.0.0/package.json",
+            "is-number@^7/package.json",
+            "is-number@~6.0.0",
+            "ms@2.0.0"
+        ]
+    );
     assert!(bundle.lock.0.values().all(|package| package.integrity.starts_with("sha512-")));
 }
 
@@ -51,10 +62,17 @@ async fn a_lock_gives_the_same_bytes_without_a_registry() {
     )];
     let first = bundle(&sources).await;
     let text = serde_json::to_string(&first.lock).expect("JSON");
-    let second = again(&sources, serde_json::from_str(&text).expect("a lock")).await.expect("bundles");
-    assert!(first.code == second.code && first.source_map == second.source_map && first.lock == second.lock);
+    let second =
+        again(&sources, serde_json::from_str(&text).expect("a lock")).await.expect("bundles");
+    assert!(
+        first.code == second.code
+            && first.source_map == second.source_map
+            && first.lock == second.lock
+    );
     assert_eq!(exported(&second), json!(["function", 1000, true]));
-    let more = again(&[("a.mjs", "import 'left-pad@1.2.0';")], first.lock).await.expect_err("a package that is not in the lock");
+    let more = again(&[("a.mjs", "import 'left-pad@1.2.0';")], first.lock)
+        .await
+        .expect_err("a package that is not in the lock");
     assert_eq!(more.code(), "registry_unreachable");
 }
 
@@ -78,13 +96,18 @@ async fn what_the_registry_lacks_is_named() {
 async fn optional_native_parts_do_not_stop_a_bundle() {
     let code = "import ssh from 'ssh2'; export default typeof ssh.Client;";
     let first = check(&[("a.mjs", code)], json!("function")).await;
-    let second = again(&[("a.mjs", code)], first.lock.clone()).await.expect("bundles without a registry");
+    let second =
+        again(&[("a.mjs", code)], first.lock.clone()).await.expect("bundles without a registry");
     assert!(first.code == second.code);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requires_beside_the_file_are_found() {
-    check(&[("a.mjs", "import format from 'pg-format'; export default format('%I', 'order');")], json!("\"order\"")).await;
+    check(
+        &[("a.mjs", "import format from 'pg-format'; export default format('%I', 'order');")],
+        json!("\"order\""),
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +119,10 @@ async fn a_changed_archive_is_refused() {
     }
     let cache = tempfile::tempdir().expect("a folder");
     let request = BundleRequest { entry: files(&sources), lock: Some(lock) };
-    let error = bundler_at(cache.path().into(), "https://registry.npmjs.org").bundle(request).await.expect_err("must not install");
+    let error = bundler_at(cache.path().into(), "https://registry.npmjs.org")
+        .bundle(request)
+        .await
+        .expect_err("must not install");
     assert_eq!(error.code(), "package_integrity");
     assert_eq!(std::fs::read_dir(cache.path().join("packages")).expect("the store").count(), 0);
 }

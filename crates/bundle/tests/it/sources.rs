@@ -26,7 +26,10 @@ async fn relative_files_of_all_forms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_with_extensionless_imports() {
     let sources = [
-        ("a.ts", "import { b } from './b'; interface X { v: string } const x: X = { v: b }; export default x;"),
+        (
+            "a.ts",
+            "import { b } from './b'; interface X { v: string } const x: X = { v: b }; export default x;",
+        ),
         ("b.ts", "enum E { A = 'one' } export const b = E.A as string;"),
     ];
     check(&sources, json!({ "v": "one" })).await;
@@ -48,7 +51,13 @@ async fn commonjs_components_and_builtins() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dynamic_import_and_top_level_await_stay_in_one_module() {
-    let sources = [("a.mjs", "const { b } = await import('./b.mjs'); export default await Promise.resolve(b);"), ("b.mjs", "export const b = 7;")];
+    let sources = [
+        (
+            "a.mjs",
+            "const { b } = await import('./b.mjs'); export default await Promise.resolve(b);",
+        ),
+        ("b.mjs", "export const b = 7;"),
+    ];
     check(&sources, json!(7)).await;
 }
 
@@ -63,24 +72,44 @@ async fn answers_count_in_files_that_are_reached() {
     let calls = "export const f = ($) => $.respond({ status: 200 });";
     let reached = "import { f } from './b.mjs'; export default { f };";
     assert_eq!(bundle(&[("a.mjs", reached), ("b.mjs", calls)]).await.responds, Responds::Surely);
-    assert_eq!(bundle(&[("a.mjs", reached), ("b.mjs", "export const f = (x) => x.respond();")]).await.responds, Responds::Perhaps);
-    assert_eq!(bundle(&[("a.mjs", "export default { text: '$.respond()' };"), ("b.mjs", calls)]).await.responds, Responds::Never);
+    assert_eq!(
+        bundle(&[("a.mjs", reached), ("b.mjs", "export const f = (x) => x.respond();")])
+            .await
+            .responds,
+        Responds::Perhaps
+    );
+    assert_eq!(
+        bundle(&[("a.mjs", "export default { text: '$.respond()' };"), ("b.mjs", calls)])
+            .await
+            .responds,
+        Responds::Never
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_source_map_keeps_the_authors_file_and_line() {
-    let bundle = bundle(&[("sources/a.mjs", "// one\n// two\nexport default () => { throw new Error('here'); };")]).await;
+    let bundle = bundle(&[(
+        "sources/a.mjs",
+        "// one\n// two\nexport default () => { throw new Error('here'); };",
+    )])
+    .await;
     assert!(bundle.entry_code.starts_with("// one"));
-    let map: serde_json::Value = serde_json::from_str(&bundle.source_map.expect("a map")).expect("JSON");
+    let map: serde_json::Value =
+        serde_json::from_str(&bundle.source_map.expect("a map")).expect("JSON");
     assert_eq!(map["sources"], json!(["sources/a.mjs"]));
     assert_eq!(map["sourcesContent"][0], json!(bundle.entry_code));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_syntax_error_shows_the_place() {
-    let error = refusal(&[("actions/a.mjs", "export default {\n  key: 'a',\n  run() { return 1 + ; }\n};\n")]).await;
+    let error = refusal(&[(
+        "actions/a.mjs",
+        "export default {\n  key: 'a',\n  run() { return 1 + ; }\n};\n",
+    )])
+    .await;
     assert_eq!((error.code(), error.is_user_error()), ("syntax_error", true));
-    let frame: Vec<String> = error.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
+    let frame: Vec<String> =
+        error.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
     insta::assert_snapshot!(frame.join("\n"), @r"
     the code does not parse:
     [PARSE_ERROR] Unexpected token
@@ -96,9 +125,21 @@ async fn a_syntax_error_shows_the_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn imports_that_lead_nowhere_or_outside_are_refused() {
     for (code, expected, text) in [
-        ("import './gone.mjs';", "import_not_found", "`./gone.mjs`, which a.mjs imports, is not among the files of the component"),
-        ("import '../../x.mjs';", "import_outside", "`../../x.mjs`, which a.mjs imports, is outside of the component's folder; import only files below it"),
-        ("import '/etc/passwd';", "import_outside", "`/etc/passwd`, which a.mjs imports, is outside of the component's folder; import only files below it"),
+        (
+            "import './gone.mjs';",
+            "import_not_found",
+            "`./gone.mjs`, which a.mjs imports, is not among the files of the component",
+        ),
+        (
+            "import '../../x.mjs';",
+            "import_outside",
+            "`../../x.mjs`, which a.mjs imports, is outside of the component's folder; import only files below it",
+        ),
+        (
+            "import '/etc/passwd';",
+            "import_outside",
+            "`/etc/passwd`, which a.mjs imports, is outside of the component's folder; import only files below it",
+        ),
         (
             "import x from 'https://esm.sh/ms';",
             "import_unsupported",
@@ -132,7 +173,10 @@ async fn an_address_leads_to_its_neighbours_and_no_further() {
         ("/r/app.mjs", "export default 'the app';"),
         ("/r/far.mjs", "import 'http://127.0.0.1:9/x.mjs';"),
     ]);
-    let from = |path: &str| BundleRequest { entry: Entry::Url { url: format!("{url}{path}") }, lock: None };
+    let from = |path: &str| BundleRequest {
+        entry: Entry::Url { url: format!("{url}{path}") },
+        lock: None,
+    };
     let bundle = bundler().bundle(from("/r/sources/a.mjs")).await.expect("bundles");
     assert_eq!(crate::exported(&bundle), json!({ "app": "the app" }));
     assert!(bundle.entry_code.starts_with("import app"));
@@ -148,8 +192,13 @@ async fn addresses_are_fetched_only_where_the_policy_opens_them_also_by_redirect
     let inner = serve(&[("/c.mjs", "export default 1;")]);
     let port = inner.rsplit(':').next().expect("a port").to_owned();
     let from = |url: String| BundleRequest { entry: Entry::Url { url }, lock: None };
-    // What is allowed leads on to what is not: 127.0.0.1 is open in these tests, other loopback addresses are not.
-    let leads = redirect(&[("/open", format!("{inner}/c.mjs")), ("/shut", format!("http://127.0.0.2:{port}/c.mjs")), ("/turns", "/turns".into())]);
+    // What is allowed leads on to what is not: 127.0.0.1 is open in these tests, other loopback
+    // addresses are not.
+    let leads = redirect(&[
+        ("/open", format!("{inner}/c.mjs")),
+        ("/shut", format!("http://127.0.0.2:{port}/c.mjs")),
+        ("/turns", "/turns".into()),
+    ]);
     assert!(bundler().bundle(from(format!("{leads}/open"))).await.is_ok());
     for (url, words) in [
         (format!("{leads}/shut"), "127.0.0.2"),
@@ -158,21 +207,32 @@ async fn addresses_are_fetched_only_where_the_policy_opens_them_also_by_redirect
         (format!("{leads}/turns"), "more than 5"),
     ] {
         let refused = bundler().bundle(from(url.clone())).await.expect_err("refuses");
-        assert!(refused.code() == "fetch_failed" && refused.to_string().contains(words), "{url}: {refused}");
+        assert!(
+            refused.code() == "fetch_failed" && refused.to_string().contains(words),
+            "{url}: {refused}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_without_packages_needs_no_registry() {
-    again(&[("a.mjs", "import fs from 'fs'; export default typeof fs;")], Lock::default()).await.expect("bundles");
+    again(&[("a.mjs", "import fs from 'fs'; export default typeof fs;")], Lock::default())
+        .await
+        .expect("bundles");
 }
 
 /// A small web server of texts by path, for as long as the tests run.
 fn serve(texts: &[(&'static str, &'static str)]) -> String {
     let texts = texts.to_vec();
     respond(move |path| {
-        let (status, body) = texts.iter().find(|(p, _)| *p == path).map_or(("404 Not Found", ""), |(_, body)| ("200 OK", *body));
-        format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+        let (status, body) = texts
+            .iter()
+            .find(|(p, _)| *p == path)
+            .map_or(("404 Not Found", ""), |(_, body)| ("200 OK", *body));
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
     })
 }
 
@@ -181,7 +241,9 @@ fn redirect(leads: &[(&'static str, String)]) -> String {
     let leads = leads.to_vec();
     respond(move |path| {
         let to = leads.iter().find(|(p, _)| *p == path).map_or("/", |(_, to)| to);
-        format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        format!(
+            "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        )
     })
 }
 

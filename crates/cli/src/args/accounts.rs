@@ -13,14 +13,18 @@ pub enum AccountCommand {
         app: Option<String>,
     },
     /// Connect an account: asks for its fields, or reads them from standard input as a JSON object
-    #[command(alias = "create", after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}")]
+    #[command(
+        alias = "create",
+        after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}"
+    )]
     Add {
         /// The app's slug
         app: String,
         /// A name to tell it by
         #[arg(long)]
         name: Option<String>,
-        /// Of an app that is connected in a browser: wait until somebody came back from there, and show the account
+        /// Of an app that is connected in a browser: wait until somebody came back from there, and
+        /// show the account
         #[arg(long)]
         wait: bool,
     },

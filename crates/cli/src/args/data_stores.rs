@@ -15,7 +15,9 @@ pub enum DataStoreCommand {
         name: String,
     },
     /// Show a data store and its first keys
-    #[command(after_help = "Examples:\n  millrace data-stores show orders\n  millrace data-stores show orders --prefix 2026- --values")]
+    #[command(
+        after_help = "Examples:\n  millrace data-stores show orders\n  millrace data-stores show orders --prefix 2026- --values"
+    )]
     Show {
         /// Id or name
         store: String,

@@ -12,7 +12,9 @@ pub enum ErrorGroupCommand {
         id: String,
     },
     /// Say that it is mended; a run accepted after that which fails with it makes it `regressed`
-    #[command(after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'")]
+    #[command(
+        after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'"
+    )]
     Resolve {
         /// The group's id
         id: String,
@@ -21,7 +23,9 @@ pub enum ErrorGroupCommand {
         note: Option<String>,
     },
     /// Send no mail about it
-    #[command(after_help = "Example: millrace error-groups ignore eg_5f0c1d2e3b4a59687786 --note 'the shop is closed on Sundays'")]
+    #[command(
+        after_help = "Example: millrace error-groups ignore eg_5f0c1d2e3b4a59687786 --note 'the shop is closed on Sundays'"
+    )]
     Ignore {
         /// The group's id
         id: String,

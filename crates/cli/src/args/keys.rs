@@ -9,7 +9,10 @@ pub enum KeyCommand {
     #[command(after_help = "Example: millrace keys list")]
     List,
     /// Make a key; it is shown this once
-    #[command(alias = "add", after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
+    #[command(
+        alias = "add",
+        after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d"
+    )]
     Create {
         /// What it is for
         name: String,
@@ -29,7 +32,8 @@ pub enum KeyCommand {
         /// The key's id
         id: String,
     },
-    /// Put a new key in the place of one; it is shown this once. Without an id: in the place of the server's master key, which stays secret
+    /// Put a new key in the place of one; it is shown this once. Without an id: in the place of the
+    /// server's master key, which stays secret
     #[command(after_help = "Example: millrace keys rotate key_Qa8Ium1 --grace 24h")]
     Rotate {
         /// The key's id

@@ -24,7 +24,9 @@ pub use data_stores::DataStoreCommand;
 pub use error_groups::ErrorGroupCommand;
 pub use files::FileCommand;
 pub use keys::KeyCommand;
-pub use operations::{AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
+pub use operations::{
+    AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs,
+};
 pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
 pub use runs::RunCommand;
@@ -46,7 +48,13 @@ pub struct GlobalArgs {
     #[arg(long, global = true, env = "MILLRACE_URL")]
     pub url: Option<String>,
     /// The API key; prefer the environment or a profile, a command line can be seen by others
-    #[arg(long, global = true, env = "MILLRACE_API_KEY", hide_env_values = true, value_name = "KEY")]
+    #[arg(
+        long,
+        global = true,
+        env = "MILLRACE_API_KEY",
+        hide_env_values = true,
+        value_name = "KEY"
+    )]
     pub api_key: Option<String>,
 }
 
@@ -54,23 +62,34 @@ pub struct GlobalArgs {
 #[derive(Subcommand, Debug)]
 pub enum ClientCommand {
     /// Keep a server's address and key in the configuration file
-    #[command(after_help = "Asks on a terminal; else reads the key, and the address if it stands on a line of its own, from standard input.\n\
-        Example: millrace login --url http://127.0.0.1:8787 < key.txt")]
+    #[command(
+        after_help = "Asks on a terminal; else reads the key, and the address if it stands on a line of its own, from standard input.\n\
+        Example: millrace login --url http://127.0.0.1:8787 < key.txt"
+    )]
     Login,
     /// Forget a kept key
     #[command(after_help = "Example: millrace logout --profile work")]
     Logout,
     /// Kept servers and keys, by name
-    #[command(subcommand, after_help = "Example: millrace login --profile work && millrace profile use work")]
+    #[command(
+        subcommand,
+        after_help = "Example: millrace login --profile work && millrace profile use work"
+    )]
     Profile(ProfileCommand),
     /// Write a source, action or app to begin with
-    #[command(after_help = "Examples:\n  millrace init source \"New Things\" --http --db\n  millrace init action \"Say Hello\"\n  millrace init app acme\n\
-        A workflow: millrace workflows init NAME")]
+    #[command(
+        after_help = "Examples:\n  millrace init source \"New Things\" --http --db\n  millrace init action \"Say Hello\"\n  millrace init app acme\n\
+        A workflow: millrace workflows init NAME"
+    )]
     Init(InitArgs),
-    /// Deploy a source from a file, an address, a saved component or a key, published or of a registry
-    #[command(after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'")]
+    /// Deploy a source from a file, an address, a saved component or a key, published or of a
+    /// registry
+    #[command(
+        after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'"
+    )]
     Deploy {
-        /// A file, an http(s) address, an `sc_` id or a key; asked for on a terminal where it is missing
+        /// A file, an http(s) address, an `sc_` id or a key; asked for on a terminal where it is
+        /// missing
         what: Option<String>,
         /// The source's name
         #[arg(long)]
@@ -94,7 +113,8 @@ pub enum ClientCommand {
         #[arg(required = true, num_args = 1..=2, value_name = "KEY")]
         key: Vec<String>,
     },
-    /// Deploy a source or a workflow's folder, redeploy it on each save, show its events or runs, and logs
+    /// Deploy a source or a workflow's folder, redeploy it on each save, show its events or runs,
+    /// and logs
     #[command(
         after_help = "Examples:\n  millrace dev my-source.mjs --prop timer='{\"intervalSeconds\": 5}'\n  millrace dev my-source.mjs --dc my-source\n  millrace dev order-mail"
     )]
@@ -135,7 +155,9 @@ pub enum ClientCommand {
         force: bool,
     },
     /// Show what a source or workflow emitted, oldest first, a JSON line for each
-    #[command(after_help = "Examples:\n  millrace events my-source -n 20\n  millrace events -f my-source | jq .")]
+    #[command(
+        after_help = "Examples:\n  millrace events my-source -n 20\n  millrace events -f my-source | jq ."
+    )]
     Events {
         /// Id or name
         name: String,
@@ -150,10 +172,15 @@ pub enum ClientCommand {
         follow: bool,
     },
     /// Show a source's or workflow's logs
-    #[command(after_help = "Examples:\n  millrace logs -f my-source\n  millrace logs orders --level warn,error --text ORD-1182 -n 20")]
+    #[command(
+        after_help = "Examples:\n  millrace logs -f my-source\n  millrace logs orders --level warn,error --text ORD-1182 -n 20"
+    )]
     Logs(LogArgs),
-    /// Find workflows, sources, components, accounts and other records by words of their names, or any by its id
-    #[command(after_help = "Examples:\n  millrace find orders\n  millrace find run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]
+    /// Find workflows, sources, components, accounts and other records by words of their names, or
+    /// any by its id
+    #[command(
+        after_help = "Examples:\n  millrace find orders\n  millrace find run_3MPlbwmoIbRQQTJuWs6qvEHMdKv"
+    )]
     Find {
         /// The words, all of them
         #[arg(required = true)]
@@ -166,7 +193,10 @@ pub enum ClientCommand {
     #[command(after_help = "Example: millrace system")]
     System,
     /// List sources, components, workflows, or streams (what emits events)
-    #[command(visible_alias = "ls", after_help = "Examples:\n  millrace list sources\n  millrace ls wf\n  millrace list streams")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  millrace list sources\n  millrace ls wf\n  millrace list streams"
+    )]
     List {
         /// What to list; asked for on a terminal where it is missing
         what: Option<Listed>,
@@ -178,7 +208,9 @@ pub enum ClientCommand {
         name: String,
     },
     /// Change a source; a workflow's name or state
-    #[command(after_help = "Examples:\n  millrace update my-source --code my-source.mjs --prop n=2\n  millrace update my-source --deactivate")]
+    #[command(
+        after_help = "Examples:\n  millrace update my-source --code my-source.mjs --prop n=2\n  millrace update my-source --deactivate"
+    )]
     Update {
         /// Id or name
         name: String,
@@ -201,7 +233,9 @@ pub enum ClientCommand {
         parallel: Parallel,
     },
     /// Delete a source or workflow
-    #[command(after_help = "Examples:\n  millrace delete my-source --dry-run\n  millrace delete my-source")]
+    #[command(
+        after_help = "Examples:\n  millrace delete my-source --dry-run\n  millrace delete my-source"
+    )]
     Delete {
         /// Id or name
         name: String,
@@ -210,7 +244,9 @@ pub enum ClientCommand {
         dry_run: bool,
     },
     /// Run a source or workflow now
-    #[command(after_help = "Examples:\n  millrace run my-source\n  millrace run my-source --event @event.json")]
+    #[command(
+        after_help = "Examples:\n  millrace run my-source\n  millrace run my-source --event @event.json"
+    )]
     Run {
         /// Id or name
         name: String,
@@ -219,10 +255,17 @@ pub enum ClientCommand {
         event: Option<String>,
     },
     /// Workflows, from files
-    #[command(subcommand, visible_alias = "wf", after_help = "Example: millrace workflows init order-mail && millrace dev order-mail")]
+    #[command(
+        subcommand,
+        visible_alias = "wf",
+        after_help = "Example: millrace workflows init order-mail && millrace dev order-mail"
+    )]
     Workflows(WorkflowCommand),
     /// Trees of components to deploy from by key
-    #[command(subcommand, after_help = "Example: millrace registry add https://github.com/acme/components && millrace registry search new items")]
+    #[command(
+        subcommand,
+        after_help = "Example: millrace registry add https://github.com/acme/components && millrace registry search new items"
+    )]
     Registry(RegistryCommand),
     /// Versions of sources, and events by hand
     #[command(subcommand, after_help = "Example: millrace sources rollback new-orders")]
@@ -231,7 +274,10 @@ pub enum ClientCommand {
     #[command(subcommand, after_help = "Example: millrace runs list order-mail --status failed")]
     Runs(RunCommand),
     /// Who listens to what
-    #[command(subcommand, after_help = "Example: millrace subscriptions add order-mail error-handler '$errors'")]
+    #[command(
+        subcommand,
+        after_help = "Example: millrace subscriptions add order-mail error-handler '$errors'"
+    )]
     Subscriptions(SubscriptionCommand),
     /// Accounts of the services that components connect to
     #[command(subcommand, after_help = "Example: millrace accounts add stripe < fields.json")]
@@ -246,9 +292,13 @@ pub enum ClientCommand {
     #[command(subcommand, after_help = "Example: millrace webhooks add https://example.com/hook")]
     Webhooks(WebhookCommand),
     /// API keys of the organization
-    #[command(subcommand, after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
+    #[command(
+        subcommand,
+        after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d"
+    )]
     Keys(KeyCommand),
-    /// Make a link by which a person sets a password: for the first visit, or where one was forgotten
+    /// Make a link by which a person sets a password: for the first visit, or where one was
+    /// forgotten
     #[command(after_help = "Example: millrace setup-link mara@example.com")]
     SetupLink {
         /// Address of a member; without it the user's that the key acts for
@@ -268,13 +318,23 @@ pub enum ClientCommand {
         state: Option<String>,
     },
     /// One group of errors: its history, and whether it is resolved or ignored
-    #[command(subcommand, after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'")]
+    #[command(
+        subcommand,
+        after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'"
+    )]
     ErrorGroups(ErrorGroupCommand),
     /// Replay many runs, as a job that outlives the server
-    #[command(subcommand, after_help = "Example: millrace replays start order-mail --class TypeError --from-failed")]
+    #[command(
+        subcommand,
+        after_help = "Example: millrace replays start order-mail --class TypeError --from-failed"
+    )]
     Replays(ReplayCommand),
     /// Data stores: values that workflows and sources share
-    #[command(subcommand, visible_alias = "ds", after_help = "Example: millrace data-stores set orders last-seen 42")]
+    #[command(
+        subcommand,
+        visible_alias = "ds",
+        after_help = "Example: millrace data-stores set orders last-seen 42"
+    )]
     DataStores(DataStoreCommand),
     /// File stores: files that steps and sources find in /tmp and leave there
     #[command(subcommand, after_help = "Example: millrace files put reports june.csv")]
@@ -289,14 +349,20 @@ pub enum ClientCommand {
     #[command(after_help = "Example: millrace retention orders --days 7 --count 10000")]
     Retention(RetentionArgs),
     /// Show or change the organization: its name, and who gets mails about errors
-    #[command(after_help = "Workflows with `error_recipients` of their own keep these; without any, mails go to the owner.\n\
-        Example: millrace organization --error-recipient ops@example.com --error-recipient me@example.com")]
+    #[command(
+        after_help = "Workflows with `error_recipients` of their own keep these; without any, mails go to the owner.\n\
+        Example: millrace organization --error-recipient ops@example.com --error-recipient me@example.com"
+    )]
     Organization(OrganizationArgs),
     /// Show who changed what, oldest first
-    #[command(after_help = "Examples:\n  millrace audit -n 50\n  millrace audit --target dc_Qa8Ium1 --from 2026-01-31")]
+    #[command(
+        after_help = "Examples:\n  millrace audit -n 50\n  millrace audit --target dc_Qa8Ium1 --from 2026-01-31"
+    )]
     Audit(AuditArgs),
     /// Show the outbox, newest first, or one message of it
-    #[command(after_help = "Examples:\n  millrace mail -n 20\n  millrace mail mail_Qa8Ium1\n  millrace mail mail_Qa8Ium1 --send")]
+    #[command(
+        after_help = "Examples:\n  millrace mail -n 20\n  millrace mail mail_Qa8Ium1\n  millrace mail mail_Qa8Ium1 --send"
+    )]
     Mail {
         /// A message's id
         id: Option<String>,
@@ -316,7 +382,9 @@ pub enum ProfileCommand {
     #[command(visible_alias = "ls", after_help = "Example: millrace profile list")]
     List,
     /// Use a profile where none is named
-    #[command(after_help = "Examples:\n  millrace profile use work\n  millrace profile use default")]
+    #[command(
+        after_help = "Examples:\n  millrace profile use work\n  millrace profile use default"
+    )]
     Use {
         /// Its name; `default` for the one without a name
         name: String,
@@ -395,7 +463,9 @@ impl Parallel {
 
     /// Adds what is said to the body of a request.
     pub fn add_to(self, body: &mut Value) {
-        for (field, value) in [("concurrency", self.concurrency), ("calls_per_isolate", self.calls_per_isolate)] {
+        for (field, value) in
+            [("concurrency", self.concurrency), ("calls_per_isolate", self.calls_per_isolate)]
+        {
             if let Some(value) = value {
                 body[field] = value;
             }

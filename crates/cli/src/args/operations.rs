@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 pub struct ExportArgs {
     /// Only of this workflow or source, by id or name
     pub name: Option<String>,
-    /// Accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+    /// Accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or
+    /// epoch milliseconds
     #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
     pub from: Option<i64>,
     /// Accepted before
@@ -55,7 +56,9 @@ fn kept(text: &str) -> Result<Kept, String> {
     if text == "default" {
         return Ok(Kept(None));
     }
-    text.parse().map(|n| Kept(Some(n))).map_err(|_| format!("`{text}` is neither a number nor `default`"))
+    text.parse()
+        .map(|n| Kept(Some(n)))
+        .map_err(|_| format!("`{text}` is neither a number nor `default`"))
 }
 
 /// Commands for OAuth clients.
@@ -109,7 +112,8 @@ pub struct AuditArgs {
     /// Only what was done to this, by id
     #[arg(long, value_name = "ID")]
     pub target: Option<String>,
-    /// Only what was done at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+    /// Only what was done at or after: a date such as 2026-01-31, a time such as
+    /// 2026-01-31T12:00:00Z, or epoch milliseconds
     #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
     pub from: Option<i64>,
     /// Only what was done before

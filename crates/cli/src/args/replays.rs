@@ -6,7 +6,9 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum ReplayCommand {
     /// Replay runs that failed, and show how it goes
-    #[command(after_help = "Example: millrace replays start orders --class TypeError --from 2026-01-31T00:00:00Z --from-failed")]
+    #[command(
+        after_help = "Example: millrace replays start orders --class TypeError --from 2026-01-31T00:00:00Z --from-failed"
+    )]
     Start {
         /// Id or name of the workflow or source
         name: String,
@@ -19,7 +21,8 @@ pub enum ReplayCommand {
         /// Only errors of this group (`millrace errors --groups`)
         #[arg(long)]
         group: Option<String>,
-        /// Only runs accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+        /// Only runs accepted at or after: a date such as 2026-01-31, a time such as
+        /// 2026-01-31T12:00:00Z, or epoch milliseconds
         #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
         from: Option<i64>,
         /// Only runs accepted before
@@ -31,7 +34,8 @@ pub enum ReplayCommand {
         /// Each begins with the step that failed
         #[arg(long)]
         from_failed: bool,
-        /// In place of all that failed, every run that ended so, replays among them; may be given again
+        /// In place of all that failed, every run that ended so, replays among them; may be given
+        /// again
         #[arg(long, value_parser = ["succeeded", "failed", "cancelled"], conflicts_with = "runs")]
         status: Vec<String>,
         /// The version that runs: the live one, or the one that each run had

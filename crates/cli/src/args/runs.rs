@@ -17,7 +17,8 @@ pub enum RunCommand {
         #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
     },
-    /// Search the runs of all workflows and sources, newest first, by words of their errors, events and results
+    /// Search the runs of all workflows and sources, newest first, by words of their errors, events
+    /// and results
     #[command(after_help = "Example: millrace runs search 'ORD-1182 cust*' --status failed")]
     Search {
         /// Words that a run has, all of them; `order*` stands for each that begins so
@@ -36,8 +37,10 @@ pub enum RunCommand {
         id: String,
     },
     /// Run the same event again, or another one, as a new run
-    #[command(after_help = "Examples:\n  millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge\n  \
-        millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --with-version original --event @order.json")]
+    #[command(
+        after_help = "Examples:\n  millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge\n  \
+        millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --with-version original --event @order.json"
+    )]
     Replay {
         /// The run's id
         id: String,
@@ -55,11 +58,14 @@ pub enum RunCommand {
         event: Option<String>,
     },
     /// Let a paused run go on before its time
-    #[command(after_help = "Example: millrace runs resume run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --data '{\"approved\": true}'")]
+    #[command(
+        after_help = "Example: millrace runs resume run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --data '{\"approved\": true}'"
+    )]
     Resume {
         /// The run's id
         id: String,
-        /// What its code finds as `$resume_data.body`: JSON, `@FILE` for a file's, `-` for standard input
+        /// What its code finds as `$resume_data.body`: JSON, `@FILE` for a file's, `-` for standard
+        /// input
         #[arg(long, value_name = "JSON")]
         data: Option<String>,
     },
@@ -70,14 +76,17 @@ pub enum RunCommand {
         id: String,
     },
     /// Cancel the runs of a workflow or source that are queued or paused, at most 1,000 at once
-    #[command(after_help = "Example: millrace runs cancel-waiting orders --status paused --to 2026-01-31T12:00:00Z --dry-run")]
+    #[command(
+        after_help = "Example: millrace runs cancel-waiting orders --status paused --to 2026-01-31T12:00:00Z --dry-run"
+    )]
     CancelWaiting {
         /// Id or name of the workflow or source
         name: String,
         /// Only runs in this state
         #[arg(long, value_parser = ["queued", "paused"])]
         status: Option<String>,
-        /// Only runs accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+        /// Only runs accepted at or after: a date such as 2026-01-31, a time such as
+        /// 2026-01-31T12:00:00Z, or epoch milliseconds
         #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
         from: Option<i64>,
         /// Only runs accepted before

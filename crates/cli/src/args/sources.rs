@@ -12,7 +12,9 @@ pub enum SourceCommand {
         name: String,
     },
     /// Make an earlier deployment of a source live again
-    #[command(after_help = "Examples:\n  millrace sources rollback new-orders\n  millrace sources rollback new-orders 3")]
+    #[command(
+        after_help = "Examples:\n  millrace sources rollback new-orders\n  millrace sources rollback new-orders 3"
+    )]
     Rollback {
         /// Id or name
         name: String,
@@ -23,7 +25,9 @@ pub enum SourceCommand {
         message: Option<String>,
     },
     /// Emit an event to the listeners of a source, without a run of its code
-    #[command(after_help = "Example: millrace sources emit new-orders --event '{\"id\": 7}' --summary 'Order 7'")]
+    #[command(
+        after_help = "Example: millrace sources emit new-orders --event '{\"id\": 7}' --summary 'Order 7'"
+    )]
     Emit {
         /// Id or name
         name: String,
@@ -38,7 +42,9 @@ pub enum SourceCommand {
         summary: Option<String>,
     },
     /// Send an event that was recorded to the listeners of now again
-    #[command(after_help = "Example: millrace sources resend new-orders 1767182400000-0 --to order-mail")]
+    #[command(
+        after_help = "Example: millrace sources resend new-orders 1767182400000-0 --to order-mail"
+    )]
     Resend {
         /// Id or name
         name: String,

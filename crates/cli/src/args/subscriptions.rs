@@ -6,10 +6,15 @@ use clap::{Args, Subcommand};
 #[derive(Subcommand, Debug)]
 pub enum SubscriptionCommand {
     /// Let a listener run on what an emitter emits
-    #[command(alias = "create", after_help = "Example: millrace subscriptions add o_Qa8Ium1 error-handler '$errors'")]
+    #[command(
+        alias = "create",
+        after_help = "Example: millrace subscriptions add o_Qa8Ium1 error-handler '$errors'"
+    )]
     Add(SubscriptionArgs),
     /// End a subscription
-    #[command(after_help = "Example: millrace subscriptions delete order-mail error-handler '$errors'")]
+    #[command(
+        after_help = "Example: millrace subscriptions delete order-mail error-handler '$errors'"
+    )]
     Delete(SubscriptionArgs),
     /// List subscriptions
     #[command(after_help = "Example: millrace subscriptions list")]

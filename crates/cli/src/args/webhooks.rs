@@ -49,7 +49,9 @@ pub enum WebhookCommand {
         n: u32,
     },
     /// Send a delivery again, or without one all dead letters
-    #[command(after_help = "Examples:\n  millrace webhooks replay wh_Qa8Ium1\n  millrace webhooks replay wh_Qa8Ium1 whd_3MPlbwmo")]
+    #[command(
+        after_help = "Examples:\n  millrace webhooks replay wh_Qa8Ium1\n  millrace webhooks replay wh_Qa8Ium1 whd_3MPlbwmo"
+    )]
     Replay {
         /// The webhook's id
         id: String,

@@ -8,7 +8,9 @@ use clap::{Args, Subcommand};
 #[derive(Subcommand, Debug)]
 pub enum WorkflowCommand {
     /// Write a folder with a workflow to begin with
-    #[command(after_help = "Example: millrace workflows init order-mail && millrace dev order-mail")]
+    #[command(
+        after_help = "Example: millrace workflows init order-mail && millrace dev order-mail"
+    )]
     Init {
         /// Its name; the folder is called after it
         name: String,
@@ -17,7 +19,9 @@ pub enum WorkflowCommand {
         timer: bool,
     },
     /// Make a workflow from a folder, or update the one made from it before, and deploy it
-    #[command(after_help = "Examples:\n  millrace workflows deploy order-mail\n  cd order-mail && millrace workflows deploy")]
+    #[command(
+        after_help = "Examples:\n  millrace workflows deploy order-mail\n  cd order-mail && millrace workflows deploy"
+    )]
     Deploy {
         /// The folder with workflow.yaml, or a workflow file (YAML or JSON)
         #[arg(default_value = ".")]
@@ -27,7 +31,9 @@ pub enum WorkflowCommand {
         message: Option<String>,
     },
     /// Write the version that is live as a folder
-    #[command(after_help = "Examples:\n  millrace workflows pull order-mail\n  millrace workflows pull order-mail --to flows/orders --force")]
+    #[command(
+        after_help = "Examples:\n  millrace workflows pull order-mail\n  millrace workflows pull order-mail --to flows/orders --force"
+    )]
     Pull {
         /// Id or name
         name: String,
@@ -38,13 +44,17 @@ pub enum WorkflowCommand {
         #[arg(long)]
         force: bool,
     },
-    /// Show what a folder says otherwise than the version that is live; exit status 1 where they differ
-    #[command(after_help = "Examples:\n  millrace workflows diff order-mail\n  millrace workflows diff . order-mail-2")]
+    /// Show what a folder says otherwise than the version that is live; exit status 1 where they
+    /// differ
+    #[command(
+        after_help = "Examples:\n  millrace workflows diff order-mail\n  millrace workflows diff . order-mail-2"
+    )]
     Diff {
         /// The folder with workflow.yaml, or a workflow file
         #[arg(default_value = ".")]
         folder: PathBuf,
-        /// The workflow to compare with [default: the one that was made from the folder, or has its name]
+        /// The workflow to compare with [default: the one that was made from the folder, or has its
+        /// name]
         name: Option<String>,
     },
     /// List workflows
@@ -76,8 +86,11 @@ pub enum WorkflowCommand {
         #[arg(long)]
         no_wait: bool,
     },
-    /// Test a workflow with an event: a folder's code as it is now, deployed or not, or a workflow's newest steps. Nothing goes to `$errors`, no mail
-    #[command(after_help = "Examples:\n  millrace workflows test order-mail --event @order.json\n  millrace workflows test ./order-mail --up-to check")]
+    /// Test a workflow with an event: a folder's code as it is now, deployed or not, or a
+    /// workflow's newest steps. Nothing goes to `$errors`, no mail
+    #[command(
+        after_help = "Examples:\n  millrace workflows test order-mail --event @order.json\n  millrace workflows test ./order-mail --up-to check"
+    )]
     Test {
         /// A folder, else an id or name
         name: String,
@@ -95,7 +108,8 @@ pub enum WorkflowCommand {
         /// The run whose results --from-step begins behind
         #[arg(long, value_name = "RUN", requires = "from_step")]
         results_of: Option<String>,
-        /// A step that does not run, with what it exports: STEP={"$return_value": …}; may be repeated
+        /// A step that does not run, with what it exports: STEP={"$return_value": …}; may be
+        /// repeated
         #[arg(long = "pin", value_name = "STEP=JSON")]
         pins: Vec<String>,
     },

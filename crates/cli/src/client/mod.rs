@@ -24,7 +24,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TURN_PATIENCE: Duration = Duration::from_secs(120);
 /// Items that the server puts on a page at most (reference 1).
 const PAGE_MAX: usize = 100;
-/// The largest answer that is read: a page of a hundred runs with all that they returned is smaller.
+/// The largest answer that is read: a page of a hundred runs with all that they returned is
+/// smaller.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// The largest refusal that is read.
 const REFUSAL_BYTES_MAX: usize = 1 << 20;
@@ -102,14 +103,18 @@ pub(crate) fn segment(text: &str) -> String {
 
 /// When a refusal says to ask again, not at once.
 fn retry_after(response: &reqwest::Response) -> Option<Duration> {
-    let secs: u64 = response.headers().get(reqwest::header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    let secs: u64 =
+        response.headers().get(reqwest::header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(secs.max(1)))
 }
 
 impl Client {
     pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
         let builder = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
-        let http = builder.user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
+        let http = builder
+            .user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(CliError::HttpClient)?;
         Ok(Self { http, profile })
     }
 
@@ -118,14 +123,21 @@ impl Client {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, format!("{}/v1{path}", self.profile.url)).bearer_auth(&self.profile.api_key)
+        self.http
+            .request(method, format!("{}/v1{path}", self.profile.url))
+            .bearer_auth(&self.profile.api_key)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, CliError> {
         self.send(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> Result<Value, CliError> {
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<Value, CliError> {
         self.send(self.request(method, path).json(body)).await
     }
 
@@ -133,13 +145,16 @@ impl Client {
         self.send(self.request(Method::DELETE, path)).await
     }
 
-    /// The whole answer, or the refusal. Where too many deploys wait it asks again when the server says: it refused before anything was changed.
+    /// The whole answer, or the refusal. Where too many deploys wait it asks again when the server
+    /// says: it refused before anything was changed.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
         let since = Instant::now();
         let mut request = request.timeout(ANSWER_TIMEOUT);
         loop {
             let next = request.try_clone();
-            let response = printer::waiting("waiting for the server", request.send()).await.map_err(|e| self.unreachable(e))?;
+            let response = printer::waiting("waiting for the server", request.send())
+                .await
+                .map_err(|e| self.unreachable(e))?;
             if response.status().is_success() {
                 let bytes = self.whole_answer(response, ANSWER_BYTES_MAX).await?;
                 return match millrace_model::json::read(&String::from_utf8_lossy(&bytes)) {
@@ -150,25 +165,44 @@ impl Client {
             }
             let pause = retry_after(&response);
             let refusal = self.refusal(response).await;
-            let pause = pause.filter(|pause| refusal.is_deploys_waiting() && since.elapsed() + *pause <= TURN_PATIENCE);
+            let pause = pause.filter(|pause| {
+                refusal.is_deploys_waiting() && since.elapsed() + *pause <= TURN_PATIENCE
+            });
             let (Some(next), Some(pause)) = (next, pause) else { return Err(refusal) };
-            printer::waiting("waiting for a turn: many deploys are under way", tokio::time::sleep(pause)).await;
+            printer::waiting(
+                "waiting for a turn: many deploys are under way",
+                tokio::time::sleep(pause),
+            )
+            .await;
             request = next;
         }
     }
 
     /// An answer that is no JSON, of at most `bytes_max` bytes.
-    pub(crate) async fn bytes(&self, request: reqwest::RequestBuilder, bytes_max: usize) -> Result<Vec<u8>, CliError> {
-        let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
+    pub(crate) async fn bytes(
+        &self,
+        request: reqwest::RequestBuilder,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, CliError> {
+        let response =
+            printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send())
+                .await
+                .map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
             return self.whole_answer(response, bytes_max).await;
         }
         Err(self.refusal(response).await)
     }
 
-    async fn whole_answer(&self, response: reqwest::Response, bytes_max: usize) -> Result<Vec<u8>, CliError> {
+    async fn whole_answer(
+        &self,
+        response: reqwest::Response,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, CliError> {
         answer::whole(response, bytes_max).await.map_err(|error| match error {
-            AnswerError::TooLarge(source) => CliError::AnswerTooLarge { url: self.profile.url.clone(), source },
+            AnswerError::TooLarge(source) => {
+                CliError::AnswerTooLarge { url: self.profile.url.clone(), source }
+            }
             AnswerError::Broken(source) => self.unreachable(source),
         })
     }
@@ -182,7 +216,10 @@ impl Client {
         CliError::Refused {
             status: status.as_u16(),
             code: body["code"].as_str().unwrap_or("").to_owned(),
-            sentence: body["error"].as_str().map_or_else(|| format!("the server at `{}` answered {status}", self.profile.url), str::to_owned),
+            sentence: body["error"].as_str().map_or_else(
+                || format!("the server at `{}` answered {status}", self.profile.url),
+                str::to_owned,
+            ),
             details,
         }
     }
@@ -198,7 +235,9 @@ impl Client {
 
     /// All items of a list.
     pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, CliError> {
-        let Value::Array(all) = value::take(&mut self.first(path, u32::MAX).await?, "data") else { return Ok(Vec::new()) };
+        let Value::Array(all) = value::take(&mut self.first(path, u32::MAX).await?, "data") else {
+            return Ok(Vec::new());
+        };
         Ok(all)
     }
 
@@ -207,7 +246,8 @@ impl Client {
         Ok(json!({ "data": self.all(path).await? }))
     }
 
-    /// The first items of a list, so many at most, page by page; as the answer of one page that holds them, which says how many there are in all.
+    /// The first items of a list, so many at most, page by page; as the answer of one page that
+    /// holds them, which says how many there are in all.
     pub(crate) async fn first(&self, path: &str, count: u32) -> Result<Value, CliError> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -228,7 +268,10 @@ impl Client {
             if items.len() > ITEMS_MAX {
                 return Err(CliError::ListTooLong { path: path.to_owned(), items_max: ITEMS_MAX });
             }
-            match page["page_info"]["end_cursor"].as_str().filter(|_| !is_last && items.len() < count) {
+            match page["page_info"]["end_cursor"]
+                .as_str()
+                .filter(|_| !is_last && items.len() < count)
+            {
                 Some(cursor) => {
                     let next = format!("&after={}", segment(cursor));
                     if next == after {
@@ -263,7 +306,11 @@ impl Client {
     pub(crate) async fn resolve_kind(&self, wanted: Kind, name: &str) -> Result<Target, CliError> {
         for kind in Kind::ALL.into_iter().filter(|k| *k != wanted) {
             if name.starts_with(kind.prefix()) {
-                return Err(CliError::WrongKind { name: name.to_owned(), found: kind.word(), wanted: wanted.word() });
+                return Err(CliError::WrongKind {
+                    name: name.to_owned(),
+                    found: kind.word(),
+                    wanted: wanted.word(),
+                });
             }
         }
         if name.starts_with(wanted.prefix()) {
@@ -275,7 +322,9 @@ impl Client {
     /// Looks through the whole list, for its slug first.
     pub(crate) async fn find(&self, kind: Kind, name: &str) -> Result<Option<Target>, CliError> {
         let all = self.all(&format!("{}?include=id,name,name_slug", kind.list())).await?;
-        let found = ["name_slug", "name"].into_iter().find_map(|field| all.iter().find(|item| item[field] == name));
+        let found = ["name_slug", "name"]
+            .into_iter()
+            .find_map(|field| all.iter().find(|item| item[field] == name));
         Ok(found.map(|item| Target { kind, id: item["id"].as_str().unwrap_or("").to_owned() }))
     }
 }

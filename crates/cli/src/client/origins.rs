@@ -1,6 +1,7 @@
 //! Origins of registries, as this machine remembers them, by server and name.
 //!
-//! The server shows where a registry came from, and everybody with a key may change that: what is read on this machine is decided here.
+//! The server shows where a registry came from, and everybody with a key may change that: what is
+//! read on this machine is decided here.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -34,7 +35,13 @@ pub(crate) fn of(url: &str, name: &str) -> Option<String> {
 pub(crate) fn remember(url: &str, name: &str, origin: &str) -> Result<(), CliError> {
     let path = path()?;
     let mut origins = read();
-    if origins.entry(url.to_owned()).or_default().insert(name.to_owned(), origin.to_owned()).as_deref() == Some(origin) {
+    if origins
+        .entry(url.to_owned())
+        .or_default()
+        .insert(name.to_owned(), origin.to_owned())
+        .as_deref()
+        == Some(origin)
+    {
         return Ok(());
     }
     let failed = |source| CliError::Write { path: path.clone(), source };
@@ -42,7 +49,12 @@ pub(crate) fn remember(url: &str, name: &str, origin: &str) -> Result<(), CliErr
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let part = path.with_extension(format!("part{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&part).map_err(failed)?;
+    let mut file = std::fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&part)
+        .map_err(failed)?;
     file.write_all(format!("{:#}\n", json!(origins)).as_bytes()).map_err(failed)?;
     std::fs::rename(&part, &path).map_err(failed)
 }

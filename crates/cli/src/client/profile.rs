@@ -1,4 +1,5 @@
-//! Where the server is and with which key: flags, environment, then the configuration file's profile.
+//! Where the server is and with which key: flags, environment, then the configuration file's
+//! profile.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -47,7 +48,10 @@ fn parse(text: &str) -> Sections {
             name.trim().clone_into(&mut section);
             sections.entry(section.clone()).or_default();
         } else if let Some((key, value)) = line.split_once('=') {
-            sections.entry(section.clone()).or_default().insert(key.trim().to_owned(), value.trim().to_owned());
+            sections
+                .entry(section.clone())
+                .or_default()
+                .insert(key.trim().to_owned(), value.trim().to_owned());
         }
     }
     sections
@@ -116,7 +120,8 @@ impl Profile {
         }
         let kept = |key: &str| section.and_then(|s| s.get(key)).cloned();
         let given = |value: &Option<String>| value.clone().filter(|v| !v.is_empty());
-        let url = given(&args.url).or_else(|| kept("url")).unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let url =
+            given(&args.url).or_else(|| kept("url")).unwrap_or_else(|| DEFAULT_URL.to_owned());
         let api_key = given(&args.api_key).or_else(|| kept("api_key")).ok_or(CliError::NoKey)?;
         Ok(Self { url: check_url(&url)?, api_key })
     }
@@ -128,7 +133,11 @@ impl Profile {
         let kept = sections.iter().filter(|(_, values)| values.contains_key("api_key"));
         let shown = |(name, values): (&String, &BTreeMap<String, String>)| {
             let url = values.get("url").cloned().unwrap_or_else(|| DEFAULT_URL.to_owned());
-            (if name.is_empty() { DEFAULT_NAME.to_owned() } else { name.clone() }, url, *name == used)
+            (
+                if name.is_empty() { DEFAULT_NAME.to_owned() } else { name.clone() },
+                url,
+                *name == used,
+            )
         };
         Ok(kept.map(shown).collect())
     }
@@ -153,7 +162,9 @@ impl Profile {
     pub(crate) fn save(&self, path: &Path, name: &str, org_id: &str) -> Result<(), CliError> {
         let mut sections = read(path)?;
         let section = sections.entry(named(name).to_owned()).or_default();
-        for (key, value) in [("url", self.url.as_str()), ("api_key", &self.api_key), ("org_id", org_id)] {
+        for (key, value) in
+            [("url", self.url.as_str()), ("api_key", &self.api_key), ("org_id", org_id)]
+        {
             section.insert(key.to_owned(), value.to_owned());
         }
         write(path, &sections)
@@ -165,7 +176,11 @@ impl Profile {
         let name = named(name);
         let used = sections.get("").and_then(|s| s.get(USED)).cloned().filter(|used| used != name);
         if sections.remove(name).is_none() {
-            return if name.is_empty() { Ok(()) } else { Err(CliError::NoProfile(name.to_owned())) };
+            return if name.is_empty() {
+                Ok(())
+            } else {
+                Err(CliError::NoProfile(name.to_owned()))
+            };
         }
         if let Some(used) = used {
             // Which one is used stands in the section without a name.
@@ -187,7 +202,12 @@ fn write(path: &Path, sections: &Sections) -> Result<(), CliError> {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let part = path.with_extension(format!("part{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&part).map_err(failed)?;
+    let mut file = std::fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&part)
+        .map_err(failed)?;
     file.write_all(format(sections).as_bytes()).map_err(failed)?;
     std::fs::rename(&part, path).map_err(failed)
 }
@@ -210,7 +230,11 @@ mod tests {
     fn flags_win_over_the_profile() {
         let sections = parse("api_key = a\n[work]\napi_key = b\nurl = http://x/\n");
         let chosen = |profile: Option<&str>, api_key: Option<&str>| {
-            let args = GlobalArgs { profile: profile.map(Into::into), api_key: api_key.map(Into::into), ..GlobalArgs::default() };
+            let args = GlobalArgs {
+                profile: profile.map(Into::into),
+                api_key: api_key.map(Into::into),
+                ..GlobalArgs::default()
+            };
             Profile::choose(&args, &sections).map(|p| (p.url, p.api_key)).map_err(|e| e.to_string())
         };
         assert_eq!(chosen(None, None), Ok((DEFAULT_URL.into(), "a".into())));
@@ -238,7 +262,9 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("millrace-use-{}", std::process::id()));
         let path = dir.join("config");
         for (name, key) in [("", "a"), ("work", "b")] {
-            Profile { url: format!("http://{key}"), api_key: key.into() }.save(&path, name, "o_1").expect("saves");
+            Profile { url: format!("http://{key}"), api_key: key.into() }
+                .save(&path, name, "o_1")
+                .expect("saves");
         }
         let chosen = |profile: Option<&str>| {
             let args = GlobalArgs { profile: profile.map(Into::into), ..GlobalArgs::default() };
@@ -246,7 +272,13 @@ mod tests {
         };
         Profile::use_from_now(&path, "work").expect("uses");
         assert_eq!((chosen(None).as_str(), chosen(Some("default")).as_str()), ("b", "a"));
-        assert_eq!(Profile::list(&path).expect("lists"), [("default".into(), "http://a".into(), false), ("work".into(), "http://b".into(), true)]);
+        assert_eq!(
+            Profile::list(&path).expect("lists"),
+            [
+                ("default".into(), "http://a".into(), false),
+                ("work".into(), "http://b".into(), true)
+            ]
+        );
         assert!(matches!(Profile::use_from_now(&path, "no"), Err(CliError::NoProfile(_))));
         Profile::remove(&path, "work").expect("removes");
         assert_eq!(chosen(None), "a");

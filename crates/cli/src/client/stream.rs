@@ -16,8 +16,8 @@ const EVENT_BYTES_MAX: usize = 32 << 20;
 /// Between attempts to connect again.
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 const RETRY_LAST: Duration = Duration::from_secs(10);
-/// A stream has a keepalive every 15 seconds, an export one row after the other. After so much silence nobody is there any more, though the
-/// connection may never say so.
+/// A stream has a keepalive every 15 seconds, an export one row after the other. After so much
+/// silence nobody is there any more, though the connection may never say so.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 
 /// The next part of what a server sends; None where it ended, or is silent for too long.
@@ -34,7 +34,11 @@ pub(crate) struct Follow {
 }
 
 /// Calls `each` with the data of each event, for as long as it takes.
-pub(crate) async fn follow(client: &Client, follow: Follow, mut each: impl FnMut(Value) -> Result<(), CliError>) -> Result<(), CliError> {
+pub(crate) async fn follow(
+    client: &Client,
+    follow: Follow,
+    mut each: impl FnMut(Value) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     follow_until(client, follow, |_, data| each(data).map(ControlFlow::Continue)).await
 }
 
@@ -50,13 +54,18 @@ pub(crate) async fn follow_until(
         let lost = match connection(client, &mut follow, &mut each, &mut wait).await {
             Ok(ControlFlow::Break(())) => return Ok(()),
             Ok(ControlFlow::Continue(())) => None,
-            Err(error @ CliError::Unreachable { .. }) if connected_before || wait > RETRY_FIRST => Some(error),
+            Err(error @ CliError::Unreachable { .. }) if connected_before || wait > RETRY_FIRST => {
+                Some(error)
+            }
             Err(error @ CliError::Unreachable { .. }) => return Err(error),
             Err(CliError::Refused { status: 500.., .. }) if connected_before => None,
             Err(error) => return Err(error),
         };
         if !connected_before || wait == RETRY_FIRST {
-            printer::note(&lost.map_or_else(|| "the stream ended; connecting again".to_owned(), |e| format!("{e}; trying again")));
+            printer::note(&lost.map_or_else(
+                || "the stream ended; connecting again".to_owned(),
+                |e| format!("{e}; trying again"),
+            ));
         }
         connected_before = true;
         tokio::time::sleep(wait).await;
@@ -70,7 +79,8 @@ async fn connection(
     each: &mut impl FnMut(&str, Value) -> Result<ControlFlow<()>, CliError>,
     wait: &mut Duration,
 ) -> Result<ControlFlow<()>, CliError> {
-    let mut request = client.request(Method::GET, &follow.path).header("accept", "text/event-stream");
+    let mut request =
+        client.request(Method::GET, &follow.path).header("accept", "text/event-stream");
     if let Some(after) = &follow.after {
         request = request.header("last-event-id", after);
     }
@@ -114,14 +124,26 @@ struct Frames {
 }
 
 impl Frames {
-    fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Frame<'_>) -> Result<ControlFlow<()>, CliError>) -> Result<ControlFlow<()>, CliError> {
+    fn push(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(Frame<'_>) -> Result<ControlFlow<()>, CliError>,
+    ) -> Result<ControlFlow<()>, CliError> {
         self.buffer.extend_from_slice(bytes);
-        while let Some(end) = self.buffer[self.searched..].windows(2).position(|w| w == b"\n\n").map(|at| at + self.searched) {
+        while let Some(end) = self.buffer[self.searched..]
+            .windows(2)
+            .position(|w| w == b"\n\n")
+            .map(|at| at + self.searched)
+        {
             let frame: Vec<u8> = self.buffer.drain(..end + 2).collect();
             self.searched = 0;
             let text = String::from_utf8_lossy(&frame);
-            let field =
-                |name: &str| text.lines().filter_map(|l| l.strip_prefix(name)?.strip_prefix(':')).map(|v| v.strip_prefix(' ').unwrap_or(v)).collect::<Vec<_>>();
+            let field = |name: &str| {
+                text.lines()
+                    .filter_map(|l| l.strip_prefix(name)?.strip_prefix(':'))
+                    .map(|v| v.strip_prefix(' ').unwrap_or(v))
+                    .collect::<Vec<_>>()
+            };
             let data = field("data").join("\n");
             if let Ok(data) = millrace_model::json::read(&data) {
                 let name = field("event").first().copied().unwrap_or("message");
@@ -146,24 +168,35 @@ mod tests {
     async fn a_server_that_falls_silent_is_not_waited_for_without_end() {
         let began = tokio::time::Instant::now();
         let mut body = futures::stream::iter([1, 2]).chain(futures::stream::pending());
-        assert_eq!((next_of(&mut body).await, next_of(&mut body).await, next_of(&mut body).await), (Some(1), Some(2), None));
+        assert_eq!(
+            (next_of(&mut body).await, next_of(&mut body).await, next_of(&mut body).await),
+            (Some(1), Some(2), None)
+        );
         assert_eq!(began.elapsed(), SILENCE_MAX);
     }
 
     #[test]
     fn events_are_cut_wherever_the_bytes_are() {
-        let text = ":keepalive\n\nid: 1-0\ndata: {\"e\":\"é\"}\n\nevent: run\ndata: [1,\ndata: 2]\n\n";
+        let text =
+            ":keepalive\n\nid: 1-0\ndata: {\"e\":\"é\"}\n\nevent: run\ndata: [1,\ndata: 2]\n\n";
         for size in 1..text.len() {
             let mut frames = Frames::default();
             let mut seen = Vec::new();
             for chunk in text.as_bytes().chunks(size) {
                 let pushed = frames.push(chunk, |frame| {
-                    seen.push((frame.name.to_owned(), frame.id.map(str::to_owned), frame.data.to_string()));
+                    seen.push((
+                        frame.name.to_owned(),
+                        frame.id.map(str::to_owned),
+                        frame.data.to_string(),
+                    ));
                     Ok(ControlFlow::Continue(()))
                 });
                 assert!(pushed.is_ok());
             }
-            let expected = [("message".to_owned(), Some("1-0".to_owned()), "{\"e\":\"é\"}".to_owned()), ("run".to_owned(), None, "[1,2]".to_owned())];
+            let expected = [
+                ("message".to_owned(), Some("1-0".to_owned()), "{\"e\":\"é\"}".to_owned()),
+                ("run".to_owned(), None, "[1,2]".to_owned()),
+            ];
             assert_eq!(seen, expected, "chunks of {size}");
         }
     }

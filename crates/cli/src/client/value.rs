@@ -1,4 +1,5 @@
-//! Changes to values of a server that may have any form: indexing with `[…]` for writing panics where a value is no object.
+//! Changes to values of a server that may have any form: indexing with `[…]` for writing panics
+//! where a value is no object.
 
 use serde_json::Value;
 

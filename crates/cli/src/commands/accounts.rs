@@ -14,32 +14,53 @@ use crate::terminal::prompt;
 /// How often it is looked whether somebody came back from a provider.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(super) async fn accounts(client: &Client, show: Show, command: AccountCommand) -> Result<(), CliError> {
-    const COLUMNS: &[(&str, &str)] = &[("ID", "id"), ("APP", "app.name_slug"), ("NAME", "name"), ("HEALTHY", "healthy"), ("PROBLEM", "problem")];
+pub(super) async fn accounts(
+    client: &Client,
+    show: Show,
+    command: AccountCommand,
+) -> Result<(), CliError> {
+    const COLUMNS: &[(&str, &str)] = &[
+        ("ID", "id"),
+        ("APP", "app.name_slug"),
+        ("NAME", "name"),
+        ("HEALTHY", "healthy"),
+        ("PROBLEM", "problem"),
+    ];
     match command {
         AccountCommand::List { app } => {
             let filter = app.map_or_else(String::new, |app| format!("?app={}", segment(&app)));
             show.table(&client.whole(&format!("/accounts{filter}")).await?, COLUMNS)
         }
         AccountCommand::Add { app, name, wait } if uses_oauth(client, &app).await? => {
-            let link = client.call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name })).await?;
+            let link = client
+                .call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name }))
+                .await?;
             let page = link["data"]["connect_url"].as_str().unwrap_or_default();
             if wait {
                 printer::note(&format!("open this address in a browser: {page}"));
                 return connected(client, show, &link["data"]).await;
             }
-            printer::note("open this address in a browser; `millrace accounts list` shows the account once you have logged in there");
+            printer::note(
+                "open this address in a browser; `millrace accounts list` shows the account once you have logged in there",
+            );
             if show.json { show.record(&link) } else { printer::data(page) }
         }
         AccountCommand::Add { app, name, .. } => {
             let account = connect(client, &app, name).await?;
             show.shaped(&json!({ "data": account }), without_warnings)
         }
-        AccountCommand::Show { id } => show.record(&client.get(&format!("/accounts/{}", segment(&id))).await?),
-        AccountCommand::Uses { id } => {
-            show.table(&client.get(&format!("/accounts/{}/uses", segment(&id))).await?, &[("KIND", "kind"), ("ID", "id"), ("NAME", "name")])
+        AccountCommand::Show { id } => {
+            show.record(&client.get(&format!("/accounts/{}", segment(&id))).await?)
         }
-        AccountCommand::Check { id } => show.record(&client.call(Method::POST, &format!("/accounts/{}/check", segment(&id)), &json!({})).await?),
+        AccountCommand::Uses { id } => show.table(
+            &client.get(&format!("/accounts/{}/uses", segment(&id))).await?,
+            &[("KIND", "kind"), ("ID", "id"), ("NAME", "name")],
+        ),
+        AccountCommand::Check { id } => show.record(
+            &client
+                .call(Method::POST, &format!("/accounts/{}/check", segment(&id)), &json!({}))
+                .await?,
+        ),
         AccountCommand::Update { id, name } => {
             let account = client.get(&format!("/accounts/{}", segment(&id))).await?;
             let mut body = json!({ "name": name });
@@ -47,11 +68,14 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
                 let slug = account["data"]["app"]["name_slug"].as_str().unwrap_or_default();
                 body["credentials"] = Value::Object(credentials(client, slug).await?);
             }
-            let account = client.call(Method::PUT, &format!("/accounts/{}", segment(&id)), &body).await?;
+            let account =
+                client.call(Method::PUT, &format!("/accounts/{}", segment(&id)), &body).await?;
             warn(&account["data"]);
             show.shaped(&account, without_warnings)
         }
-        AccountCommand::Delete { id } => show.record(&client.delete(&format!("/accounts/{}", segment(&id))).await?),
+        AccountCommand::Delete { id } => {
+            show.record(&client.delete(&format!("/accounts/{}", segment(&id))).await?)
+        }
     }
 }
 
@@ -60,7 +84,8 @@ pub(super) async fn apps(client: &Client, show: Show, query: &str) -> Result<(),
     show.table(&client.whole(&format!("/apps?q={}", segment(query))).await?, &columns)
 }
 
-/// Whether accounts of an app are connected in a browser: it is an OAuth app, and has the operator's client.
+/// Whether accounts of an app are connected in a browser: it is an OAuth app, and has the
+/// operator's client.
 async fn uses_oauth(client: &Client, app: &str) -> Result<bool, CliError> {
     let app = client.get(&format!("/apps/{}", segment(app))).await?;
     Ok(app["data"]["auth_type"] == "oauth" && !app["data"]["oauth"].is_null())
@@ -73,17 +98,39 @@ async fn connected(client: &Client, show: Show, begun: &Value) -> Result<(), Cli
         let connection = client.get(&path).await?;
         let text = |field: &str| connection["data"][field].as_str().unwrap_or_default();
         match text("status") {
-            "connected" => return show.record(&client.get(&format!("/accounts/{}", segment(text("account_id")))).await?),
-            "waiting" => printer::waiting("waiting for the provider", tokio::time::sleep(LOOK)).await,
-            _ => return Err(CliError::NotConnected { app: text("app").to_owned(), why: text("problem").to_owned() }),
+            "connected" => {
+                return show.record(
+                    &client.get(&format!("/accounts/{}", segment(text("account_id")))).await?,
+                );
+            }
+            "waiting" => {
+                printer::waiting("waiting for the provider", tokio::time::sleep(LOOK)).await
+            }
+            _ => {
+                return Err(CliError::NotConnected {
+                    app: text("app").to_owned(),
+                    why: text("problem").to_owned(),
+                });
+            }
         }
     }
 }
 
-/// Connects an account; its values are asked for, or read from standard input: a command line can be seen by others.
-pub(super) async fn connect(client: &Client, app: &str, name: Option<String>) -> Result<Value, CliError> {
+/// Connects an account; its values are asked for, or read from standard input: a command line can
+/// be seen by others.
+pub(super) async fn connect(
+    client: &Client,
+    app: &str,
+    name: Option<String>,
+) -> Result<Value, CliError> {
     let credentials = credentials(client, app).await?;
-    let mut answer = client.call(Method::POST, "/accounts", &json!({ "app": app, "name": name, "credentials": credentials })).await?;
+    let mut answer = client
+        .call(
+            Method::POST,
+            "/accounts",
+            &json!({ "app": app, "name": name, "credentials": credentials }),
+        )
+        .await?;
     warn(&answer["data"]);
     Ok(value::take(&mut answer, "data"))
 }
@@ -104,6 +151,8 @@ fn without_warnings(mut account: Value) -> Value {
 
 async fn credentials(client: &Client, app: &str) -> Result<Map<String, Value>, CliError> {
     let app = client.get(&format!("/apps/{}", segment(app))).await?;
-    let fields: Vec<Value> = serde_json::from_str(app["data"]["custom_fields_json"].as_str().unwrap_or("[]")).unwrap_or_default();
+    let fields: Vec<Value> =
+        serde_json::from_str(app["data"]["custom_fields_json"].as_str().unwrap_or("[]"))
+            .unwrap_or_default();
     prompt::account(&fields)
 }

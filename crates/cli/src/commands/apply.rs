@@ -1,4 +1,5 @@
-//! `apply`: makes a project's workflows and sources true on the server, after it has shown what that takes.
+//! `apply`: makes a project's workflows and sources true on the server, after it has shown what
+//! that takes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -73,23 +74,39 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
     let sources = client.all("/users/me/sources").await?;
     let workflows = client.all("/workflows").await?;
     let mut plan = plan(&project, &sources, &workflows, &apply)?;
-    let to_do = plan.iter().filter(|i| matches!(i.action, Action::Create | Action::Update | Action::Delete)).count();
+    let to_do = plan
+        .iter()
+        .filter(|i| matches!(i.action, Action::Create | Action::Update | Action::Delete))
+        .count();
     if !show.json {
         tell_plan(&project, &plan);
     }
     if apply.dry_run || to_do == 0 {
-        return if show.json { printer::data(&report(&project, &plan, &BTreeMap::new(), apply.dry_run).to_string()) } else { Ok(()) };
+        return if show.json {
+            printer::data(&report(&project, &plan, &BTreeMap::new(), apply.dry_run).to_string())
+        } else {
+            Ok(())
+        };
     }
     if !apply.yes && !prompt::confirmed("Apply this?")? {
-        return Err(CliError::Usage { message: "nothing was applied".into(), hint: "--yes applies without asking, --dry-run only shows the plan" });
+        return Err(CliError::Usage {
+            message: "nothing was applied".into(),
+            hint: "--yes applies without asking, --dry-run only shows the plan",
+        });
     }
     // Workflows may name sources and handle each other's errors: what others need comes first.
     plan.sort_by_key(order);
     let mut failed = BTreeMap::new();
-    for item in plan.iter().filter(|i| matches!(i.action, Action::Create | Action::Update | Action::Delete)) {
+    for item in
+        plan.iter().filter(|i| matches!(i.action, Action::Create | Action::Update | Action::Delete))
+    {
         match make(client, &project, item).await {
             Ok(()) if show.json => {}
-            Ok(()) => printer::note(printer::green("✓").and(&format!(" {} {}", past(item.action), item.path))),
+            Ok(()) => printer::note(printer::green("✓").and(&format!(
+                " {} {}",
+                past(item.action),
+                item.path
+            ))),
             Err(error) => {
                 printer::note(printer::red("✗").and(&format!(" {}: {error}", item.path)));
                 if let Some(hint) = error.hint() {
@@ -108,14 +125,37 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
     }
 }
 
-fn plan<'a>(project: &'a Project, sources: &[Value], workflows: &[Value], apply: &Apply) -> Result<Vec<Item<'a>>, CliError> {
+fn plan<'a>(
+    project: &'a Project,
+    sources: &[Value],
+    workflows: &[Value],
+    apply: &Apply,
+) -> Result<Vec<Item<'a>>, CliError> {
     let mut plan = Vec::new();
     for source in &project.sources {
-        let item = item(project, Kind::Source, &source.path, &source.name, &source.fingerprints(), source.active(), sources, apply)?;
+        let item = item(
+            project,
+            Kind::Source,
+            &source.path,
+            &source.name,
+            &source.fingerprints(),
+            source.active(),
+            sources,
+            apply,
+        )?;
         plan.push(Item { local: Local::Source(source), ..item });
     }
     for (path, file) in &project.workflows {
-        let mut item = item(project, Kind::Workflow, path, &file.name, &file.fingerprints(), file.active(), workflows, apply)?;
+        let mut item = item(
+            project,
+            Kind::Workflow,
+            path,
+            &file.name,
+            &file.fingerprints(),
+            file.active(),
+            workflows,
+            apply,
+        )?;
         if item.action == Action::Unchanged
             && let Some(reason) = changed_trigger(project, path, file, sources)
         {
@@ -129,20 +169,37 @@ fn plan<'a>(project: &'a Project, sources: &[Value], workflows: &[Value], apply:
             // The sources of triggers go with their workflows.
             let owner = path.split("/triggers/").next().unwrap_or(&path).to_owned();
             let is_trigger = owner != path && project.workflows.iter().any(|(p, _)| *p == owner);
-            let planned = |i: &Item<'_>| i.path == path && i.kind == kind || i.there.as_ref().is_some_and(|there| there["id"] == record["id"]);
+            let planned = |i: &Item<'_>| {
+                i.path == path && i.kind == kind
+                    || i.there.as_ref().is_some_and(|there| there["id"] == record["id"])
+            };
             if is_trigger || plan.iter().any(planned) {
                 continue;
             }
-            let (action, reason) =
-                if apply.prune { (Action::Delete, "it is not in the folder") } else { (Action::Left, "it is not in the folder; --prune deletes it") };
+            let (action, reason) = if apply.prune {
+                (Action::Delete, "it is not in the folder")
+            } else {
+                (Action::Left, "it is not in the folder; --prune deletes it")
+            };
             let name = record["name"].as_str().unwrap_or("").to_owned();
-            plan.push(Item { action, kind, path, name, reason: reason.into(), there: Some(record.clone()), local: Local::Gone });
+            plan.push(Item {
+                action,
+                kind,
+                path,
+                name,
+                reason: reason.into(),
+                there: Some(record.clone()),
+                local: Local::Gone,
+            });
         }
     }
     Ok(plan)
 }
 
-#[expect(clippy::too_many_arguments, reason = "what a thing is on disk and on the server, once each")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what a thing is on disk and on the server, once each"
+)]
 fn item<'a>(
     project: &Project,
     kind: Kind,
@@ -153,7 +210,9 @@ fn item<'a>(
     there: &[Value],
     apply: &Apply,
 ) -> Result<Item<'a>, CliError> {
-    let ours = |r: &&Value| r["made_from"]["project"] == project.name.as_str() && r["made_from"]["path"] == path;
+    let ours = |r: &&Value| {
+        r["made_from"]["project"] == project.name.as_str() && r["made_from"]["path"] == path
+    };
     let mut found = there.iter().find(ours);
     let (mut action, mut reason) = (Action::Create, "it is not there".to_owned());
     if let Some(record) = found {
@@ -161,8 +220,13 @@ fn item<'a>(
         if action == Action::Unchanged && apply.force {
             (action, reason) = (Action::Update, "--force".into());
         }
-    } else if let Some(other) = there.iter().find(|r| r["name"] == name && moved(project, kind, r)) {
-        (found, action, reason) = (Some(other), Action::Update, format!("it was {}", other["made_from"]["path"].as_str().unwrap_or_default()));
+    } else if let Some(other) = there.iter().find(|r| r["name"] == name && moved(project, kind, r))
+    {
+        (found, action, reason) = (
+            Some(other),
+            Action::Update,
+            format!("it was {}", other["made_from"]["path"].as_str().unwrap_or_default()),
+        );
     } else if let Some(other) = there.iter().find(|r| r["name"] == name) {
         if !apply.adopt {
             return Err(CliError::NotOurs {
@@ -172,9 +236,18 @@ fn item<'a>(
                 owner: other["made_from"]["project"].as_str().map(str::to_owned),
             });
         }
-        (found, action, reason) = (Some(other), Action::Update, "one of this name is there and is adopted".into());
+        (found, action, reason) =
+            (Some(other), Action::Update, "one of this name is there and is adopted".into());
     }
-    Ok(Item { action, kind, path: path.to_owned(), name: name.to_owned(), reason, there: found.cloned(), local: Local::Gone })
+    Ok(Item {
+        action,
+        kind,
+        path: path.to_owned(),
+        name: name.to_owned(),
+        reason,
+        there: found.cloned(),
+        local: Local::Gone,
+    })
 }
 
 /// Whether it was made from a file of this project that is not there any longer.
@@ -188,33 +261,56 @@ fn moved(project: &Project, kind: Kind, record: &Value) -> bool {
 }
 
 /// What is there beside what is to be.
-fn compared(record: &Value, fingerprints: &BTreeMap<&'static str, String>, active: bool) -> (Action, String) {
+fn compared(
+    record: &Value,
+    fingerprints: &BTreeMap<&'static str, String>,
+    active: bool,
+) -> (Action, String) {
     let before = record["made_from"]["fingerprints"].as_object().cloned().unwrap_or_default();
     if before.is_empty() {
         return (Action::Update, "it was changed by others, or not applied to its end".into());
     }
-    let changed: Vec<&str> =
-        fingerprints.iter().filter(|(part, print)| before.get(**part).and_then(Value::as_str) != Some(print.as_str())).map(|(part, _)| *part).collect();
+    let changed: Vec<&str> = fingerprints
+        .iter()
+        .filter(|(part, print)| before.get(**part).and_then(Value::as_str) != Some(print.as_str()))
+        .map(|(part, _)| *part)
+        .collect();
     if !changed.is_empty() {
         return (Action::Update, format!("changed: {}", changed.join(", ")));
     }
     if record["active"] != active {
-        let why = record["inactive_reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        return (Action::Update, if active { format!("it is not active{why}") } else { "it is active".into() });
+        let why =
+            record["inactive_reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+        return (
+            Action::Update,
+            if active { format!("it is not active{why}") } else { "it is active".into() },
+        );
     }
     (Action::Unchanged, String::new())
 }
 
 /// Why the source of a trigger is not as the file says.
-fn changed_trigger(project: &Project, path: &str, file: &WorkflowFile, sources: &[Value]) -> Option<String> {
+fn changed_trigger(
+    project: &Project,
+    path: &str,
+    file: &WorkflowFile,
+    sources: &[Value],
+) -> Option<String> {
     let mark = mark(project, path);
     file.list("triggers").iter().enumerate().find_map(|(index, trigger)| {
         let key = trigger["key"].as_str()?;
         let path = trigger_path(&mark, index, key);
-        let source = sources.iter().find(|s| s["made_from"]["project"] == mark.project.as_str() && s["made_from"]["path"] == path.as_str());
+        let source = sources.iter().find(|s| {
+            s["made_from"]["project"] == mark.project.as_str()
+                && s["made_from"]["path"] == path.as_str()
+        });
         match source {
             None => Some(format!("the source of its trigger {key} is gone")),
-            Some(s) if s["made_from"]["fingerprints"]["source"] != trigger_fingerprint(trigger).as_str() || s["active"] != true => {
+            Some(s)
+                if s["made_from"]["fingerprints"]["source"]
+                    != trigger_fingerprint(trigger).as_str()
+                    || s["active"] != true =>
+            {
                 Some(format!("the source of its trigger {key} was changed by others"))
             }
             Some(_) => None,
@@ -226,10 +322,14 @@ fn mark(project: &Project, path: &str) -> Mark {
     Mark { project: project.name.clone(), path: path.to_owned(), on_workflow: true }
 }
 
-/// Sources, then workflows that others name, then the other workflows; what is deleted at last, workflows before sources.
+/// Sources, then workflows that others name, then the other workflows; what is deleted at last,
+/// workflows before sources.
 fn order(item: &Item<'_>) -> (u8, bool) {
     let names_others = match item.local {
-        Local::Workflow(file) => file.value.get("error_handler").is_some_and(Value::is_string) || file.value.contains_key("subscriptions"),
+        Local::Workflow(file) => {
+            file.value.get("error_handler").is_some_and(Value::is_string)
+                || file.value.contains_key("subscriptions")
+        }
         _ => false,
     };
     match (item.action, item.kind) {
@@ -241,26 +341,44 @@ fn order(item: &Item<'_>) -> (u8, bool) {
 }
 
 async fn make(client: &Client, project: &Project, item: &Item<'_>) -> Result<(), CliError> {
-    let target = item.there.as_ref().map(|there| Target { kind: item.kind, id: there["id"].as_str().unwrap_or("").to_owned() });
+    let target = item
+        .there
+        .as_ref()
+        .map(|there| Target { kind: item.kind, id: there["id"].as_str().unwrap_or("").to_owned() });
     match (item.local, target) {
         (Local::Gone, Some(target)) => client.delete(&target.path()).await.map(|_| ()),
         (Local::Gone, None) => Ok(()),
-        (Local::Workflow(file), target) => deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path), None).await.map(|_| ()),
+        (Local::Workflow(file), target) => {
+            deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path), None)
+                .await
+                .map(|_| ())
+        }
         (Local::Source(source), target) => {
             let mut body = source.body()?;
             body["made_from"] = json!({ "project": project.name, "path": item.path, "fingerprints": source.fingerprints() });
             let id = match target {
                 Some(target) => {
-                    let before = item.there.as_ref().map(|t| &t["configured_props"]).unwrap_or(&Value::Null);
-                    body["configured_props"] = Value::Object(replacing(before, body["configured_props"].take()));
+                    let before =
+                        item.there.as_ref().map(|t| &t["configured_props"]).unwrap_or(&Value::Null);
+                    body["configured_props"] =
+                        Value::Object(replacing(before, body["configured_props"].take()));
                     body["active"] = json!(source.active());
                     client.call(Method::PUT, &target.path(), &body).await?;
                     return Ok(());
                 }
-                None => client.call(Method::POST, "/sources", &body).await?["data"]["id"].as_str().unwrap_or("").to_owned(),
+                None => client.call(Method::POST, "/sources", &body).await?["data"]["id"]
+                    .as_str()
+                    .unwrap_or("")
+                    .to_owned(),
             };
             if !source.active() {
-                client.call(Method::PUT, &format!("/sources/{id}"), &json!({ "active": false, "made_from": body["made_from"] })).await?;
+                client
+                    .call(
+                        Method::PUT,
+                        &format!("/sources/{id}"),
+                        &json!({ "active": false, "made_from": body["made_from"] }),
+                    )
+                    .await?;
             }
             Ok(())
         }
@@ -277,7 +395,8 @@ fn tell_plan(project: &Project, plan: &[Item<'_>]) {
             Action::Unchanged => (Line::from(" "), "unchanged"),
             Action::Left => ("?".into(), "left"),
         };
-        let reason = if item.reason.is_empty() { String::new() } else { format!("  ({})", item.reason) };
+        let reason =
+            if item.reason.is_empty() { String::new() } else { format!("  ({})", item.reason) };
         printer::note(Line::from("  ").and(sign).and(&format!(" {text:9} {}{reason}", item.path)));
     }
     let count = |action: Action| plan.iter().filter(|i| i.action == action).count();
@@ -303,7 +422,12 @@ const fn past(action: Action) -> &'static str {
     }
 }
 
-fn report(project: &Project, plan: &[Item<'_>], failed: &BTreeMap<String, String>, dry_run: bool) -> Value {
+fn report(
+    project: &Project,
+    plan: &[Item<'_>],
+    failed: &BTreeMap<String, String>,
+    dry_run: bool,
+) -> Value {
     let items: Vec<Value> = plan
         .iter()
         .map(|i| json!({ "action": i.action.word(), "kind": i.kind.word(), "path": i.path, "name": i.name, "reason": i.reason, "error": failed.get(&i.path) }))
@@ -318,12 +442,20 @@ mod tests {
     #[test]
     fn what_is_there_is_compared_by_its_parts() {
         let prints = BTreeMap::from([("code", "1".to_owned()), ("props", "2".to_owned())]);
-        let record =
-            |code: &str, active: bool| json!({ "active": active, "inactive_reason": null, "made_from": { "fingerprints": { "code": code, "props": "2" } } });
+        let record = |code: &str, active: bool| json!({ "active": active, "inactive_reason": null, "made_from": { "fingerprints": { "code": code, "props": "2" } } });
         assert_eq!(compared(&record("1", true), &prints, true), (Action::Unchanged, String::new()));
-        assert_eq!(compared(&record("9", true), &prints, true), (Action::Update, "changed: code".into()));
-        assert_eq!(compared(&record("1", false), &prints, true), (Action::Update, "it is not active".into()));
+        assert_eq!(
+            compared(&record("9", true), &prints, true),
+            (Action::Update, "changed: code".into())
+        );
+        assert_eq!(
+            compared(&record("1", false), &prints, true),
+            (Action::Update, "it is not active".into())
+        );
         let touched = json!({ "active": true, "made_from": { "fingerprints": {} } });
-        assert_eq!(compared(&touched, &prints, true).1, "it was changed by others, or not applied to its end");
+        assert_eq!(
+            compared(&touched, &prints, true).1,
+            "it was changed by others, or not applied to its end"
+        );
     }
 }

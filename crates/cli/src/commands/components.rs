@@ -34,7 +34,8 @@ pub(super) async fn deploy(client: &Client, show: Show, deploy: Deploy) -> Resul
     show.record(&create_source(client, body).await?)
 }
 
-/// Asks on a terminal for the props that the server finds missing, and again for those whose answer it does not take.
+/// Asks on a terminal for the props that the server finds missing, and again for those whose answer
+/// it does not take.
 pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Value, CliError> {
     let (mut component, mut asked) = (Value::Null, BTreeSet::new());
     // What is given may ask for more: `additionalProps`.
@@ -46,11 +47,19 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
         let CliError::Refused { code, details, .. } = &error else { return Err(error) };
         let problems = prop_problems(details);
         let may_ask = |name: &str| asked.contains(name) || body["configured_props"][name].is_null();
-        if !matches!(code.as_str(), "missing_props" | "invalid_props") || problems.is_empty() || !problems.iter().all(|(name, _)| may_ask(name)) {
+        if !matches!(code.as_str(), "missing_props" | "invalid_props")
+            || problems.is_empty()
+            || !problems.iter().all(|(name, _)| may_ask(name))
+        {
             return Err(error);
         }
         if component.is_null() {
-            component = value::take(&mut client.call(Method::POST, "/components?exclude=code,files", &only_code(&body)).await?, "data");
+            component = value::take(
+                &mut client
+                    .call(Method::POST, "/components?exclude=code,files", &only_code(&body))
+                    .await?,
+                "data",
+            );
         }
         for (name, problem) in problems {
             if !asked.insert(name.to_owned()) {
@@ -75,13 +84,26 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
 /// The part of a request that names code.
 fn only_code(body: &Value) -> Value {
     let fields = body.as_object().into_iter().flatten();
-    let is_code = |name: &str| name.starts_with("component_") || matches!(name, "key" | "language" | "url");
-    Value::Object(fields.filter(|(name, _)| is_code(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
+    let is_code =
+        |name: &str| name.starts_with("component_") || matches!(name, "key" | "language" | "url");
+    Value::Object(
+        fields
+            .filter(|(name, _)| is_code(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
 }
 
-/// What a component says of a prop, or its `additionalProps` do: then the body names the form from there on.
-async fn definition(client: &Client, component: &Value, name: &str, body: &mut Value) -> Result<Value, CliError> {
-    let of = |defs: &Value| defs.as_array().into_iter().flatten().find(|d| d["name"] == name).cloned();
+/// What a component says of a prop, or its `additionalProps` do: then the body names the form from
+/// there on.
+async fn definition(
+    client: &Client,
+    component: &Value,
+    name: &str,
+    body: &mut Value,
+) -> Result<Value, CliError> {
+    let of =
+        |defs: &Value| defs.as_array().into_iter().flatten().find(|d| d["name"] == name).cloned();
     if let Some(def) = of(&component["configurable_props"]) {
         return Ok(def);
     }
@@ -103,8 +125,14 @@ enum Choice {
     Made(Value),
 }
 
-/// What a prop is chosen from where only the server knows: accounts of its app, or what its options method gives.
-async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -> Result<Choice, CliError> {
+/// What a prop is chosen from where only the server knows: accounts of its app, or what its options
+/// method gives.
+async fn choice(
+    client: &Client,
+    component: &Value,
+    def: &Value,
+    body: &Value,
+) -> Result<Choice, CliError> {
     if def["type"] == "app" {
         let app = def["app"].as_str().unwrap_or_default();
         let value = |account: &Value| json!({ "authProvisionId": account["id"] });
@@ -113,7 +141,12 @@ async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -
             printer::note(&format!("no account of {app} is connected yet; connect one now:"));
             return Ok(Choice::Made(value(&super::accounts::connect(client, app, None).await?)));
         }
-        return Ok(Choice::Of(accounts.iter().map(|account| json!({ "label": account["name"], "value": value(account) })).collect()));
+        return Ok(Choice::Of(
+            accounts
+                .iter()
+                .map(|account| json!({ "label": account["name"], "value": value(account) }))
+                .collect(),
+        ));
     }
     if def["remoteOptions"] != true {
         return Ok(Choice::Typed);
@@ -128,7 +161,13 @@ async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -
         if let Some(error) = answer["errors"][0].as_str() {
             printer::note(&format!("the options could not be had ({error}); type the value"));
         }
-        let new: Vec<Value> = answer["options"].as_array().into_iter().flatten().filter(|o| !all.contains(o)).cloned().collect();
+        let new: Vec<Value> = answer["options"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|o| !all.contains(o))
+            .cloned()
+            .collect();
         context = value::take(&mut answer, "context");
         // A method that knows of no pages gives no context, or the same again.
         let is_last = new.is_empty() || context.as_object().is_none_or(serde_json::Map::is_empty);
@@ -143,7 +182,11 @@ async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -
 pub(super) async fn publish(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {
     let mut body = Code::read(file)?.body();
     body["publish"] = json!(true);
-    show.record(&client.call(Method::POST, "/components?exclude=code,files,configurable_props", &body).await?)
+    show.record(
+        &client
+            .call(Method::POST, "/components?exclude=code,files,configurable_props", &body)
+            .await?,
+    )
 }
 
 pub(super) struct Update {
@@ -157,16 +200,26 @@ pub(super) struct Update {
 
 pub(super) async fn update(client: &Client, show: Show, update: Update) -> Result<(), CliError> {
     const ONLY_SOURCES: &str = "a workflow's code is in its file: `millrace workflows deploy FILE`";
-    if update.code.is_none() && update.new_name.is_none() && update.active.is_none() && update.props.is_empty() && !update.parallel.is_some() {
+    if update.code.is_none()
+        && update.new_name.is_none()
+        && update.active.is_none()
+        && update.props.is_empty()
+        && !update.parallel.is_some()
+    {
         return Err(CliError::Usage {
             message: "there is nothing to change".into(),
             hint: "give --code, --name, --activate, --deactivate, --prop, --concurrency or --calls-per-isolate",
         });
     }
     let target = client.resolve(&update.name).await?;
-    if target.kind == Kind::Workflow && (update.code.is_some() || !update.props.is_empty() || update.parallel.is_some()) {
+    if target.kind == Kind::Workflow
+        && (update.code.is_some() || !update.props.is_empty() || update.parallel.is_some())
+    {
         return Err(CliError::Usage {
-            message: format!("`{}` is a workflow: it takes none of --code, --prop, --concurrency, --calls-per-isolate", update.name),
+            message: format!(
+                "`{}` is a workflow: it takes none of --code, --prop, --concurrency, --calls-per-isolate",
+                update.name
+            ),
             hint: ONLY_SOURCES,
         });
     }

@@ -10,7 +10,12 @@ use crate::error::CliError;
 use crate::terminal::printer::Show;
 
 /// Errors by class, step and place.
-pub(super) async fn list(client: &Client, show: Show, name: Option<&str>, state: Option<&str>) -> Result<(), CliError> {
+pub(super) async fn list(
+    client: &Client,
+    show: Show,
+    name: Option<&str>,
+    state: Option<&str>,
+) -> Result<(), CliError> {
     let mut path = match name {
         Some(name) => format!("{}/error_groups", client.resolve(name).await?.path()),
         None => "/error_groups".to_owned(),
@@ -25,7 +30,10 @@ pub(super) async fn list(client: &Client, show: Show, name: Option<&str>, state:
                 let at = json!(group[field].as_i64().map(|ms| Timestamp(ms).iso()));
                 value::set(group, field, at);
             }
-            let owner = [&group["workflow_id"], &group["source_id"]].into_iter().find(|id| id.is_string()).cloned();
+            let owner = [&group["workflow_id"], &group["source_id"]]
+                .into_iter()
+                .find(|id| id.is_string())
+                .cloned();
             value::set(group, "owner", json!(owner));
         }
     }
@@ -45,9 +53,15 @@ pub(super) async fn list(client: &Client, show: Show, name: Option<&str>, state:
 }
 
 /// One group: shown, or given a state.
-pub(super) async fn change(client: &Client, show: Show, command: ErrorGroupCommand) -> Result<(), CliError> {
+pub(super) async fn change(
+    client: &Client,
+    show: Show,
+    command: ErrorGroupCommand,
+) -> Result<(), CliError> {
     let (id, state, note) = match command {
-        ErrorGroupCommand::Show { id } => return show.record(&client.get(&format!("/error_groups/{}", segment(&id))).await?),
+        ErrorGroupCommand::Show { id } => {
+            return show.record(&client.get(&format!("/error_groups/{}", segment(&id))).await?);
+        }
         ErrorGroupCommand::Resolve { id, note } => (id, "resolved", note),
         ErrorGroupCommand::Ignore { id, note } => (id, "ignored", note),
         ErrorGroupCommand::Reopen { id, note } => (id, "open", note),

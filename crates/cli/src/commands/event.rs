@@ -19,7 +19,8 @@ pub(super) fn read(given: &str) -> Result<Value, CliError> {
             parse(&text, "standard input")
         }
         (_, Some(path)) => {
-            let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.into(), source })?;
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| CliError::Read { path: path.into(), source })?;
             parse(&text, &format!("`{path}`"))
         }
         (text, None) => parse(text, "the event"),

@@ -12,36 +12,62 @@ use crate::error::CliError;
 use crate::terminal::line::escaped;
 use crate::terminal::printer::Show;
 
-pub(super) async fn files(client: &Client, show: Show, command: FileCommand) -> Result<(), CliError> {
+pub(super) async fn files(
+    client: &Client,
+    show: Show,
+    command: FileCommand,
+) -> Result<(), CliError> {
     let base = |store: &str| format!("/file_stores/{}/files", segment(store));
     match command {
-        FileCommand::List { store: None } => {
-            show.table(&json!({ "data": client.all("/file_stores").await? }), &[("NAME", "name"), ("FILES", "files"), ("BYTES", "bytes")])
-        }
+        FileCommand::List { store: None } => show.table(
+            &json!({ "data": client.all("/file_stores").await? }),
+            &[("NAME", "name"), ("FILES", "files"), ("BYTES", "bytes")],
+        ),
         FileCommand::List { store: Some(store) } => {
             let all = json!({ "data": client.all(&base(&store)).await? });
             show.table(&all, &[("PATH", "path"), ("BYTES", "size")])
         }
         FileCommand::Get { store, path, output } => {
-            let request = client.request(Method::GET, &format!("{}/content", base(&store))).query(&[("path", path)]);
-            let bytes = client.bytes(request, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX)).await?;
+            let request = client
+                .request(Method::GET, &format!("{}/content", base(&store)))
+                .query(&[("path", path)]);
+            let bytes = client
+                .bytes(request, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))
+                .await?;
             match output {
-                Some(file) => std::fs::write(&file, bytes).map_err(|source| CliError::Write { path: file, source }),
-                None if std::io::stdout().is_terminal() && !is_shown_as_it_is(&bytes) => Err(CliError::Usage {
-                    message: "the file holds what is no text, or would steer the terminal".into(),
-                    hint: "write it to a file with `--output FILE`, or on into another program",
-                }),
+                Some(file) => std::fs::write(&file, bytes)
+                    .map_err(|source| CliError::Write { path: file, source }),
+                None if std::io::stdout().is_terminal() && !is_shown_as_it_is(&bytes) => {
+                    Err(CliError::Usage {
+                        message: "the file holds what is no text, or would steer the terminal"
+                            .into(),
+                        hint: "write it to a file with `--output FILE`, or on into another program",
+                    })
+                }
                 None => std::io::stdout().write_all(&bytes).map_err(CliError::Output),
             }
         }
         FileCommand::Put { store, file, path } => {
-            let bytes = std::fs::read(&file).map_err(|source| CliError::Read { path: file.clone(), source })?;
-            let path = path.unwrap_or_else(|| file.file_name().unwrap_or_default().to_string_lossy().into_owned());
-            show.record(&client.send(client.request(Method::PUT, &base(&store)).query(&[("path", path)]).body(bytes)).await?)
+            let bytes = std::fs::read(&file)
+                .map_err(|source| CliError::Read { path: file.clone(), source })?;
+            let path = path.unwrap_or_else(|| {
+                file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            });
+            show.record(
+                &client
+                    .send(
+                        client
+                            .request(Method::PUT, &base(&store))
+                            .query(&[("path", path)])
+                            .body(bytes),
+                    )
+                    .await?,
+            )
         }
         FileCommand::Delete { store, path } => {
             let request = client.request(Method::DELETE, &base(&store));
-            let request = if let Some(path) = path { request.query(&[("path", path)]) } else { request };
+            let request =
+                if let Some(path) = path { request.query(&[("path", path)]) } else { request };
             show.record(&client.send(request).await?)
         }
     }

@@ -17,7 +17,8 @@ use crate::terminal::printer::{self, Progress, Show};
 /// Between two looks at whether it takes long.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Shows a run's steps as they end, then the run. One that failed is a failure of the command; one that pauses is let go.
+/// Shows a run's steps as they end, then the run. One that failed is a failure of the command; one
+/// that pauses is let go.
 pub(crate) async fn run(client: &Client, show: Show, id: &str) -> Result<(), CliError> {
     let follow = Follow { path: format!("/runs/{}/sse", segment(id)), after: None };
     let progress = RefCell::new(Progress::new("the run goes on"));
@@ -103,7 +104,11 @@ pub(crate) fn step_line(step: &Value) -> Line {
 
 fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 100;
-    if text.chars().count() <= CHARS_MAX { text.to_owned() } else { format!("{}…", text.chars().take(CHARS_MAX).collect::<String>()) }
+    if text.chars().count() <= CHARS_MAX {
+        text.to_owned()
+    } else {
+        format!("{}…", text.chars().take(CHARS_MAX).collect::<String>())
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +121,11 @@ mod tests {
     fn a_step_is_shown_once() {
         let mut steps = super::Steps::default();
         assert!(steps.ended(&json!({ "namespace": "a", "status": "running" })).is_none());
-        assert!(steps.ended(&json!({ "namespace": "b", "status": "finished", "exports": {} })).is_some());
+        assert!(
+            steps
+                .ended(&json!({ "namespace": "b", "status": "finished", "exports": {} }))
+                .is_some()
+        );
         // The first ended before the stream began.
         let step = |namespace: &str, status: &str| json!({ "namespace": namespace, "status": status, "exports": {} });
         let run = json!({ "steps": [step("a", "succeeded"), step("b", "succeeded"), step("c", "failed")] });
@@ -128,10 +137,20 @@ mod tests {
     fn a_step_says_how_it_went() {
         let line = |step| super::step_line(&step).as_str().to_owned();
         assert_eq!(
-            line(json!({ "namespace": "a", "status": "succeeded", "duration_ms": 3, "exports": { "$return_value": { "n": 1 } } })),
+            line(
+                json!({ "namespace": "a", "status": "succeeded", "duration_ms": 3, "exports": { "$return_value": { "n": 1 } } })
+            ),
             "✓ a  3 ms  {\"n\":1}"
         );
-        assert_eq!(line(json!({ "namespace": "b", "status": "failed", "duration_ms": 1, "exports": {} })), "✗ b  1 ms");
-        assert!(line(json!({ "namespace": "c", "exports": { "$return_value": "x".repeat(300) } })).chars().count() < 120);
+        assert_eq!(
+            line(json!({ "namespace": "b", "status": "failed", "duration_ms": 1, "exports": {} })),
+            "✗ b  1 ms"
+        );
+        assert!(
+            line(json!({ "namespace": "c", "exports": { "$return_value": "x".repeat(300) } }))
+                .chars()
+                .count()
+                < 120
+        );
     }
 }

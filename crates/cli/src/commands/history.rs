@@ -22,8 +22,15 @@ pub(super) struct Events {
 /// A line for each event: its data, or with `--json` its summary.
 pub(super) async fn events(client: &Client, show: Show, events: Events) -> Result<(), CliError> {
     let target = client.resolve(&events.name).await?;
-    let text = events.text.as_deref().map(|text| format!("&q={}", segment(text))).unwrap_or_default();
-    let answer = client.get(&format!("{}/event_summaries?expand=event&limit={}{text}", target.path(), events.limit)).await?;
+    let text =
+        events.text.as_deref().map(|text| format!("&q={}", segment(text))).unwrap_or_default();
+    let answer = client
+        .get(&format!(
+            "{}/event_summaries?expand=event&limit={}{text}",
+            target.path(),
+            events.limit
+        ))
+        .await?;
     if show.json && !events.follow {
         return printer::data(&answer["data"].to_string());
     }
@@ -33,14 +40,20 @@ pub(super) async fn events(client: &Client, show: Show, events: Events) -> Resul
     }
     if !events.follow {
         if newest_first.is_empty() {
-            printer::note(if events.text.is_some() { "no event has this text" } else { "it has emitted nothing" });
+            printer::note(if events.text.is_some() {
+                "no event has this text"
+            } else {
+                "it has emitted nothing"
+            });
         }
         return Ok(());
     }
     // Resuming after what was shown leaves no gap.
-    let after = newest_first.first().and_then(|s| s["id"].as_str()).unwrap_or(FIRST_EVENT).to_owned();
+    let after =
+        newest_first.first().and_then(|s| s["id"].as_str()).unwrap_or(FIRST_EVENT).to_owned();
     let follow = Follow { path: format!("{}/sse", target.path()), after: Some(after) };
-    stream::follow(client, follow, |event| printer::data(&event_line(show, &summary_of(event)))).await
+    stream::follow(client, follow, |event| printer::data(&event_line(show, &summary_of(event))))
+        .await
 }
 
 fn event_line(show: Show, summary: &Value) -> String {
@@ -57,7 +70,10 @@ pub(super) async fn logs(client: &Client, show: Show, args: LogArgs) -> Result<(
     let LogArgs { name, follow, level, text, step, n } = args;
     let target = client.resolve(&name).await?;
     let given = [("level", level), ("text", text), ("step", step)];
-    let filter: String = given.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", segment(&value?)))).collect();
+    let filter: String = given
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("&{name}={}", segment(&value?))))
+        .collect();
     let answer = client.get(&format!("{}/logs?limit={n}{filter}", target.path())).await?;
     if show.json && !follow {
         return printer::data(&answer["data"].to_string());
@@ -90,7 +106,9 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             let status = status.map(|s| format!("&status={s}")).unwrap_or_default();
             list_runs(client, show, &format!("/runs?q={}{status}", segment(&text)), n).await
         }
-        RunCommand::Show { id } => show.shaped(&client.get(&format!("/runs/{}", segment(&id))).await?, short_run),
+        RunCommand::Show { id } => {
+            show.shaped(&client.get(&format!("/runs/{}", segment(&id))).await?, short_run)
+        }
         RunCommand::Replay { id, from_step, from_failed, with_version, event } => {
             let mut body = json!({ "version": with_version });
             if let Some(event) = event {
@@ -102,23 +120,62 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             if from_failed {
                 body["from_failed"] = json!(true);
             }
-            show.shaped(&client.call(Method::POST, &format!("/runs/{}/replay", segment(&id)), &body).await?, short_run)
+            show.shaped(
+                &client
+                    .call(Method::POST, &format!("/runs/{}/replay", segment(&id)), &body)
+                    .await?,
+                short_run,
+            )
         }
         RunCommand::Resume { id, data } => {
             let data = data.map(|data| super::event::read(&data)).transpose()?;
-            show.shaped(&client.call(Method::POST, &format!("/runs/{}/resume", segment(&id)), &json!({ "data": data })).await?, short_run)
+            show.shaped(
+                &client
+                    .call(
+                        Method::POST,
+                        &format!("/runs/{}/resume", segment(&id)),
+                        &json!({ "data": data }),
+                    )
+                    .await?,
+                short_run,
+            )
         }
-        RunCommand::Cancel { id } => show.shaped(&client.call(Method::POST, &format!("/runs/{}/cancel", segment(&id)), &json!({})).await?, short_run),
+        RunCommand::Cancel { id } => show.shaped(
+            &client
+                .call(Method::POST, &format!("/runs/{}/cancel", segment(&id)), &json!({}))
+                .await?,
+            short_run,
+        ),
         RunCommand::CancelWaiting { name, status, from, to, dry_run } => {
             let owner = client.resolve(&name).await?.id;
             let filter = json!({ "owner_id": owner, "status": status, "from": from, "to": to });
-            show.record(&client.call(Method::POST, "/runs/cancel", &json!({ "filter": filter, "dry_run": dry_run })).await?)
+            show.record(
+                &client
+                    .call(
+                        Method::POST,
+                        "/runs/cancel",
+                        &json!({ "filter": filter, "dry_run": dry_run }),
+                    )
+                    .await?,
+            )
         }
     }
 }
 
-pub(super) async fn list_runs(client: &Client, show: Show, path: &str, count: u32) -> Result<(), CliError> {
-    let columns = [("ID", "id"), ("STATUS", "status"), ("KIND", "kind"), ("MS", "duration_ms"), ("ERROR", "error.code"), ("MESSAGE", "error.message")];
+pub(super) async fn list_runs(
+    client: &Client,
+    show: Show,
+    path: &str,
+    count: u32,
+) -> Result<(), CliError> {
+    let columns = [
+        ("ID", "id"),
+        ("STATUS", "status"),
+        ("KIND", "kind"),
+        ("MS", "duration_ms"),
+        ("ERROR", "error.code"),
+        ("MESSAGE", "error.message"),
+    ];
     show.table(&client.first(path, count).await?, &columns)
 }
 
@@ -130,11 +187,19 @@ pub(super) fn finished_run(show: Show, answer: &Value) -> Result<(), CliError> {
         return Ok(());
     }
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
-    Err(CliError::RunFailed { id: text(&run["id"]), code: text(&run["error"]["code"]), message: text(&run["error"]["message"]) })
+    Err(CliError::RunFailed {
+        id: text(&run["id"]),
+        code: text(&run["error"]["code"]),
+        message: text(&run["error"]["message"]),
+    })
 }
 
 /// Shows a test with its steps and what it wrote to its log.
-pub(super) async fn finished_test(client: &Client, show: Show, answer: &Value) -> Result<(), CliError> {
+pub(super) async fn finished_test(
+    client: &Client,
+    show: Show,
+    answer: &Value,
+) -> Result<(), CliError> {
     let id = answer["data"]["id"].as_str().unwrap_or("");
     let whole = client.get(&format!("/runs/{}", segment(id))).await?;
     if !show.json {
@@ -167,7 +232,9 @@ pub(super) fn short_run(mut run: Value) -> Value {
 
 pub(super) async fn errors(client: &Client, show: Show, name: &str) -> Result<(), CliError> {
     let target = client.resolve(name).await?;
-    let answer = client.get(&format!("{}/$errors/event_summaries?expand=event&limit=100", target.path())).await?;
+    let answer = client
+        .get(&format!("{}/$errors/event_summaries?expand=event&limit=100", target.path()))
+        .await?;
     if show.json {
         return printer::data(&answer["data"].to_string());
     }
@@ -186,15 +253,36 @@ fn error_text(summary: &Value) -> String {
     let event = &summary["event"];
     let error = &event["error"];
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
-    let place = text(&error["stack"]).lines().map(str::trim).find(|l| l.starts_with("at ")).map(|l| format!("\n  {l}")).unwrap_or_default();
-    let head = format!("{} {}: {}", text(&error["ts"]), text(&error["code"]), text(&error["message"]));
-    format!("{head}{place}\n  trace {}\n  event {}", text(&event["original_context"]["trace_id"]), event["original_event"])
+    let place = text(&error["stack"])
+        .lines()
+        .map(str::trim)
+        .find(|l| l.starts_with("at "))
+        .map(|l| format!("\n  {l}"))
+        .unwrap_or_default();
+    let head =
+        format!("{} {}: {}", text(&error["ts"]), text(&error["code"]), text(&error["message"]));
+    format!(
+        "{head}{place}\n  trace {}\n  event {}",
+        text(&event["original_context"]["trace_id"]),
+        event["original_event"]
+    )
 }
 
-pub(super) async fn mail(client: &Client, show: Show, id: Option<&str>, send: bool, count: u32) -> Result<(), CliError> {
+pub(super) async fn mail(
+    client: &Client,
+    show: Show,
+    id: Option<&str>,
+    send: bool,
+    count: u32,
+) -> Result<(), CliError> {
     match id {
-        None => show.table(&client.first("/mail", count).await?, &[("ID", "id"), ("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject")]),
-        Some(id) if send => show.record(&client.call(Method::POST, &format!("/mail/{}/send", segment(id)), &json!({})).await?),
+        None => show.table(
+            &client.first("/mail", count).await?,
+            &[("ID", "id"), ("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject")],
+        ),
+        Some(id) if send => show.record(
+            &client.call(Method::POST, &format!("/mail/{}/send", segment(id)), &json!({})).await?,
+        ),
         Some(id) => show.record(&client.get(&format!("/mail/{}", segment(id))).await?),
     }
 }
@@ -215,6 +303,9 @@ mod tests {
     #[test]
     fn runs_end_with_logs_and_error() {
         let run = json!({ "id": "run_1", "error": { "code": "E" }, "context": {}, "trigger_id": "", "steps": [], "logs": [{ "ts": 1, "level": "log", "text": "a" }] });
-        assert_eq!(printer::record(&short_run(run)), "id: run_1\nlogs:\n  log   a\nerror:\n  code: E");
+        assert_eq!(
+            printer::record(&short_run(run)),
+            "id: run_1\nlogs:\n  log   a\nerror:\n  code: E"
+        );
     }
 }

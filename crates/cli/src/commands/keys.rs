@@ -12,7 +12,13 @@ use crate::terminal::printer::Show;
 pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Result<(), CliError> {
     match command {
         KeyCommand::List => {
-            let columns = [("ID", "id"), ("NAME", "name"), ("SCOPES", "scopes"), ("EXPIRES", "expires_at"), ("CREATED", "created_at")];
+            let columns = [
+                ("ID", "id"),
+                ("NAME", "name"),
+                ("SCOPES", "scopes"),
+                ("EXPIRES", "expires_at"),
+                ("CREATED", "created_at"),
+            ];
             show.table(&client.whole("/api_keys").await?, &columns)
         }
         KeyCommand::Create { name, scopes, expires_in, rate } => {
@@ -20,11 +26,19 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
             let body = json!({ "name": name, "scopes": scopes, "rate_per_minute": rate, "expires_at": expires_at });
             show.record(&client.call(Method::POST, "/api_keys", &body).await?)
         }
-        KeyCommand::Revoke { id } => show.record(&client.delete(&format!("/api_keys/{}", segment(&id))).await?),
-        KeyCommand::Rotate { id: None, .. } => show.record(&client.call(Method::POST, "/master_key/rotate", &json!({})).await?),
+        KeyCommand::Revoke { id } => {
+            show.record(&client.delete(&format!("/api_keys/{}", segment(&id))).await?)
+        }
+        KeyCommand::Rotate { id: None, .. } => {
+            show.record(&client.call(Method::POST, "/master_key/rotate", &json!({})).await?)
+        }
         KeyCommand::Rotate { id: Some(id), grace } => {
             let path = format!("/api_keys/{}/rotate", segment(&id));
-            show.record(&client.call(Method::POST, &path, &json!({ "grace_seconds": grace.unwrap_or(0) })).await?)
+            show.record(
+                &client
+                    .call(Method::POST, &path, &json!({ "grace_seconds": grace.unwrap_or(0) }))
+                    .await?,
+            )
         }
     }
 }
@@ -53,7 +67,10 @@ mod tests {
 
     #[test]
     fn durations_are_a_count_and_a_unit() {
-        assert_eq!((seconds("90s"), seconds("45m"), seconds("30d")), (Ok(90), Ok(2700), Ok(2_592_000)));
+        assert_eq!(
+            (seconds("90s"), seconds("45m"), seconds("30d")),
+            (Ok(90), Ok(2700), Ok(2_592_000))
+        );
         for wrong in ["", "d", "30", "0d", "-1d", "1w", "1é", "9223372036854775807d"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }

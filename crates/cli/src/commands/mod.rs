@@ -32,7 +32,9 @@ use std::process::ExitCode;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ClientCommand, GlobalArgs, Listed, ProfileCommand, SubscriptionArgs, SubscriptionCommand};
+use crate::args::{
+    ClientCommand, GlobalArgs, Listed, ProfileCommand, SubscriptionArgs, SubscriptionCommand,
+};
 use crate::client::profile::{self, Profile};
 use crate::client::{Client, Kind, segment};
 use crate::dev;
@@ -94,22 +96,32 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
                 Some(what) => what,
                 None => prompt::required("FILE", "File, address or key of the source")?,
             };
-            components::deploy(client, show, components::Deploy { what, name, props, parallel }).await
+            components::deploy(client, show, components::Deploy { what, name, props, parallel })
+                .await
         }
         ClientCommand::Publish { file } => components::publish(client, show, &file).await,
         ClientCommand::Unpublish { key } => {
             let key = component_key(&key)?;
             show.record(&client.delete(&format!("/components/{}", segment(key))).await?)
         }
-        ClientCommand::Dev { file, dc, props } => dev::dev(client, show, dev::Dev { file, attach: dc, props: parse_props(&props)? }).await,
-        ClientCommand::Apply { folder, dry_run, yes, prune, adopt, force } => {
-            apply::apply(client, show, apply::Apply { folder, dry_run, yes, prune, adopt, force }).await
+        ClientCommand::Dev { file, dc, props } => {
+            dev::dev(client, show, dev::Dev { file, attach: dc, props: parse_props(&props)? }).await
         }
-        ClientCommand::Events { name, n, text, follow } => history::events(client, show, history::Events { name, limit: n, text, follow }).await,
+        ClientCommand::Apply { folder, dry_run, yes, prune, adopt, force } => {
+            apply::apply(client, show, apply::Apply { folder, dry_run, yes, prune, adopt, force })
+                .await
+        }
+        ClientCommand::Events { name, n, text, follow } => {
+            history::events(client, show, history::Events { name, limit: n, text, follow }).await
+        }
         ClientCommand::Logs(args) => history::logs(client, show, args).await,
         ClientCommand::Find { words, n } => {
-            let found = client.get(&format!("/search?q={}&limit={n}", segment(&words.join(" ")))).await?;
-            show.table(&found, &[("KIND", "kind"), ("ID", "id"), ("NAME", "name"), ("ABOUT", "about")])
+            let found =
+                client.get(&format!("/search?q={}&limit={n}", segment(&words.join(" ")))).await?;
+            show.table(
+                &found,
+                &[("KIND", "kind"), ("ID", "id"), ("NAME", "name"), ("ABOUT", "about")],
+            )
         }
         ClientCommand::System => show.record(&client.get("/system").await?),
         ClientCommand::List { what } => list(client, show, what).await,
@@ -119,20 +131,42 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         }
         ClientCommand::Update { name, code, new_name, activate, deactivate, props, parallel } => {
             let active = (activate || deactivate).then_some(activate);
-            components::update(client, show, components::Update { name, code, new_name, active, props, parallel }).await
+            components::update(
+                client,
+                show,
+                components::Update { name, code, new_name, active, props, parallel },
+            )
+            .await
         }
         ClientCommand::Delete { name, dry_run } => {
             let target = client.resolve(&name).await?;
-            let path = if dry_run { format!("{}?dry_run=true", target.path()) } else { target.path() };
+            let path =
+                if dry_run { format!("{}?dry_run=true", target.path()) } else { target.path() };
             show.record(&client.delete(&path).await?)
         }
         ClientCommand::Run { name, event } => {
             let target = client.resolve(&name).await?;
             if target.kind == Kind::Workflow {
-                return workflows::run(client, show, &target.id, event.as_deref().unwrap_or("{}"), false).await;
+                return workflows::run(
+                    client,
+                    show,
+                    &target.id,
+                    event.as_deref().unwrap_or("{}"),
+                    false,
+                )
+                .await;
             }
             let event = event.as_deref().map(event::read).transpose()?;
-            history::finished_run(show, &client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?)
+            history::finished_run(
+                show,
+                &client
+                    .call(
+                        Method::POST,
+                        &format!("{}/run", target.path()),
+                        &json!({ "event": event }),
+                    )
+                    .await?,
+            )
         }
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
         ClientCommand::Sources(command) => sources::sources(client, show, command).await,
@@ -141,23 +175,35 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
         ClientCommand::Webhooks(command) => webhooks::webhooks(client, show, command).await,
         ClientCommand::Keys(command) => keys::keys(client, show, command).await,
-        ClientCommand::SetupLink { email } => show.record(&client.call(Method::POST, "/setup_links", &json!({ "email": email })).await?),
+        ClientCommand::SetupLink { email } => show
+            .record(&client.call(Method::POST, "/setup_links", &json!({ "email": email })).await?),
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
-        ClientCommand::Errors { name, groups: false, .. } => history::errors(client, show, name.as_deref().unwrap_or_default()).await,
-        ClientCommand::Errors { name, groups: true, state } => error_groups::list(client, show, name.as_deref(), state.as_deref()).await,
+        ClientCommand::Errors { name, groups: false, .. } => {
+            history::errors(client, show, name.as_deref().unwrap_or_default()).await
+        }
+        ClientCommand::Errors { name, groups: true, state } => {
+            error_groups::list(client, show, name.as_deref(), state.as_deref()).await
+        }
         ClientCommand::ErrorGroups(command) => error_groups::change(client, show, command).await,
         ClientCommand::Replays(command) => replays::replays(client, show, command).await,
         ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
         ClientCommand::Files(command) => files::files(client, show, command).await,
-        ClientCommand::OauthClients(command) => operations::oauth_clients(client, show, command).await,
+        ClientCommand::OauthClients(command) => {
+            operations::oauth_clients(client, show, command).await
+        }
         ClientCommand::Export(args) => operations::export(client, args).await,
         ClientCommand::Retention(args) => operations::retention(client, show, args).await,
         ClientCommand::Organization(args) => operations::organization(client, show, args).await,
         ClientCommand::Audit(args) => operations::audit(client, show, args).await,
-        ClientCommand::Mail { id, send, n } => history::mail(client, show, id.as_deref(), send, n).await,
+        ClientCommand::Mail { id, send, n } => {
+            history::mail(client, show, id.as_deref(), send, n).await
+        }
         // Answered before there is a client.
-        ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) | ClientCommand::Profile(_) => Ok(()),
+        ClientCommand::Login
+        | ClientCommand::Logout
+        | ClientCommand::Init(_)
+        | ClientCommand::Profile(_) => Ok(()),
     }
 }
 
@@ -165,8 +211,14 @@ fn profiles(show: Show, command: &ProfileCommand) -> Result<(), CliError> {
     let path = profile::path()?;
     match command {
         ProfileCommand::List => {
-            let rows: Vec<Value> = Profile::list(&path)?.into_iter().map(|(name, url, used)| json!({ "name": name, "url": url, "used": used })).collect();
-            show.table(&json!({ "data": rows }), &[("NAME", "name"), ("URL", "url"), ("USED", "used")])
+            let rows: Vec<Value> = Profile::list(&path)?
+                .into_iter()
+                .map(|(name, url, used)| json!({ "name": name, "url": url, "used": used }))
+                .collect();
+            show.table(
+                &json!({ "data": rows }),
+                &[("NAME", "name"), ("URL", "url"), ("USED", "used")],
+            )
         }
         ProfileCommand::Use { name } => {
             Profile::use_from_now(&path, name)?;
@@ -190,7 +242,13 @@ async fn login(global: &GlobalArgs) -> Result<(), CliError> {
     if global.json {
         return printer::data(&json!({ "url": profile.url, "username": text("username"), "email": text("email"), "file": path }).to_string());
     }
-    printer::note(&format!("logged in at {} as {} ({}); the key is kept in {}", profile.url, text("username"), text("email"), path.display()));
+    printer::note(&format!(
+        "logged in at {} as {} ({}); the key is kept in {}",
+        profile.url,
+        text("username"),
+        text("email"),
+        path.display()
+    ));
     Ok(())
 }
 
@@ -200,14 +258,28 @@ async fn list(client: &Client, show: Show, what: Option<Listed>) -> Result<(), C
         None => prompt::chosen(
             "what to list",
             "List",
-            &[("sources", Listed::Sources), ("components", Listed::Components), ("workflows", Listed::Workflows), ("streams", Listed::Streams)],
+            &[
+                ("sources", Listed::Sources),
+                ("components", Listed::Components),
+                ("workflows", Listed::Workflows),
+                ("streams", Listed::Streams),
+            ],
         )?,
     };
     match what {
         Listed::Streams => streams(client, show).await,
-        Listed::Sources => show.table(&client.whole("/users/me/sources").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
+        Listed::Sources => show.table(
+            &client.whole("/users/me/sources").await?,
+            &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")],
+        ),
         Listed::Components => {
-            let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")];
+            let columns = [
+                ("KEY", "key"),
+                ("VERSION", "version"),
+                ("TYPE", "type"),
+                ("NAME", "name"),
+                ("ID", "id"),
+            ];
             show.table(&client.whole("/components?exclude=code").await?, &columns)
         }
         Listed::Workflows => workflows::list(client, show).await,
@@ -219,8 +291,14 @@ fn component_key(words: &[String]) -> Result<&str, CliError> {
     match words {
         [key] => Ok(key),
         [kind, key] if kind == "component" => Ok(key),
-        [kind, ..] => Err(CliError::Usage { message: format!("`{kind}` cannot be unpublished"), hint: "write `millrace unpublish component KEY`" }),
-        [] => Err(CliError::Usage { message: "the key is missing".into(), hint: "write `millrace unpublish component KEY`" }),
+        [kind, ..] => Err(CliError::Usage {
+            message: format!("`{kind}` cannot be unpublished"),
+            hint: "write `millrace unpublish component KEY`",
+        }),
+        [] => Err(CliError::Usage {
+            message: "the key is missing".into(),
+            hint: "write `millrace unpublish component KEY`",
+        }),
     }
 }
 
@@ -230,33 +308,52 @@ async fn streams(client: &Client, show: Show) -> Result<(), CliError> {
     for kind in [Kind::Source, Kind::Workflow] {
         let list = if kind == Kind::Source { "/users/me/sources" } else { "/workflows" };
         for item in client.all(list).await? {
-            let sse = format!("{}/v1/{}/{}/sse", client.url(), kind.collection(), item["id"].as_str().unwrap_or(""));
+            let sse = format!(
+                "{}/v1/{}/{}/sse",
+                client.url(),
+                kind.collection(),
+                item["id"].as_str().unwrap_or("")
+            );
             rows.push(json!({ "name": item["name_slug"], "type": kind.word(), "id": item["id"], "sse": sse }));
         }
     }
     show.table(&json!({ "data": rows }), &[("NAME", "name"), ("TYPE", "type"), ("SSE", "sse")])
 }
 
-async fn subscriptions(client: &Client, show: Show, command: SubscriptionCommand) -> Result<(), CliError> {
+async fn subscriptions(
+    client: &Client,
+    show: Show,
+    command: SubscriptionCommand,
+) -> Result<(), CliError> {
     let (method, args) = match command {
         SubscriptionCommand::Add(args) => (Method::POST, args),
         SubscriptionCommand::Delete(args) => (Method::DELETE, args),
         SubscriptionCommand::List => {
-            let columns = [("ID", "id"), ("EMITTER", "emitter_id"), ("LISTENER", "listener_id"), ("EVENT", "event_name")];
+            let columns = [
+                ("ID", "id"),
+                ("EMITTER", "emitter_id"),
+                ("LISTENER", "listener_id"),
+                ("EVENT", "event_name"),
+            ];
             return show.table(&client.get("/users/me/subscriptions").await?, &columns);
         }
     };
     let SubscriptionArgs { emitter, listener, event_name } = args;
     let emitter_id = party(client, emitter).await?;
     let listener_id = party(client, listener).await?;
-    let query = [("emitter_id", emitter_id), ("listener_id", listener_id), ("event_name", event_name)];
+    let query =
+        [("emitter_id", emitter_id), ("listener_id", listener_id), ("event_name", event_name)];
     show.record(&client.send(client.request(method, "/subscriptions").query(&query)).await?)
 }
 
 /// An id as it is, a name by its id.
 pub(crate) async fn party(client: &Client, name: String) -> Result<String, CliError> {
     const PREFIXES: &[&str] = &["o_", "p_", "dc_", "wh_"];
-    if PREFIXES.iter().any(|p| name.starts_with(p)) { Ok(name) } else { Ok(client.resolve(&name).await?.id) }
+    if PREFIXES.iter().any(|p| name.starts_with(p)) {
+        Ok(name)
+    } else {
+        Ok(client.resolve(&name).await?.id)
+    }
 }
 
 /// The part of a request that names code.
@@ -280,16 +377,25 @@ fn parse_props(props: &[String]) -> Result<Map<String, Value>, CliError> {
     let mut values: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for prop in props {
         match prop.split_once('=') {
-            Some((name, value)) if !name.is_empty() => values.entry(name).or_default().push(prop_value(value)),
-            _ => return Err(CliError::Usage { message: format!("`{prop}` is not a prop"), hint: "write --prop NAME=VALUE" }),
+            Some((name, value)) if !name.is_empty() => {
+                values.entry(name).or_default().push(prop_value(value))
+            }
+            _ => {
+                return Err(CliError::Usage {
+                    message: format!("`{prop}` is not a prop"),
+                    hint: "write --prop NAME=VALUE",
+                });
+            }
         }
     }
-    let one_or_many = |mut values: Vec<Value>| if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
+    let one_or_many = |mut values: Vec<Value>| {
+        if values.len() == 1 { values.remove(0) } else { Value::Array(values) }
+    };
     Ok(values.into_iter().map(|(name, values)| (name.to_owned(), one_or_many(values))).collect())
 }
 
-/// JSON where it is an object, an array, a quoted string, true, false, null or a number that stays the same when written
-/// again; else text, so that `007` and `1e3` are what was typed.
+/// JSON where it is an object, an array, a quoted string, true, false, null or a number that stays
+/// the same when written again; else text, so that `007` and `1e3` are what was typed.
 pub(crate) fn prop_value(text: &str) -> Value {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Number(number)) if !stays(&number, text) => Value::from(text),
@@ -298,11 +404,14 @@ pub(crate) fn prop_value(text: &str) -> Value {
     }
 }
 
-/// Whether a number is written again as it was typed. It goes through `f64` and the integers, which is what components read,
-/// and not through the digits that serde_json keeps where a crate of the workspace asks it to.
+/// Whether a number is written again as it was typed. It goes through `f64` and the integers, which
+/// is what components read, and not through the digits that serde_json keeps where a crate of the
+/// workspace asks it to.
 fn stays(number: &serde_json::Number, text: &str) -> bool {
-    let read = number.as_i64().map(|n| n.to_string()).or_else(|| number.as_u64().map(|n| n.to_string()));
-    read.or_else(|| text.contains('.').then(|| number.as_f64().map(|n| n.to_string())).flatten()).is_some_and(|read| read == text)
+    let read =
+        number.as_i64().map(|n| n.to_string()).or_else(|| number.as_u64().map(|n| n.to_string()));
+    read.or_else(|| text.contains('.').then(|| number.as_f64().map(|n| n.to_string())).flatten())
+        .is_some_and(|read| read == text)
 }
 
 #[cfg(test)]

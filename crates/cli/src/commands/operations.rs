@@ -18,15 +18,25 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 /// Lines between two notes of how far it is.
 const NOTE_EVERY: u64 = 100_000;
 
-/// Writes the history as it is at one moment. The server's last line says that it was all; without it the export failed.
+/// Writes the history as it is at one moment. The server's last line says that it was all; without
+/// it the export failed.
 pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliError> {
     let mut query = Vec::new();
     if let Some(name) = &args.name {
         query.push(("owner_id", client.resolve(name).await?.id));
     }
-    query.extend([("from", args.from), ("to", args.to)].into_iter().filter_map(|(name, ms)| Some((name, ms?.to_string()))));
+    query.extend(
+        [("from", args.from), ("to", args.to)]
+            .into_iter()
+            .filter_map(|(name, ms)| Some((name, ms?.to_string()))),
+    );
     let mut out = Output::open(args.output)?;
-    let response = client.request(Method::GET, "/export").query(&query).send().await.map_err(|e| client.unreachable(e))?;
+    let response = client
+        .request(Method::GET, "/export")
+        .query(&query)
+        .send()
+        .await
+        .map_err(|e| client.unreachable(e))?;
     if !response.status().is_success() {
         return Err(client.refusal(response).await);
     }
@@ -58,10 +68,12 @@ pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliE
 
 fn is_end(line: &[u8]) -> bool {
     // Longer lines are records; the last one counts them.
-    line.len() < 200 && serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "end")
+    line.len() < 200
+        && serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "end")
 }
 
-/// Where an export goes: a file is there under its name once it is whole. Standard output may be a terminal, and gets no characters that steer it.
+/// Where an export goes: a file is there under its name once it is whole. Standard output may be a
+/// terminal, and gets no characters that steer it.
 struct Output {
     to: Box<dyn std::io::Write + Send>,
     file: Option<(PathBuf, PathBuf)>,
@@ -70,7 +82,10 @@ struct Output {
 impl Output {
     fn open(path: Option<PathBuf>) -> Result<Self, CliError> {
         let Some(path) = path else {
-            return Ok(Self { to: Box::new(std::io::BufWriter::new(std::io::stdout())), file: None });
+            return Ok(Self {
+                to: Box::new(std::io::BufWriter::new(std::io::stdout())),
+                file: None,
+            });
         };
         if path.exists() {
             return Err(CliError::Exists(path));
@@ -78,8 +93,12 @@ impl Output {
         let mut part = path.clone().into_os_string();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = std::fs::File::create(&part).map_err(|source| CliError::Write { path: part.clone(), source })?;
-        Ok(Self { to: Box::new(std::io::BufWriter::with_capacity(1 << 20, file)), file: Some((part, path)) })
+        let file = std::fs::File::create(&part)
+            .map_err(|source| CliError::Write { path: part.clone(), source })?;
+        Ok(Self {
+            to: Box::new(std::io::BufWriter::with_capacity(1 << 20, file)),
+            file: Some((part, path)),
+        })
     }
 
     fn failed(&self, source: std::io::Error) -> CliError {
@@ -91,7 +110,11 @@ impl Output {
     }
 
     fn write(&mut self, line: &[u8]) -> Result<(), CliError> {
-        let written = if self.file.is_some() { self.to.write_all(line) } else { self.to.write_all(escaped(&String::from_utf8_lossy(line)).as_bytes()) };
+        let written = if self.file.is_some() {
+            self.to.write_all(line)
+        } else {
+            self.to.write_all(escaped(&String::from_utf8_lossy(line)).as_bytes())
+        };
         written.map_err(|e| self.failed(e))
     }
 
@@ -99,19 +122,30 @@ impl Output {
     fn close(mut self, end: &[u8]) -> Result<(), CliError> {
         self.to.flush().map_err(|e| self.failed(e))?;
         if let Some((part, path)) = &self.file {
-            std::fs::rename(part, path).map_err(|source| CliError::Write { path: path.clone(), source })?;
+            std::fs::rename(part, path)
+                .map_err(|source| CliError::Write { path: path.clone(), source })?;
         }
         let counts: Value = serde_json::from_slice(end).unwrap_or_default();
         let count = |of: &str| counts["data"][of].as_u64().unwrap_or(0);
-        printer::note(&format!("{} runs, {} log lines, {} events", count("runs"), count("logs"), count("events")));
+        printer::note(&format!(
+            "{} runs, {} log lines, {} events",
+            count("runs"),
+            count("logs"),
+            count("events")
+        ));
         Ok(())
     }
 }
 
 /// Shows the organization; with a flag changes it first.
-pub(super) async fn organization(client: &Client, show: Show, args: OrganizationArgs) -> Result<(), CliError> {
+pub(super) async fn organization(
+    client: &Client,
+    show: Show,
+    args: OrganizationArgs,
+) -> Result<(), CliError> {
     let me = client.get("/users/me").await?;
-    let path = format!("/workspaces/{}", segment(me["data"]["orgs"][0]["id"].as_str().unwrap_or("")));
+    let path =
+        format!("/workspaces/{}", segment(me["data"]["orgs"][0]["id"].as_str().unwrap_or("")));
     let mut body = Map::new();
     if let Some(name) = args.name {
         body.insert("name".into(), json!(name));
@@ -126,10 +160,17 @@ pub(super) async fn organization(client: &Client, show: Show, args: Organization
 }
 
 /// Shows how much history is kept; with a flag sets it first.
-pub(super) async fn retention(client: &Client, show: Show, args: RetentionArgs) -> Result<(), CliError> {
+pub(super) async fn retention(
+    client: &Client,
+    show: Show,
+    args: RetentionArgs,
+) -> Result<(), CliError> {
     let path = format!("{}/retention", client.resolve(&args.name).await?.path());
     let given = [("keep_days", args.days), ("keep_count", args.count)];
-    let body: Map<String, Value> = given.into_iter().filter_map(|(field, kept)| Some((field.to_owned(), json!(kept?.0)))).collect();
+    let body: Map<String, Value> = given
+        .into_iter()
+        .filter_map(|(field, kept)| Some((field.to_owned(), json!(kept?.0))))
+        .collect();
     if body.is_empty() {
         return show.record(&client.get(&path).await?);
     }
@@ -139,9 +180,21 @@ pub(super) async fn retention(client: &Client, show: Show, args: RetentionArgs) 
 /// Who changed what, the newest of it, oldest first as a log is read.
 pub(super) async fn audit(client: &Client, show: Show, args: AuditArgs) -> Result<(), CliError> {
     let AuditArgs { n, user, target, from, to } = args;
-    let given = [("user_id", user), ("target", target), ("from", from.map(|ms| ms.to_string())), ("to", to.map(|ms| ms.to_string()))];
-    let filter: Vec<String> = given.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", segment(&value?)))).collect();
-    let path = if filter.is_empty() { "/audit".to_owned() } else { format!("/audit?{}", filter.join("&")) };
+    let given = [
+        ("user_id", user),
+        ("target", target),
+        ("from", from.map(|ms| ms.to_string())),
+        ("to", to.map(|ms| ms.to_string())),
+    ];
+    let filter: Vec<String> = given
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}", segment(&value?))))
+        .collect();
+    let path = if filter.is_empty() {
+        "/audit".to_owned()
+    } else {
+        format!("/audit?{}", filter.join("&"))
+    };
     let mut answer = client.first(&path, n).await?;
     if let Some(records) = answer.get_mut("data").and_then(Value::as_array_mut) {
         records.reverse();
@@ -150,19 +203,38 @@ pub(super) async fn audit(client: &Client, show: Show, args: AuditArgs) -> Resul
             value::set(record, "at", at.iso());
         }
     }
-    show.table(&answer, &[("AT", "at"), ("KEY", "key_id"), ("ACTION", "action"), ("TARGET", "target"), ("FIELDS", "fields"), ("DONE", "done")])
+    show.table(
+        &answer,
+        &[
+            ("AT", "at"),
+            ("KEY", "key_id"),
+            ("ACTION", "action"),
+            ("TARGET", "target"),
+            ("FIELDS", "fields"),
+            ("DONE", "done"),
+        ],
+    )
 }
 
-pub(super) async fn oauth_clients(client: &Client, show: Show, command: OauthClientCommand) -> Result<(), CliError> {
+pub(super) async fn oauth_clients(
+    client: &Client,
+    show: Show,
+    command: OauthClientCommand,
+) -> Result<(), CliError> {
     match command {
         OauthClientCommand::List => {
-            let columns = [("ID", "id"), ("NAME", "name"), ("SCOPES", "scopes"), ("CREATED", "created_at")];
+            let columns =
+                [("ID", "id"), ("NAME", "name"), ("SCOPES", "scopes"), ("CREATED", "created_at")];
             show.table(&client.whole("/oauth/clients").await?, &columns)
         }
-        OauthClientCommand::Create { name, scopes } => {
-            show.record(&client.call(Method::POST, "/oauth/clients", &json!({ "name": name, "scopes": scopes })).await?)
+        OauthClientCommand::Create { name, scopes } => show.record(
+            &client
+                .call(Method::POST, "/oauth/clients", &json!({ "name": name, "scopes": scopes }))
+                .await?,
+        ),
+        OauthClientCommand::Delete { id } => {
+            show.record(&client.delete(&format!("/oauth/clients/{}", segment(&id))).await?)
         }
-        OauthClientCommand::Delete { id } => show.record(&client.delete(&format!("/oauth/clients/{}", segment(&id))).await?),
     }
 }
 
@@ -182,7 +254,10 @@ mod tests {
 
     #[test]
     fn times_are_dates_times_or_milliseconds() {
-        assert_eq!((time_ms("1970-01-02"), time_ms("1970-01-01T00:00:01Z"), time_ms("5")), (Ok(86_400_000), Ok(1000), Ok(5)));
+        assert_eq!(
+            (time_ms("1970-01-02"), time_ms("1970-01-01T00:00:01Z"), time_ms("5")),
+            (Ok(86_400_000), Ok(1000), Ok(5))
+        );
         for wrong in ["", "yesterday", "1970-13-01"] {
             assert!(time_ms(wrong).is_err(), "{wrong}");
         }

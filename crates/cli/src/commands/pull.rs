@@ -12,8 +12,15 @@ use crate::terminal::printer::{self, Show};
 use crate::workflow::file;
 use crate::workflow::served::Served;
 
-/// Writes the version that is live as a folder. Without `force` a file that is there and not the same stops it before anything is written.
-pub(super) async fn pull(client: &Client, show: Show, name: &str, to: Option<PathBuf>, force: bool) -> Result<(), CliError> {
+/// Writes the version that is live as a folder. Without `force` a file that is there and not the
+/// same stops it before anything is written.
+pub(super) async fn pull(
+    client: &Client,
+    show: Show,
+    name: &str,
+    to: Option<PathBuf>,
+    force: bool,
+) -> Result<(), CliError> {
     let target = client.resolve_kind(Kind::Workflow, name).await?;
     let served = Served::fetch(client, &target).await?;
     let folder = match to {
@@ -38,7 +45,9 @@ pub(super) async fn pull(client: &Client, show: Show, name: &str, to: Option<Pat
     }
     file::remember_id(&folder.join("workflow.yaml"), client.url(), &target.id)?;
     for secret in served.secrets() {
-        printer::note(&format!("the secret `{secret}` is not in the folder: the server shows it to nobody"));
+        printer::note(&format!(
+            "the secret `{secret}` is not in the folder: the server shows it to nobody"
+        ));
     }
     let paths: Vec<&String> = files.keys().collect();
     if show.json {

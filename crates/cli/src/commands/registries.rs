@@ -9,12 +9,18 @@ use crate::error::CliError;
 use crate::files::tree::{self, Tree};
 use crate::terminal::printer::{self, Show};
 
-pub(super) async fn registries(client: &Client, show: Show, command: RegistryCommand) -> Result<(), CliError> {
+pub(super) async fn registries(
+    client: &Client,
+    show: Show,
+    command: RegistryCommand,
+) -> Result<(), CliError> {
     match command {
         RegistryCommand::Add { what, name, npm_registry } => {
-            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry)).await?;
+            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry))
+                .await?;
             let name = name.unwrap_or_else(|| tree::name_of(&tree.origin));
-            let request = client.request(Method::POST, "/registries").query(&[("name", name.as_str())]);
+            let request =
+                client.request(Method::POST, "/registries").query(&[("name", name.as_str())]);
             upload(client, show, request, &name, tree).await
         }
         RegistryCommand::Update { name, what, npm_registry } => {
@@ -22,47 +28,84 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
                 Some(what) => what,
                 None => origin(client, &name).await?,
             };
-            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry)).await?;
-            upload(client, show, client.request(Method::PUT, &format!("/registries/{}", segment(&name))), &name, tree).await
+            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry))
+                .await?;
+            upload(
+                client,
+                show,
+                client.request(Method::PUT, &format!("/registries/{}", segment(&name))),
+                &name,
+                tree,
+            )
+            .await
         }
         RegistryCommand::List => {
-            let columns = [("NAME", "name"), ("COMPONENTS", "component_count"), ("FILES", "file_count"), ("REVISION", "revision"), ("ORIGIN", "origin")];
+            let columns = [
+                ("NAME", "name"),
+                ("COMPONENTS", "component_count"),
+                ("FILES", "file_count"),
+                ("REVISION", "revision"),
+                ("ORIGIN", "origin"),
+            ];
             show.table(&json!({ "data": client.all("/registries").await? }), &columns)
         }
-        RegistryCommand::Remove { name } => show.record(&client.delete(&format!("/registries/{}", segment(&name))).await?),
+        RegistryCommand::Remove { name } => {
+            show.record(&client.delete(&format!("/registries/{}", segment(&name))).await?)
+        }
         RegistryCommand::Search { words, app, component_type, own, limit } => {
             let limit = limit.to_string();
             let mut query = vec![("query", words.join(" ")), ("limit", limit)];
             query.extend(app.map(|app| ("app", app)));
             query.extend(component_type.map(|kind| ("type", kind)));
             query.extend(own.then(|| ("own", "true".to_owned())));
-            let found = client.send(client.request(Method::GET, "/components/search").query(&query)).await?;
-            let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name")];
+            let found = client
+                .send(client.request(Method::GET, "/components/search").query(&query))
+                .await?;
+            let columns =
+                [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name")];
             show.table(&json!({ "data": found["data"]["components"] }), &columns)
         }
     }
 }
 
-async fn upload(client: &Client, show: Show, request: reqwest::RequestBuilder, name: &str, tree: Tree) -> Result<(), CliError> {
+async fn upload(
+    client: &Client,
+    show: Show,
+    request: reqwest::RequestBuilder,
+    name: &str,
+    tree: Tree,
+) -> Result<(), CliError> {
     let query = [("origin", tree.shown), ("revision", tree.revision)];
-    let request = request.query(&query).header(header::CONTENT_TYPE, "application/gzip").body(tree.archive);
+    let request =
+        request.query(&query).header(header::CONTENT_TYPE, "application/gzip").body(tree.archive);
     let answer = client.send(request).await?;
     if let Err(error) = origins::remember(client.url(), name, &tree.origin) {
-        printer::note(&format!("warning: {error}; name the origin with the next `registry update`"));
+        printer::note(&format!(
+            "warning: {error}; name the origin with the next `registry update`"
+        ));
     }
     if let Some(count) = answer["data"]["unindexed_count"].as_u64().filter(|count| *count > 0) {
-        printer::note(&format!("{count} files look like components and could not be read as one; --json names them"));
+        printer::note(&format!(
+            "{count} files look like components and could not be read as one; --json names them"
+        ));
     }
     show.record(&answer)
 }
 
-/// Where a registry is read from: what this machine remembers. Of the server's word only the name of an npm package is taken, which is public.
+/// Where a registry is read from: what this machine remembers. Of the server's word only the name
+/// of an npm package is taken, which is public.
 async fn origin(client: &Client, name: &str) -> Result<String, CliError> {
     let registries = client.all("/registries").await?;
     let found = registries.iter().find(|r| r["name"] == name);
-    let origin = found.and_then(|r| r["origin"].as_str()).ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))?;
+    let origin = found
+        .and_then(|r| r["origin"].as_str())
+        .ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))?;
     if let Some(known) = origins::of(client.url(), name) {
         return Ok(known);
     }
-    if origin.starts_with("npm:") { Ok(origin.to_owned()) } else { Err(CliError::UnknownOrigin { name: name.to_owned(), origin: origin.to_owned() }) }
+    if origin.starts_with("npm:") {
+        Ok(origin.to_owned())
+    } else {
+        Err(CliError::UnknownOrigin { name: name.to_owned(), origin: origin.to_owned() })
+    }
 }

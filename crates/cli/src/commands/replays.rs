@@ -13,10 +13,33 @@ use crate::terminal::printer::{self, Show};
 /// How often a replay that goes on is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(super) async fn replays(client: &Client, show: Show, command: ReplayCommand) -> Result<(), CliError> {
-    let change = async |id: &str, verb: &str| show.record(&client.call(Method::POST, &format!("/replays/{}/{verb}", segment(id)), &json!({})).await?);
+pub(super) async fn replays(
+    client: &Client,
+    show: Show,
+    command: ReplayCommand,
+) -> Result<(), CliError> {
+    let change = async |id: &str, verb: &str| {
+        show.record(
+            &client
+                .call(Method::POST, &format!("/replays/{}/{verb}", segment(id)), &json!({}))
+                .await?,
+        )
+    };
     match command {
-        ReplayCommand::Start { name, runs, class, group, from, to, from_step, from_failed, status, with_version, dry_run, detach } => {
+        ReplayCommand::Start {
+            name,
+            runs,
+            class,
+            group,
+            from,
+            to,
+            from_step,
+            from_failed,
+            status,
+            with_version,
+            dry_run,
+            detach,
+        } => {
             let target = client.resolve(&name).await?;
             let owner = if target.kind == Kind::Source { "source_id" } else { "workflow_id" };
             let mut body = json!({ "from_step": from_step, "from_failed": from_failed, "version": with_version, "dry_run": dry_run });
@@ -39,14 +62,25 @@ pub(super) async fn replays(client: &Client, show: Show, command: ReplayCommand)
             follow(client, show, made).await
         }
         ReplayCommand::List => {
-            let columns =
-                [("ID", "id"), ("STATUS", "status"), ("TOTAL", "total"), ("REPLAYED", "replayed"), ("SKIPPED", "skipped"), ("CLASS", "selection.class")];
+            let columns = [
+                ("ID", "id"),
+                ("STATUS", "status"),
+                ("TOTAL", "total"),
+                ("REPLAYED", "replayed"),
+                ("SKIPPED", "skipped"),
+                ("CLASS", "selection.class"),
+            ];
             show.table(&client.whole("/replays").await?, &columns)
         }
-        ReplayCommand::Show { id } => show.record(&client.get(&format!("/replays/{}", segment(&id))).await?),
+        ReplayCommand::Show { id } => {
+            show.record(&client.get(&format!("/replays/{}", segment(&id))).await?)
+        }
         ReplayCommand::Runs { id, n } => {
             let columns = [("RUN", "run_id"), ("STATUS", "status"), ("REPLAYS", "original_id")];
-            show.table(&client.first(&format!("/replays/{}/runs", segment(&id)), n).await?, &columns)
+            show.table(
+                &client.first(&format!("/replays/{}/runs", segment(&id)), n).await?,
+                &columns,
+            )
         }
         ReplayCommand::Pause { id } => change(&id, "pause").await,
         ReplayCommand::Resume { id } => change(&id, "resume").await,
@@ -54,7 +88,8 @@ pub(super) async fn replays(client: &Client, show: Show, command: ReplayCommand)
     }
 }
 
-/// Tells how a replay goes until all its runs have ended, or it is held; interrupting the command does not end the replay.
+/// Tells how a replay goes until all its runs have ended, or it is held; interrupting the command
+/// does not end the replay.
 async fn follow(client: &Client, show: Show, made: Value) -> Result<(), CliError> {
     let id = made["data"]["id"].as_str().unwrap_or("").to_owned();
     let (mut now, mut told) = (made, String::new());
@@ -81,8 +116,12 @@ async fn follow(client: &Client, show: Show, made: Value) -> Result<(), CliError
 fn progress(replay: &Value) -> String {
     let runs = &replay["runs"];
     let number = |value: &Value| value.as_i64().unwrap_or(0);
-    let done = number(&runs["succeeded"]).saturating_add(number(&runs["failed"])).saturating_add(number(&runs["cancelled"]));
-    let total = replay["total"].as_i64().map_or_else(|| "more than 100000".to_owned(), |total| total.to_string());
+    let done = number(&runs["succeeded"])
+        .saturating_add(number(&runs["failed"]))
+        .saturating_add(number(&runs["cancelled"]));
+    let total = replay["total"]
+        .as_i64()
+        .map_or_else(|| "more than 100000".to_owned(), |total| total.to_string());
     format!(
         "{} {}: {done} of {total} done, {} failed, {} skipped",
         replay["id"].as_str().unwrap_or(""),
@@ -98,8 +137,7 @@ mod tests {
 
     #[test]
     fn progress_is_told_in_a_line() {
-        let mut replay =
-            json!({ "id": "rpl_1", "status": "running", "total": 7, "skipped": 1, "runs": { "unfinished": 2, "succeeded": 3, "failed": 1, "cancelled": 0 } });
+        let mut replay = json!({ "id": "rpl_1", "status": "running", "total": 7, "skipped": 1, "runs": { "unfinished": 2, "succeeded": 3, "failed": 1, "cancelled": 0 } });
         assert_eq!(progress(&replay), "rpl_1 running: 4 of 7 done, 1 failed, 1 skipped");
         replay["total"] = Value::Null;
         assert!(progress(&replay).contains("of more than 100000 done"));

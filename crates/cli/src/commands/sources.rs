@@ -9,25 +9,55 @@ use crate::client::{Client, Kind, segment, value};
 use crate::error::CliError;
 use crate::terminal::printer::Show;
 
-pub(super) async fn sources(client: &Client, show: Show, command: SourceCommand) -> Result<(), CliError> {
+pub(super) async fn sources(
+    client: &Client,
+    show: Show,
+    command: SourceCommand,
+) -> Result<(), CliError> {
     match command {
         SourceCommand::Deployments { name } => {
-            let mut answer = client.whole(&format!("{}/deployments", client.resolve_kind(Kind::Source, &name).await?.path())).await?;
+            let mut answer = client
+                .whole(&format!(
+                    "{}/deployments",
+                    client.resolve_kind(Kind::Source, &name).await?.path()
+                ))
+                .await?;
             if let (false, Some(newest)) = (show.json, answer["data"].get_mut(0)) {
                 value::set(newest, "live", "live");
             }
-            let columns = [("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at"), ("BY", "made_by.name"), ("", "live"), ("MESSAGE", "message")];
+            let columns = [
+                ("ID", "id"),
+                ("VERSION", "version"),
+                ("CREATED", "created_at"),
+                ("BY", "made_by.name"),
+                ("", "live"),
+                ("MESSAGE", "message"),
+            ];
             show.table(&answer, &columns)
         }
         SourceCommand::Rollback { name, deployment, message } => {
             let target = client.resolve_kind(Kind::Source, &name).await?;
             let deployment = earlier(client, &target.path(), deployment.as_deref()).await?;
             let body = json!({ "deployment_id": deployment, "message": message });
-            show.record(&client.call(Method::POST, &format!("{}/rollback", target.path()), &body).await?)
+            show.record(
+                &client.call(Method::POST, &format!("{}/rollback", target.path()), &body).await?,
+            )
         }
         SourceCommand::Emit { name, event, channel, summary } => {
-            let body = json!({ "event": event::read(&event)?, "event_name": channel, "summary": summary });
-            show.record(&client.call(Method::POST, &format!("{}/events", client.resolve_kind(Kind::Source, &name).await?.path()), &body).await?)
+            let body =
+                json!({ "event": event::read(&event)?, "event_name": channel, "summary": summary });
+            show.record(
+                &client
+                    .call(
+                        Method::POST,
+                        &format!(
+                            "{}/events",
+                            client.resolve_kind(Kind::Source, &name).await?.path()
+                        ),
+                        &body,
+                    )
+                    .await?,
+            )
         }
         SourceCommand::Resend { name, event, to } => {
             let listener = match to {
@@ -35,8 +65,14 @@ pub(super) async fn sources(client: &Client, show: Show, command: SourceCommand)
                 Some(to) => Some(client.resolve(&to).await?.id),
                 None => None,
             };
-            let path = format!("{}/events/{}/replay", client.resolve_kind(Kind::Source, &name).await?.path(), segment(&event));
-            show.record(&client.call(Method::POST, &path, &json!({ "listener_id": listener })).await?)
+            let path = format!(
+                "{}/events/{}/replay",
+                client.resolve_kind(Kind::Source, &name).await?.path(),
+                segment(&event)
+            );
+            show.record(
+                &client.call(Method::POST, &path, &json!({ "listener_id": listener })).await?,
+            )
         }
     }
 }

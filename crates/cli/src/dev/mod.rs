@@ -1,4 +1,5 @@
-//! `dev`: deploys a source, redeploys it on each save, shows its events and logs. A workflow: see `workflow`.
+//! `dev`: deploys a source, redeploys it on each save, shows its events and logs. A workflow: see
+//! `workflow`.
 
 pub(crate) mod workflow;
 
@@ -23,7 +24,8 @@ const SETTLE: Duration = Duration::from_millis(30);
 /// Saves that may wait to be looked at; a full queue already holds one.
 const SAVES_MAX: usize = 64;
 
-/// Message of each version; the web application says who saves from files, and shows runs of one event before and after it.
+/// Message of each version; the web application says who saves from files, and shows runs of one
+/// event before and after it.
 pub(crate) const SAVED: &str = "Saved in millrace dev";
 
 pub(crate) struct Dev {
@@ -58,13 +60,26 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
     };
     let source = &source["data"];
     let id = source["id"].as_str().unwrap_or("").to_owned();
-    printer::note(&format!("deployed {} as {id} in {} ms", source["name_slug"].as_str().unwrap_or(""), started.elapsed().as_millis()));
-    for url in source["configured_props"].as_object().into_iter().flatten().filter_map(|(_, v)| v["endpoint_url"].as_str()) {
+    printer::note(&format!(
+        "deployed {} as {id} in {} ms",
+        source["name_slug"].as_str().unwrap_or(""),
+        started.elapsed().as_millis()
+    ));
+    for url in source["configured_props"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, v)| v["endpoint_url"].as_str())
+    {
         printer::note(&format!("endpoint: {url}"));
     }
     if after.is_some() {
         // What the hooks of the deploy wrote; later lines come by the stream.
-        for line in client.get(&format!("/sources/{id}/logs")).await?["data"].as_array().into_iter().flatten() {
+        for line in client.get(&format!("/sources/{id}/logs")).await?["data"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
             printer::note(&log_line(line));
         }
     }
@@ -76,7 +91,11 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
     let logs = Follow { path: format!("/sources/{id}/logs/sse"), after: None };
     let show_event = |event: Value| {
         let summary = summary_of(event);
-        printer::data(&if show.json { summary.to_string() } else { format!("event {}", summary["event"]) })
+        printer::data(&if show.json {
+            summary.to_string()
+        } else {
+            format!("event {}", summary["event"])
+        })
     };
     // Data is what was emitted; logs stand beside it.
     let show_line = |line: Value| {
@@ -91,7 +110,13 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
     }
 }
 
-async fn watch(client: &Client, file: &Path, mut saves: Saves, mut paths: Vec<PathBuf>, id: &str) -> Result<(), CliError> {
+async fn watch(
+    client: &Client,
+    file: &Path,
+    mut saves: Saves,
+    mut paths: Vec<PathBuf>,
+    id: &str,
+) -> Result<(), CliError> {
     loop {
         saves.watch_files(&paths)?;
         saves.next(|path| paths.iter().any(|p| p == path)).await;
@@ -109,7 +134,12 @@ fn saved(code: &Code) -> Value {
     body
 }
 
-async fn redeploy(client: &Client, file: &Path, id: &str, paths: &mut Vec<PathBuf>) -> Result<Duration, CliError> {
+async fn redeploy(
+    client: &Client,
+    file: &Path,
+    id: &str,
+    paths: &mut Vec<PathBuf>,
+) -> Result<Duration, CliError> {
     let started = Instant::now();
     let code = Code::read(file)?;
     paths.clone_from(&code.paths);
@@ -130,25 +160,32 @@ impl Saves {
     pub(crate) fn new(what: &Path) -> Result<Self, CliError> {
         let (saved, saves) = mpsc::channel::<PathBuf>(SAVES_MAX);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let counts = |e: &notify::Event| e.kind.is_modify() || e.kind.is_create() || e.kind.is_remove();
+            let counts =
+                |e: &notify::Event| e.kind.is_modify() || e.kind.is_create() || e.kind.is_remove();
             for path in event.into_iter().filter(counts).flat_map(|e| e.paths) {
                 // A full queue already holds a save.
                 let _ = saved.try_send(path);
             }
         });
-        let watcher = watcher.map_err(|source| CliError::Watch { path: what.to_path_buf(), source })?;
+        let watcher =
+            watcher.map_err(|source| CliError::Watch { path: what.to_path_buf(), source })?;
         Ok(Self { what: what.to_path_buf(), watcher, watched: Vec::new(), saved: saves })
     }
 
     /// The folders of files.
     pub(crate) fn watch_files(&mut self, files: &[PathBuf]) -> Result<(), CliError> {
-        files.iter().filter_map(|p| p.parent()).try_for_each(|folder| self.watch(folder, RecursiveMode::NonRecursive))
+        files
+            .iter()
+            .filter_map(|p| p.parent())
+            .try_for_each(|folder| self.watch(folder, RecursiveMode::NonRecursive))
     }
 
     /// A folder, once.
     pub(crate) fn watch(&mut self, folder: &Path, mode: RecursiveMode) -> Result<(), CliError> {
         if !self.watched.iter().any(|w| w == folder) {
-            self.watcher.watch(folder, mode).map_err(|source| CliError::Watch { path: self.what.clone(), source })?;
+            self.watcher
+                .watch(folder, mode)
+                .map_err(|source| CliError::Watch { path: self.what.clone(), source })?;
             self.watched.push(folder.to_path_buf());
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! `dev` of a workflow's folder: redeploys it on each save, shows its runs with their steps, and its logs.
+//! `dev` of a workflow's folder: redeploys it on each save, shows its runs with their steps, and
+//! its logs.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
@@ -35,7 +36,9 @@ struct Deployed {
 /// What is wrong with the folder at first is told too, and the next save tries again.
 pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), CliError> {
     let folder = if path.is_dir() { path.to_path_buf() } else { file::folder_of(path) };
-    let folder = folder.canonicalize().map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
+    let folder = folder
+        .canonicalize()
+        .map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
     let (deployed, mut known) = watch::channel(None::<Deployed>);
     let shown = async {
         // The first deploy that works tells which workflow it is.
@@ -43,7 +46,8 @@ pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), 
             Ok(first) => first.clone().unwrap_or_default(),
             Err(_) => return Ok(()),
         };
-        let logs = Follow { path: format!("/workflows/{}/logs/sse", segment(&first.id)), after: None };
+        let logs =
+            Follow { path: format!("/workflows/{}/logs/sse", segment(&first.id)), after: None };
         let show_line = |line: Value| {
             printer::note(&log_line(&line));
             Ok(())
@@ -60,7 +64,12 @@ pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), 
     }
 }
 
-async fn redeploy_on_saves(client: &Client, path: &Path, folder: &Path, deployed: &watch::Sender<Option<Deployed>>) -> Result<(), CliError> {
+async fn redeploy_on_saves(
+    client: &Client,
+    path: &Path,
+    folder: &Path,
+    deployed: &watch::Sender<Option<Deployed>>,
+) -> Result<(), CliError> {
     let mut saves = Saves::new(path)?;
     saves.watch(folder, RecursiveMode::Recursive)?;
     let mut paths = Vec::new();
@@ -70,14 +79,17 @@ async fn redeploy_on_saves(client: &Client, path: &Path, folder: &Path, deployed
             Ok((file, workflow)) => {
                 paths = file.paths;
                 // What stands beside the folder is watched too.
-                let outside: Vec<_> = paths.iter().filter(|p| !p.starts_with(folder)).cloned().collect();
+                let outside: Vec<_> =
+                    paths.iter().filter(|p| !p.starts_with(folder)).cloned().collect();
                 saves.watch_files(&outside)?;
                 tell(&workflow, started.elapsed(), deployed);
             }
             Err(error) => printer::error(&error, false),
         }
         let counts = |saved: &Path| match saved.strip_prefix(folder) {
-            Ok(below) => !below.components().any(|part| IGNORED.iter().any(|name| part.as_os_str() == *name)),
+            Ok(below) => {
+                !below.components().any(|part| IGNORED.iter().any(|name| part.as_os_str() == *name))
+            }
             Err(_) => paths.iter().any(|p| p == saved),
         };
         saves.next(counts).await;
@@ -112,7 +124,10 @@ fn tell(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<Deploy
 
 /// Shows runs since the deployment: that they began, each step as it ends, and how they ended.
 async fn runs(client: &Client, show: Show, deployed: &Deployed) -> Result<(), CliError> {
-    let follow = Follow { path: format!("/workflows/{}/runs/sse?from={}", segment(&deployed.id), deployed.at_ms), after: None };
+    let follow = Follow {
+        path: format!("/workflows/{}/runs/sse?from={}", segment(&deployed.id), deployed.at_ms),
+        after: None,
+    };
     let mut seen: HashMap<String, Seen> = HashMap::new();
     let each = |kind: &str, data: Value| {
         let id = if kind == "run" { &data["id"] } else { &data["run_id"] };
@@ -161,13 +176,22 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
     if seen.is_over {
         let took = run["duration_ms"].as_i64().map(|ms| format!(" in {ms} ms")).unwrap_or_default();
         let end = match status {
-            "failed" => {
-                printer::red(&format!("failed{took}: {}: {}", run["error"]["code"].as_str().unwrap_or(""), run["error"]["message"].as_str().unwrap_or("")))
-            }
+            "failed" => printer::red(&format!(
+                "failed{took}: {}: {}",
+                run["error"]["code"].as_str().unwrap_or(""),
+                run["error"]["message"].as_str().unwrap_or("")
+            )),
             other => Line::from(&format!("{other}{took}")),
         };
         say(Line::from("  ").and(end))?;
-        for frame in run["error"]["stack"].as_str().unwrap_or("").lines().map(str::trim).filter(|l| l.starts_with("at ")).take(3) {
+        for frame in run["error"]["stack"]
+            .as_str()
+            .unwrap_or("")
+            .lines()
+            .map(str::trim)
+            .filter(|l| l.starts_with("at "))
+            .take(3)
+        {
             say(&format!("    {frame}"))?;
         }
     }
@@ -177,14 +201,22 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
 /// Standard output may go elsewhere than standard error, which colours are made for.
 fn say(line: impl Into<Line>) -> Result<(), CliError> {
     let line = line.into();
-    if std::io::stdout().is_terminal() { printer::data(line) } else { printer::data(line.without_colours()) }
+    if std::io::stdout().is_terminal() {
+        printer::data(line)
+    } else {
+        printer::data(line.without_colours())
+    }
 }
 
 /// An event in few words: of a request its first line.
 fn event_line(event: &Value) -> String {
     match (event["method"].as_str(), event["path"].as_str()) {
         (Some(method), Some(path)) => {
-            let query = event["query"].as_object().filter(|q| !q.is_empty()).map(|q| format!(" {}", Value::Object(q.clone()))).unwrap_or_default();
+            let query = event["query"]
+                .as_object()
+                .filter(|q| !q.is_empty())
+                .map(|q| format!(" {}", Value::Object(q.clone())))
+                .unwrap_or_default();
             shortened(&format!("{method} {path}{query}"))
         }
         _ => format!("event {}", shortened(&event.to_string())),
@@ -193,5 +225,9 @@ fn event_line(event: &Value) -> String {
 
 fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 160;
-    if text.chars().count() <= CHARS_MAX { text.to_owned() } else { format!("{}…", text.chars().take(CHARS_MAX).collect::<String>()) }
+    if text.chars().count() <= CHARS_MAX {
+        text.to_owned()
+    } else {
+        format!("{}…", text.chars().take(CHARS_MAX).collect::<String>())
+    }
 }

@@ -20,13 +20,16 @@ pub(crate) fn init(show: Show, args: &InitArgs, folder: &Path) -> Result<(), Cli
     let next = match args.kind {
         InitKind::Source => format!("millrace dev {}", path.display()),
         InitKind::Action => format!("millrace publish {}", path.display()),
-        InitKind::App => format!("import it: import {} from \"./{slug}.app.mjs\"", slug.replace('-', "_")),
+        InitKind::App => {
+            format!("import it: import {} from \"./{slug}.app.mjs\"", slug.replace('-', "_"))
+        }
     };
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::AlreadyExists => CliError::Exists(path.clone()),
         _ => CliError::Write { path: path.clone(), source },
     };
-    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).open(&path).map_err(failed)?;
+    let mut file =
+        std::fs::OpenOptions::new().create_new(true).write(true).open(&path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     if show.json {
         return printer::data(&serde_json::json!({ "file": path }).to_string());
@@ -60,7 +63,9 @@ fn source(args: &InitArgs, slug: &str) -> String {
         props.push_str("    http: { type: \"$.interface.http\", customResponse: true },\n");
     }
     if timer {
-        props.push_str("    timer: { type: \"$.interface.timer\", default: { intervalSeconds: 60 } },\n");
+        props.push_str(
+            "    timer: { type: \"$.interface.timer\", default: { intervalSeconds: 60 } },\n",
+        );
     }
     if args.db {
         props.push_str("    db: \"$.service.db\",\n");
@@ -123,8 +128,16 @@ mod tests {
     #[test]
     fn names_are_quoted_and_props_are_those_asked_for() {
         let text = written(InitKind::Source, true, true, false);
-        assert!(text.contains("key: \"new-things\"") && text.contains("name: \"New \\\"Things\\\"\""), "{text}");
-        assert!(text.contains("$.interface.http") && text.contains("$.service.db") && !text.contains("$.interface.timer"), "{text}");
+        assert!(
+            text.contains("key: \"new-things\"") && text.contains("name: \"New \\\"Things\\\"\""),
+            "{text}"
+        );
+        assert!(
+            text.contains("$.interface.http")
+                && text.contains("$.service.db")
+                && !text.contains("$.interface.timer"),
+            "{text}"
+        );
         assert!(written(InitKind::Source, false, false, false).contains("$.interface.timer"));
         assert!(written(InitKind::Action, false, false, false).contains("Hello, ${this.who}!"));
         assert!(written(InitKind::App, false, false, false).contains("app: \"new_things\""));

@@ -16,8 +16,10 @@ use serde_json::{Value, json};
 use crate::error::CliError;
 
 /// What an import without an ending may mean.
-const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", "/index.mjs", "/index.js", "/index.ts"];
-/// Files that are taken along at most, and their size together; a request to `/v1` may have little more.
+const ENDINGS: &[&str] =
+    &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", "/index.mjs", "/index.js", "/index.ts"];
+/// Files that are taken along at most, and their size together; a request to `/v1` may have little
+/// more.
 const FILES_MAX: usize = 500;
 const BYTES_MAX: usize = 8 << 20;
 
@@ -36,7 +38,8 @@ impl Code {
         Self::read_below(path, None)
     }
 
-    /// Paths are below `root` where all files are in it, else below the root that they have in common.
+    /// Paths are below `root` where all files are in it, else below the root that they have in
+    /// common.
     pub(crate) fn read_below(path: &Path, root: Option<&Path>) -> Result<Self, CliError> {
         let failed = |p: &Path, source| CliError::Read { path: p.to_path_buf(), source };
         let entry = path.canonicalize().map_err(|e| failed(path, e))?;
@@ -48,22 +51,36 @@ impl Code {
                 continue;
             }
             let is_code = file == entry || is_code(&file);
-            let text = if is_code { std::fs::read_to_string(&file) } else { std::fs::read(&file).map(text_of) };
+            let text = if is_code {
+                std::fs::read_to_string(&file)
+            } else {
+                std::fs::read(&file).map(text_of)
+            };
             let text = text.map_err(|e| failed(&file, e))?;
             bytes += text.len();
             if texts.len() >= FILES_MAX || bytes > BYTES_MAX {
-                return Err(CliError::TooMuchCode { path: path.to_path_buf(), files_max: FILES_MAX, bytes_max: BYTES_MAX });
+                return Err(CliError::TooMuchCode {
+                    path: path.to_path_buf(),
+                    files_max: FILES_MAX,
+                    bytes_max: BYTES_MAX,
+                });
             }
             let folder = file.parent().unwrap_or(&file).to_path_buf();
             if is_code {
-                waiting.extend(relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)));
+                waiting.extend(
+                    relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)),
+                );
                 waiting.extend(read_beside(&folder, &text));
             }
             texts.insert(file, text);
         }
-        let wanted = root.and_then(|root| root.canonicalize().ok()).filter(|root| texts.keys().all(|file| file.starts_with(root)));
+        let wanted = root
+            .and_then(|root| root.canonicalize().ok())
+            .filter(|root| texts.keys().all(|file| file.starts_with(root)));
         let root = wanted.unwrap_or_else(|| common_root(texts.keys()));
-        let below = |file: &Path| file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        let below = |file: &Path| {
+            file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/")
+        };
         let code = texts.get(&entry).cloned().unwrap_or_default();
         Ok(Self {
             code,
@@ -79,8 +96,10 @@ impl Code {
     }
 }
 
-/// Files that code may read beside its own, or load by a name that it makes: those that its texts name, with what is in folders and begins so. Where they name
-/// none, but the code asks where it lies, the data in its folder. Links are not followed, and names that begin with a dot are left out.
+/// Files that code may read beside its own, or load by a name that it makes: those that its texts
+/// name, with what is in folders and begins so. Where they name none, but the code asks where it
+/// lies, the data in its folder. Links are not followed, and names that begin with a dot are left
+/// out.
 fn read_beside(folder: &Path, text: &str) -> Vec<PathBuf> {
     if !may_read_beside(text) {
         return Vec::new();
@@ -90,12 +109,24 @@ fn read_beside(folder: &Path, text: &str) -> Vec<PathBuf> {
     for name in named(text) {
         // A text with a slash may be the beginning of a name.
         let is_beginning = name.contains('/') && !name.contains("://");
-        let Some(path) = lead(&root, &name).map(|path| PathBuf::from(format!("/{path}"))) else { continue };
+        let Some(path) = lead(&root, &name).map(|path| PathBuf::from(format!("/{path}"))) else {
+            continue;
+        };
         match path.symlink_metadata() {
             Ok(file) if file.is_file() && is_taken(&path) => found.push(path),
-            Ok(below) if below.is_dir() && path != folder && !folder.starts_with(&path) && is_name(&path) => within(&path, "", &mut found),
+            Ok(below)
+                if below.is_dir()
+                    && path != folder
+                    && !folder.starts_with(&path)
+                    && is_name(&path) =>
+            {
+                within(&path, "", &mut found)
+            }
             Err(_) if is_beginning => {
-                let (parent, begin) = (path.parent().unwrap_or(folder), path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+                let (parent, begin) = (
+                    path.parent().unwrap_or(folder),
+                    path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                );
                 within(parent, &begin, &mut found);
             }
             _ => {}
@@ -105,8 +136,13 @@ fn read_beside(folder: &Path, text: &str) -> Vec<PathBuf> {
         }
     }
     if found.is_empty() && ASKS.iter().any(|token| text.contains(token)) {
-        let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        found.extend(beside.filter(|path| path.symlink_metadata().is_ok_and(|file| file.is_file()) && is_data(&path.to_string_lossy()) && is_name(path)));
+        let beside =
+            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        found.extend(beside.filter(|path| {
+            path.symlink_metadata().is_ok_and(|file| file.is_file())
+                && is_data(&path.to_string_lossy())
+                && is_name(path)
+        }));
         found.truncate(FILES_MAX);
     }
     found
@@ -119,7 +155,10 @@ const ASKS: [&str; 3] = ["__dirname", "__filename", "import.meta"];
 fn within(folder: &Path, begin: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-        if !entry.file_name().to_string_lossy().starts_with(begin) || !is_name(&path) || found.len() > FILES_MAX {
+        if !entry.file_name().to_string_lossy().starts_with(begin)
+            || !is_name(&path)
+            || found.len() > FILES_MAX
+        {
             continue;
         }
         if kind.is_dir() {
@@ -139,11 +178,16 @@ fn is_taken(path: &Path) -> bool {
 }
 
 fn is_name(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| problem_of_part(name).is_none())
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| problem_of_part(name).is_none())
 }
 
 /// The files beside the entry, whose text is sent as the code.
-pub(crate) fn others<'a>(files: &'a BTreeMap<String, String>, entry: &str) -> BTreeMap<&'a String, &'a String> {
+pub(crate) fn others<'a>(
+    files: &'a BTreeMap<String, String>,
+    entry: &str,
+) -> BTreeMap<&'a String, &'a String> {
     files.iter().filter(|(path, _)| *path != entry).collect()
 }
 
@@ -151,7 +195,12 @@ fn find(folder: &Path, specifier: &str) -> Option<PathBuf> {
     let base = normalize(&folder.join(specifier));
     let text = base.to_string_lossy().into_owned();
     let swapped = text.strip_suffix(".js").map(|stem| format!("{stem}.ts"));
-    ENDINGS.iter().map(|ending| format!("{text}{ending}")).chain(swapped).map(PathBuf::from).find(|p| p.is_file())
+    ENDINGS
+        .iter()
+        .map(|ending| format!("{text}{ending}"))
+        .chain(swapped)
+        .map(PathBuf::from)
+        .find(|p| p.is_file())
 }
 
 fn normalize(path: &Path) -> PathBuf {
@@ -174,14 +223,18 @@ fn common_root<'a>(files: impl Iterator<Item = &'a PathBuf>) -> PathBuf {
         let folder = file.parent().unwrap_or(file);
         root = Some(match root {
             None => folder.to_path_buf(),
-            Some(root) => root.ancestors().find(|a| folder.starts_with(a)).unwrap_or(Path::new("/")).to_path_buf(),
+            Some(root) => root
+                .ancestors()
+                .find(|a| folder.starts_with(a))
+                .unwrap_or(Path::new("/"))
+                .to_path_buf(),
         });
     }
     root.unwrap_or_default()
 }
 
-/// Quoted texts that start with `./` or `../` and stand behind `from`, `import` or `require`: too many do no harm, the
-/// server resolves what is really imported.
+/// Quoted texts that start with `./` or `../` and stand behind `from`, `import` or `require`: too
+/// many do no harm, the server resolves what is really imported.
 fn relative_imports(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for quote in ['"', '\''] {
@@ -219,8 +272,7 @@ mod tests {
 
     #[test]
     fn imports_of_all_forms_are_found() {
-        let text =
-            "import a from \"./a.mjs\";\nexport * from './b';\nconst c = require('../c.js'); await import(\"./d.json\"); const no = \"./e\"; import 'x';";
+        let text = "import a from \"./a.mjs\";\nexport * from './b';\nconst c = require('../c.js'); await import(\"./d.json\"); const no = \"./e\"; import 'x';";
         let mut found = relative_imports(text);
         found.sort();
         assert_eq!(found, ["../c.js", "./a.mjs", "./b", "./d.json"]);
@@ -257,30 +309,69 @@ mod tests {
             ("data/x.json", "{}"),
             ("data/y.json", "not taken"),
         ]);
-        std::os::unix::fs::symlink("/etc/hostname", folder.path().join("c/t/link.txt")).expect("links");
+        std::os::unix::fs::symlink("/etc/hostname", folder.path().join("c/t/link.txt"))
+            .expect("links");
         std::fs::write(folder.path().join("c/t/pic.png"), b"\x89PNG\xff").expect("writes");
         let code = Code::read(&folder.path().join("c/main.mjs")).expect("reads");
-        let expected = ["c/main.mjs", "c/more.mjs", "c/s/a-1.txt", "c/t/a.hbs", "c/t/deep/b.hbs", "c/t/pic.png", "c/w.csv", "c/worker.mjs", "data/x.json"];
+        let expected = [
+            "c/main.mjs",
+            "c/more.mjs",
+            "c/s/a-1.txt",
+            "c/t/a.hbs",
+            "c/t/deep/b.hbs",
+            "c/t/pic.png",
+            "c/w.csv",
+            "c/worker.mjs",
+            "data/x.json",
+        ];
         assert_eq!(code.files.keys().collect::<Vec<_>>(), expected);
-        assert_eq!(*millrace_model::own_files::bytes_of(&code.files["c/t/pic.png"]), *b"\x89PNG\xff");
+        assert_eq!(
+            *millrace_model::own_files::bytes_of(&code.files["c/t/pic.png"]),
+            *b"\x89PNG\xff"
+        );
     }
 
     #[test]
     fn code_that_asks_where_it_lies_and_names_nothing_gets_the_data_of_its_folder() {
-        let files = [("a.mjs", "read(join(import.meta.dirname, name))"), ("x.csv", ""), ("y.mjs", ""), ("sub/z.csv", "")];
-        assert_eq!(Code::read(&folder_with(&files).path().join("a.mjs")).expect("reads").files.keys().collect::<Vec<_>>(), ["a.mjs", "x.csv"]);
+        let files = [
+            ("a.mjs", "read(join(import.meta.dirname, name))"),
+            ("x.csv", ""),
+            ("y.mjs", ""),
+            ("sub/z.csv", ""),
+        ];
+        assert_eq!(
+            Code::read(&folder_with(&files).path().join("a.mjs"))
+                .expect("reads")
+                .files
+                .keys()
+                .collect::<Vec<_>>(),
+            ["a.mjs", "x.csv"]
+        );
         let files = [("a.mjs", "console.log('x')"), ("x.csv", "")];
-        assert_eq!(Code::read(&folder_with(&files).path().join("a.mjs")).expect("reads").files.keys().collect::<Vec<_>>(), ["a.mjs"]);
+        assert_eq!(
+            Code::read(&folder_with(&files).path().join("a.mjs"))
+                .expect("reads")
+                .files
+                .keys()
+                .collect::<Vec<_>>(),
+            ["a.mjs"]
+        );
     }
 
     #[test]
     fn files_are_taken_along_below_their_common_root() {
-        let folder = folder_with(&[("app.mjs", "export default {}"), ("sources/x/x.mjs", "import app from \"../../app.mjs\";")]);
+        let folder = folder_with(&[
+            ("app.mjs", "export default {}"),
+            ("sources/x/x.mjs", "import app from \"../../app.mjs\";"),
+        ]);
         let code = Code::read(&folder.path().join("sources/x/x.mjs")).expect("reads");
         assert_eq!(code.entry, "sources/x/x.mjs");
         let body = code.body();
         assert_eq!(body["component_files"], json!({ "app.mjs": "export default {}" }));
-        assert_eq!((&body["component_code"], &body["component_entry"]), (&"import app from \"../../app.mjs\";".into(), &"sources/x/x.mjs".into()));
+        assert_eq!(
+            (&body["component_code"], &body["component_entry"]),
+            (&"import app from \"../../app.mjs\";".into(), &"sources/x/x.mjs".into())
+        );
         assert_eq!(code.files.keys().collect::<Vec<_>>(), ["app.mjs", "sources/x/x.mjs"]);
     }
 }

@@ -1,7 +1,9 @@
-//! Names that a server gives to what is written on this machine: the one place that decides which are taken.
+//! Names that a server gives to what is written on this machine: the one place that decides which
+//! are taken.
 //!
-//! The server, or another holder of a key for it, must not decide what tools of this machine read or run: `.git/config`,
-//! `.husky/…`, `.envrc`, `node_modules/…`, a link that leads elsewhere, a file that is executable already.
+//! The server, or another holder of a key for it, must not decide what tools of this machine read
+//! or run: `.git/config`, `.husky/…`, `.envrc`, `node_modules/…`, a link that leads elsewhere, a
+//! file that is executable already.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,13 +25,16 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The path of a workflow's file, or of one of its code files, within `folder`. What is there already may be neither a link nor executable.
+/// The path of a workflow's file, or of one of its code files, within `folder`. What is there
+/// already may be neither a link nor executable.
 pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> {
     let bad = |why| CliError::BadName { name: path.to_owned(), why };
     if let Some(why) = path.split('/').find_map(problem_of_part) {
         return Err(bad(why));
     }
-    let is_code = Path::new(path).extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    let is_code = Path::new(path)
+        .extension()
+        .is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
     if !is_code && !is_data(path) && path != WORKFLOW_FILE {
         return Err(bad(
             "it is neither `workflow.yaml` nor a file of code (.mjs .js .ts .cjs .json .mts .tsx .jsx .cts) or data (.csv .txt .html .png .wasm …)",
@@ -61,7 +66,8 @@ mod tests {
     fn names_stay_in_their_folder_and_are_no_tool_s() {
         let folder_of = tempfile::tempdir().expect("a folder");
         let at = folder_of.path();
-        for path in ["workflow.yaml", "steps/a.mjs", "a/b/c.json", "ä ö.ts", "t/a.html", "b.PNG"] {
+        for path in ["workflow.yaml", "steps/a.mjs", "a/b/c.json", "ä ö.ts", "t/a.html", "b.PNG"]
+        {
             assert_eq!(code_file(at, path).expect("is taken"), at.join(path), "{path}");
         }
         for path in [
@@ -101,7 +107,8 @@ mod tests {
         std::os::unix::fs::symlink("/tmp/x", at.join("a.js")).expect("links");
         std::fs::write(at.join("b.js"), "").expect("writes");
         assert!(code_file(at, "b.js").is_ok());
-        std::fs::set_permissions(at.join("b.js"), std::fs::Permissions::from_mode(0o755)).expect("sets");
+        std::fs::set_permissions(at.join("b.js"), std::fs::Permissions::from_mode(0o755))
+            .expect("sets");
         for path in ["out/a.js", "a.js", "b.js"] {
             assert!(matches!(code_file(at, path), Err(CliError::Unsafe { .. })), "{path}");
         }

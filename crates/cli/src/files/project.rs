@@ -1,7 +1,7 @@
 //! A project: a folder of workflows and sources that `apply` makes true.
 //!
-//! `millrace.yaml` (may be missing) names it; each `workflows/<name>/workflow.yaml` is a workflow; each `sources/<name>.yaml`,
-//! or a code file there without one, is a source.
+//! `millrace.yaml` (may be missing) names it; each `workflows/<name>/workflow.yaml` is a workflow;
+//! each `sources/<name>.yaml`, or a code file there without one, is a source.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,10 @@ impl Project {
     /// Reads all of it. Everything that is wrong is told at once, and nothing is applied then.
     pub(crate) fn read(folder: &Path) -> Result<Self, CliError> {
         if !folder.is_dir() {
-            return Err(CliError::Read { path: folder.to_path_buf(), source: std::io::ErrorKind::NotADirectory.into() });
+            return Err(CliError::Read {
+                path: folder.to_path_buf(),
+                source: std::io::ErrorKind::NotADirectory.into(),
+            });
         }
         let name = name_of(folder)?;
         let (mut sources, mut workflows, mut problems) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,8 +66,12 @@ impl Project {
             let texts = problems.iter().map(ToString::to_string).collect();
             return Err(CliError::File { path: folder.to_path_buf(), problems: texts });
         }
-        // A folder that says which project it is may have nothing left; another is most likely the wrong one.
-        if sources.is_empty() && workflows.is_empty() && !HEAD.iter().any(|name| folder.join(name).is_file()) {
+        // A folder that says which project it is may have nothing left; another is most likely the
+        // wrong one.
+        if sources.is_empty()
+            && workflows.is_empty()
+            && !HEAD.iter().any(|name| folder.join(name).is_file())
+        {
             return Err(CliError::EmptyProject(folder.to_path_buf()));
         }
         same_names(folder, &sources, &workflows)?;
@@ -73,13 +80,22 @@ impl Project {
 }
 
 /// Names tell a project's own workflows and sources from each other where they name each other.
-fn same_names(folder: &Path, sources: &[SourceFile], workflows: &[(String, WorkflowFile)]) -> Result<(), CliError> {
+fn same_names(
+    folder: &Path,
+    sources: &[SourceFile],
+    workflows: &[(String, WorkflowFile)],
+) -> Result<(), CliError> {
     let named = sources.iter().map(|s| (("source", s.name.as_str()), s.path.as_str()));
-    let named = named.chain(workflows.iter().map(|(path, file)| (("workflow", file.name.as_str()), path.as_str())));
+    let named = named.chain(
+        workflows.iter().map(|(path, file)| (("workflow", file.name.as_str()), path.as_str())),
+    );
     let mut places: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for ((kind, name), path) in named {
         if let Some(other) = places.insert((kind, name), path) {
-            return Err(CliError::File { path: folder.to_path_buf(), problems: vec![format!("`{other}` and `{path}` are both a {kind} called `{name}`")] });
+            return Err(CliError::File {
+                path: folder.to_path_buf(),
+                problems: vec![format!("`{other}` and `{path}` are both a {kind} called `{name}`")],
+            });
         }
     }
     Ok(())
@@ -91,15 +107,23 @@ impl SourceFile {
         let folder = file::folder_of(file);
         let is_yaml = file.extension().is_some_and(|e| YAML.iter().any(|y| e == *y));
         let value = if is_yaml { document(file, Form::Source)? } else { json!({}) };
-        let code = match (value["code_file"].as_str(), value.get("key").or(value.get("component_url"))) {
-            (Some(name), _) => Some(Code::read(&folder.join(name))?),
-            (None, Some(_)) => None,
-            (None, None) => {
-                let beside = CODE.iter().map(|ending| folder.join(format!("{stem}.{ending}"))).find(|path| path.is_file());
-                let beside = beside.ok_or_else(|| wrong(vec![format!("it names no code, and there is no `{stem}.mjs`, `.ts` or `.js` beside it")]))?;
-                Some(Code::read(&beside)?)
-            }
-        };
+        let code =
+            match (value["code_file"].as_str(), value.get("key").or(value.get("component_url"))) {
+                (Some(name), _) => Some(Code::read(&folder.join(name))?),
+                (None, Some(_)) => None,
+                (None, None) => {
+                    let beside = CODE
+                        .iter()
+                        .map(|ending| folder.join(format!("{stem}.{ending}")))
+                        .find(|path| path.is_file());
+                    let beside = beside.ok_or_else(|| {
+                    wrong(vec![format!(
+                        "it names no code, and there is no `{stem}.mjs`, `.ts` or `.js` beside it"
+                    )])
+                })?;
+                    Some(Code::read(&beside)?)
+                }
+            };
         let name = value["name"].as_str().unwrap_or(stem).to_owned();
         Ok(Self { path: format!("sources/{stem}"), file: file.to_path_buf(), name, value, code })
     }
@@ -141,16 +165,23 @@ impl SourceFile {
             ("code", fingerprint(&code)),
             ("props", fingerprint(&self.value["props"])),
             ("active", fingerprint(&json!(self.active()))),
-            ("parallel", fingerprint(&json!([self.value["concurrency"], self.value["calls_per_isolate"]]))),
+            (
+                "parallel",
+                fingerprint(&json!([self.value["concurrency"], self.value["calls_per_isolate"]])),
+            ),
         ])
     }
 }
 
 fn document(file: &Path, form: Form) -> Result<Value, CliError> {
-    let text = std::fs::read_to_string(file).map_err(|source| CliError::Read { path: file.to_path_buf(), source })?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| CliError::Read { path: file.to_path_buf(), source })?;
     let wrong = |problems| CliError::File { path: file.to_path_buf(), problems };
-    let mut document =
-        Document::parse(file, &text).map_err(|p| wrong(vec![p.line.map_or_else(|| p.text.clone(), |line| format!("line {line}: {}", p.text))]))?;
+    let mut document = Document::parse(file, &text).map_err(|p| {
+        wrong(vec![
+            p.line.map_or_else(|| p.text.clone(), |line| format!("line {line}: {}", p.text)),
+        ])
+    })?;
     if document.value.is_null() {
         document.value = json!({});
     }
@@ -167,7 +198,9 @@ fn name_of(folder: &Path) -> Result<String, CliError> {
     if let Some(name) = value["project"].as_str() {
         return Ok(name.to_owned());
     }
-    let full = folder.canonicalize().map_err(|source| CliError::Read { path: folder.to_path_buf(), source })?;
+    let full = folder
+        .canonicalize()
+        .map_err(|source| CliError::Read { path: folder.to_path_buf(), source })?;
     let name: String = full
         .file_name()
         .unwrap_or_default()
@@ -179,7 +212,10 @@ fn name_of(folder: &Path) -> Result<String, CliError> {
     let name = name.trim_start_matches(['-', '_', '.']).to_owned();
     if name.is_empty() {
         let path = head.unwrap_or_else(|| folder.join(HEAD[0]));
-        return Err(CliError::File { path, problems: vec!["the project needs a name: write `project: NAME` into it".into()] });
+        return Err(CliError::File {
+            path,
+            problems: vec!["the project needs a name: write `project: NAME` into it".into()],
+        });
     }
     Ok(name)
 }
@@ -189,18 +225,35 @@ fn source_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
     let mut found = BTreeMap::new();
     for name in names(folder)? {
         let path = folder.join(&name);
-        let Some((stem, ending)) = name.rsplit_once('.').filter(|_| path.is_file()) else { continue };
+        let Some((stem, ending)) = name.rsplit_once('.').filter(|_| path.is_file()) else {
+            continue;
+        };
         if YAML.contains(&ending) {
-            if let Some(other) = found.insert(stem.to_owned(), path.clone()).filter(|p: &PathBuf| p.extension().is_some_and(|e| YAML.iter().any(|y| e == *y))) {
-                return Err(CliError::File { path, problems: vec![format!("`{}` stands beside it; keep one of them", other.display())] });
+            if let Some(other) = found
+                .insert(stem.to_owned(), path.clone())
+                .filter(|p: &PathBuf| p.extension().is_some_and(|e| YAML.iter().any(|y| e == *y)))
+            {
+                return Err(CliError::File {
+                    path,
+                    problems: vec![format!(
+                        "`{}` stands beside it; keep one of them",
+                        other.display()
+                    )],
+                });
             }
         } else if CODE.contains(&ending) && !stem.ends_with(".app") && !stem.ends_with(".d") {
             found.entry(stem.to_owned()).or_insert(path);
         }
     }
     // Code that a YAML file names is no source of its own.
-    let named: Vec<PathBuf> = found.values().filter_map(|file| Some(folder.join(document(file, Form::Source).ok()?["code_file"].as_str()?))).collect();
-    found.retain(|_, file| !named.iter().any(|n| n.canonicalize().ok() == file.canonicalize().ok()));
+    let named: Vec<PathBuf> = found
+        .values()
+        .filter_map(|file| {
+            Some(folder.join(document(file, Form::Source).ok()?["code_file"].as_str()?))
+        })
+        .collect();
+    found
+        .retain(|_, file| !named.iter().any(|n| n.canonicalize().ok() == file.canonicalize().ok()));
     Ok(found)
 }
 
@@ -211,7 +264,11 @@ fn names(folder: &Path) -> Result<Vec<String>, CliError> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(CliError::Read { path: folder.to_path_buf(), source }),
     };
-    let mut names: Vec<String> = entries.flatten().filter_map(|e| e.file_name().into_string().ok()).filter(|n| !n.starts_with('.')).collect();
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|e| e.file_name().into_string().ok())
+        .filter(|n| !n.starts_with('.'))
+        .collect();
     names.sort();
     Ok(names)
 }
@@ -238,14 +295,33 @@ mod tests {
         ]);
         let project = Project::read(folder.path()).expect("reads");
         assert_eq!(project.name, "shop");
-        let sources: Vec<(&str, &str, bool)> = project.sources.iter().map(|s| (s.path.as_str(), s.name.as_str(), s.active())).collect();
+        let sources: Vec<(&str, &str, bool)> = project
+            .sources
+            .iter()
+            .map(|s| (s.path.as_str(), s.name.as_str(), s.active()))
+            .collect();
         assert_eq!(
             sources,
-            [("sources/bare", "bare", true), ("sources/feed", "The feed", true), ("sources/named", "named", false), ("sources/rss", "rss", true)]
+            [
+                ("sources/bare", "bare", true),
+                ("sources/feed", "The feed", true),
+                ("sources/named", "named", false),
+                ("sources/rss", "rss", true)
+            ]
         );
-        assert_eq!(project.workflows.iter().map(|(path, file)| (path.as_str(), file.name.as_str())).collect::<Vec<_>>(), [("workflows/hello", "hello")]);
+        assert_eq!(
+            project
+                .workflows
+                .iter()
+                .map(|(path, file)| (path.as_str(), file.name.as_str()))
+                .collect::<Vec<_>>(),
+            [("workflows/hello", "hello")]
+        );
         let body = project.sources[1].body().expect("a body");
-        assert_eq!((&body["configured_props"]["url"], &body["component_entry"]), (&json!("https://x"), &json!("feed.mjs")));
+        assert_eq!(
+            (&body["configured_props"]["url"], &body["component_entry"]),
+            (&json!("https://x"), &json!("feed.mjs"))
+        );
         assert_eq!(
             project.sources[3].body().expect("a body"),
             json!({ "key": "rss-new-item", "configured_props": {}, "name": "rss", "concurrency": 4, "calls_per_isolate": false })
@@ -254,7 +330,11 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_told_at_once() {
-        let folder = folder_with(&[("sources/a.yaml", "nmae: x\n"), ("sources/b.yaml", "name: b\n"), ("workflows/c/workflow.yaml", "steps: 1\n")]);
+        let folder = folder_with(&[
+            ("sources/a.yaml", "nmae: x\n"),
+            ("sources/b.yaml", "name: b\n"),
+            ("workflows/c/workflow.yaml", "steps: 1\n"),
+        ]);
         let text = Project::read(folder.path()).err().expect("refuses").to_string();
         assert!(
             text.contains("3 problems")

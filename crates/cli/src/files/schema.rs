@@ -1,5 +1,5 @@
-//! The forms of files. The published JSON Schemas are what files are held against, so that neither can say what the
-//! other does not.
+//! The forms of files. The published JSON Schemas are what files are held against, so that neither
+//! can say what the other does not.
 
 use std::sync::LazyLock;
 
@@ -24,7 +24,9 @@ pub(crate) enum Form {
 
 impl Form {
     fn schema(self) -> &'static Value {
-        static ALL: LazyLock<[Value; 3]> = LazyLock::new(|| [WORKFLOW, SOURCE, PROJECT].map(|text| serde_json::from_str(text).unwrap_or_default()));
+        static ALL: LazyLock<[Value; 3]> = LazyLock::new(|| {
+            [WORKFLOW, SOURCE, PROJECT].map(|text| serde_json::from_str(text).unwrap_or_default())
+        });
         &ALL[self as usize]
     }
 
@@ -39,7 +41,12 @@ impl Form {
 /// What a workflow's settings are where a file does not say, by name.
 pub(crate) fn setting_defaults() -> Map<String, Value> {
     let settings = &Form::Workflow.schema()["$defs"]["settings"]["properties"];
-    settings.as_object().into_iter().flatten().map(|(name, schema)| (name.clone(), schema["default"].clone())).collect()
+    settings
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| (name.clone(), schema["default"].clone()))
+        .collect()
 }
 
 /// Knows the keywords that the schemas use; a test fails on any other.
@@ -83,21 +90,32 @@ impl Check<'_> {
     fn value(&mut self, schema: &'static Value, value: &Value, at: &str) {
         if let Some(reference) = schema["$ref"].as_str() {
             let root: &'static Value = self.root;
-            return self.value(root.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null), value, at);
+            return self.value(
+                root.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null),
+                value,
+                at,
+            );
         }
         let branches = schema["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
         if branches.iter().any(|b| b.get("properties").is_some()) {
             return self.variant(branches, value, at);
         }
         if !fits_type(&schema["type"], value) {
-            let text = format!("{} is {}; it is to be {}", named(at), kind(value), kinds(&schema["type"]));
+            let text =
+                format!("{} is {}; it is to be {}", named(at), kind(value), kinds(&schema["type"]));
             return self.wrong(at, &text);
         }
         match value {
             Value::Object(object) => self.object(schema, object, branches, at),
             Value::Array(items) => {
-                if let Some(max) = schema["maxItems"].as_u64().filter(|max| items.len() as u64 > *max) {
-                    let text = format!("{} has {} items; at most {max} are allowed", named(at), items.len());
+                if let Some(max) =
+                    schema["maxItems"].as_u64().filter(|max| items.len() as u64 > *max)
+                {
+                    let text = format!(
+                        "{} has {} items; at most {max} are allowed",
+                        named(at),
+                        items.len()
+                    );
                     self.wrong(at, &text);
                 }
                 if schema.get("items").is_some() {
@@ -112,21 +130,42 @@ impl Check<'_> {
         }
     }
 
-    fn object(&mut self, schema: &'static Value, object: &Map<String, Value>, branches: &'static [Value], at: &str) {
+    fn object(
+        &mut self,
+        schema: &'static Value,
+        object: &Map<String, Value>,
+        branches: &'static [Value],
+        at: &str,
+    ) {
         let properties = schema["properties"].as_object();
         for (name, value) in object {
             let below = format!("{at}/{}", escaped(name));
             match properties.and_then(|p| p.get(name)) {
                 Some(schema) => self.value(schema, value, &below),
                 None if schema["additionalProperties"] == false => {
-                    let known: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).filter(|name| *name != "$schema").collect();
-                    let text = format!("{} has no field `{name}`; allowed are {}", named(at), known.join(", "));
+                    let known: Vec<&str> = properties
+                        .into_iter()
+                        .flatten()
+                        .map(|(name, _)| name.as_str())
+                        .filter(|name| *name != "$schema")
+                        .collect();
+                    let text = format!(
+                        "{} has no field `{name}`; allowed are {}",
+                        named(at),
+                        known.join(", ")
+                    );
                     self.wrong(&below, &text);
                 }
                 None => {}
             }
         }
-        for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).filter(|name| !object.contains_key(*name)) {
+        for name in schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .filter(|name| !object.contains_key(*name))
+        {
             let text = format!("{} needs `{name}`", named(at));
             self.wrong(at, &text);
         }
@@ -138,7 +177,8 @@ impl Check<'_> {
     /// Exactly one of some fields, or at most one where a branch allows none.
     fn one_of(&mut self, branches: &'static [Value], object: &Map<String, Value>, at: &str) {
         let names: Vec<&str> = branches.iter().filter_map(|b| b["required"][0].as_str()).collect();
-        let given: Vec<&str> = names.iter().copied().filter(|name| object.contains_key(*name)).collect();
+        let given: Vec<&str> =
+            names.iter().copied().filter(|name| object.contains_key(*name)).collect();
         let allows_none = branches.iter().any(|b| b.get("not").is_some());
         if given.len() == 1 || (given.is_empty() && allows_none) {
             return;
@@ -155,13 +195,21 @@ impl Check<'_> {
             let text = format!("{} is {}; it is to be an object", named(at), kind(value));
             return self.wrong(at, &text);
         }
-        let named_type = |branch: &&'static Value| branch["properties"]["type"]["const"] == value["type"];
+        let named_type =
+            |branch: &&'static Value| branch["properties"]["type"]["const"] == value["type"];
         match branches.iter().find(named_type) {
             Some(branch) => self.value(branch, value, at),
             None => {
-                let known: Vec<&str> = branches.iter().filter_map(|b| b["properties"]["type"]["const"].as_str()).collect();
+                let known: Vec<&str> = branches
+                    .iter()
+                    .filter_map(|b| b["properties"]["type"]["const"].as_str())
+                    .collect();
                 let text = match value["type"].as_str() {
-                    Some(other) => format!("{} has the type `{other}`; allowed are {}", named(at), known.join(", ")),
+                    Some(other) => format!(
+                        "{} has the type `{other}`; allowed are {}",
+                        named(at),
+                        known.join(", ")
+                    ),
                     None => format!("{} needs `type`: one of {}", named(at), known.join(", ")),
                 };
                 self.wrong(&format!("{at}/type"), &text);
@@ -189,15 +237,20 @@ impl Check<'_> {
             return self.wrong(at, &problem);
         }
         if let Some(max) = schema["maxLength"].as_u64().filter(|max| length > *max) {
-            let problem = format!("{} has {length} characters; at most {max} are allowed", named(at));
+            let problem =
+                format!("{} has {length} characters; at most {max} are allowed", named(at));
             return self.wrong(at, &problem);
         }
-        if let Some(allowed) = schema["enum"].as_array().filter(|allowed| !allowed.iter().any(|a| a == text)) {
+        if let Some(allowed) =
+            schema["enum"].as_array().filter(|allowed| !allowed.iter().any(|a| a == text))
+        {
             let allowed: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
             let problem = format!("{} is `{text}`; allowed are {}", named(at), allowed.join(", "));
             return self.wrong(at, &problem);
         }
-        if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| !fits_pattern(pattern, text)) {
+        if let Some(pattern) =
+            schema["pattern"].as_str().filter(|pattern| !fits_pattern(pattern, text))
+        {
             let problem = format!("`{text}` is no {}; it has the form {pattern}", named(at));
             self.wrong(at, &problem);
         }
@@ -206,8 +259,13 @@ impl Check<'_> {
 
 /// `^[first][rest]*$` with ranges, which is all that the schemas use.
 fn fits_pattern(pattern: &str, text: &str) -> bool {
-    let classes: Vec<&str> =
-        pattern.trim_start_matches('^').trim_end_matches('$').trim_end_matches('*').split(']').filter_map(|c| c.strip_prefix('[')).collect();
+    let classes: Vec<&str> = pattern
+        .trim_start_matches('^')
+        .trim_end_matches('$')
+        .trim_end_matches('*')
+        .split(']')
+        .filter_map(|c| c.strip_prefix('['))
+        .collect();
     let in_class = |class: &str, c: char| {
         let class: Vec<char> = class.chars().collect();
         let mut at = 0;
@@ -303,9 +361,17 @@ mod tests {
         for (name, value) in schema.as_object().into_iter().flatten() {
             found.push(name.clone());
             match name.as_str() {
-                "properties" | "$defs" => value.as_object().into_iter().flatten().for_each(|(_, schema)| keywords(schema, found)),
+                "properties" | "$defs" => value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .for_each(|(_, schema)| keywords(schema, found)),
                 "items" | "additionalProperties" => keywords(value, found),
-                "oneOf" => value.as_array().into_iter().flatten().for_each(|schema| keywords(schema, found)),
+                "oneOf" => value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .for_each(|schema| keywords(schema, found)),
                 _ => {}
             }
         }
@@ -339,29 +405,55 @@ mod tests {
                 "line 1: the file has no field `nmae`; allowed are name, note, tags, triggers, steps, settings, subscriptions, error_handler, active, org_id, project_id",
             ),
             ("name: w\n", "line 1: the file needs `steps`"),
-            ("steps:\n  - namespace: 1a\n    code: x\n", "line 2: `1a` is no `steps[0].namespace`; it has the form ^[A-Za-z_][A-Za-z0-9_]*$"),
-            ("steps:\n  - namespace: a\n", "line 2: `steps[0]` takes exactly one of code_file, code, component_key, component_id; it has none"),
+            (
+                "steps:\n  - namespace: 1a\n    code: x\n",
+                "line 2: `1a` is no `steps[0].namespace`; it has the form ^[A-Za-z_][A-Za-z0-9_]*$",
+            ),
+            (
+                "steps:\n  - namespace: a\n",
+                "line 2: `steps[0]` takes exactly one of code_file, code, component_key, component_id; it has none",
+            ),
             (
                 "steps:\n  - namespace: a\n    code: x\n    component_key: y\n",
                 "line 2: `steps[0]` takes exactly one of code_file, code, component_key, component_id; it has code and component_key",
             ),
             ("steps: {}\n", "line 1: `steps` is an object; it is to be a list"),
-            ("steps: []\nsettings:\n  timeout_ms: soon\n", "line 3: `settings.timeout_ms` is a text; it is to be a whole number or true or false"),
-            ("steps: []\nsettings:\n  memory_mb: 1\n", "line 3: `settings.memory_mb` is 1; allowed are 64 to 10240"),
-            ("steps: []\ntriggers:\n  - type: mail\n", "line 3: `triggers[0]` has the type `mail`; allowed are http, timer, source"),
-            ("steps: []\ntriggers:\n  - props: {}\n", "line 3: `triggers[0]` needs `type`: one of http, timer, source"),
-            ("steps: []\ntriggers:\n  - type: timer\n    props: {}\n", "line 4: `triggers[0].props` takes exactly one of intervalSeconds, cron; it has none"),
+            (
+                "steps: []\nsettings:\n  timeout_ms: soon\n",
+                "line 3: `settings.timeout_ms` is a text; it is to be a whole number or true or false",
+            ),
+            (
+                "steps: []\nsettings:\n  memory_mb: 1\n",
+                "line 3: `settings.memory_mb` is 1; allowed are 64 to 10240",
+            ),
+            (
+                "steps: []\ntriggers:\n  - type: mail\n",
+                "line 3: `triggers[0]` has the type `mail`; allowed are http, timer, source",
+            ),
+            (
+                "steps: []\ntriggers:\n  - props: {}\n",
+                "line 3: `triggers[0]` needs `type`: one of http, timer, source",
+            ),
+            (
+                "steps: []\ntriggers:\n  - type: timer\n    props: {}\n",
+                "line 4: `triggers[0].props` takes exactly one of intervalSeconds, cron; it has none",
+            ),
             (
                 "steps: []\ntriggers:\n  - type: http\n    props: { auth: { type: basic } }\n",
                 "line 4: `triggers[0].props.auth.type` is `basic`; allowed are none, bearer, signature, api_key",
             ),
-            ("steps: []\ntriggers:\n  - type: http\n    path: /x\n", "line 4: `triggers[0]` has no field `path`; allowed are type, props"),
+            (
+                "steps: []\ntriggers:\n  - type: http\n    path: /x\n",
+                "line 4: `triggers[0]` has no field `path`; allowed are type, props",
+            ),
         ] {
             assert_eq!(problems(Form::Workflow, text), [expected], "{text}");
         }
         assert_eq!(
             problems(Form::Source, "key: a\ncode_file: b\n"),
-            ["line 1: the file takes at most one of code_file, key, component_url; it has code_file and key"]
+            [
+                "line 1: the file takes at most one of code_file, key, component_url; it has code_file and key"
+            ]
         );
         assert_eq!(problems(Form::Project, "project: a b\n").len(), 1);
     }
@@ -370,6 +462,9 @@ mod tests {
     fn settings_have_defaults() {
         let defaults = setting_defaults();
         assert_eq!(defaults["error_notification"], true);
-        assert!(defaults.values().all(|d| d.is_boolean() || d.is_array()), "each can be set back: {defaults:?}");
+        assert!(
+            defaults.values().all(|d| d.is_boolean() || d.is_array()),
+            "each can be set back: {defaults:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A tree of components as an archive: from a folder, a git repository, an npm package or an address.
+//! A tree of components as an archive: from a folder, a git repository, an npm package or an
+//! address.
 //!
 //! It is read here and not by the server, which would read for whoever has a key.
 
@@ -20,7 +21,8 @@ use crate::client::answer::{self, AnswerError};
 use crate::error::CliError;
 
 /// What components are made of; the server takes nothing else.
-pub(crate) const ENDINGS: [&str; 9] = ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
+pub(crate) const ENDINGS: [&str; 9] =
+    ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
 /// Folders that hold nothing of the author's.
 const SKIPPED: [&str; 2] = ["node_modules", ".git"];
 /// The largest archive that is fetched.
@@ -39,23 +41,39 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Reads what is named: a folder that exists, a git address (`….git`, or a repository of a code host), the address of a
-    /// `.tar.gz`, else an npm package (`npm:NAME`, `@scope/name`, with `@version` behind it).
+    /// Reads what is named: a folder that exists, a git address (`….git`, or a repository of a code
+    /// host), the address of a `.tar.gz`, else an npm package (`npm:NAME`, `@scope/name`, with
+    /// `@version` behind it).
     pub(crate) async fn read(what: &str, npm_registry: &str) -> Result<Self, CliError> {
         let path = Path::new(what);
         if path.is_dir() {
-            let folder = path.canonicalize().map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
+            let folder = path
+                .canonicalize()
+                .map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
             let origin = folder.to_string_lossy().into_owned();
-            return Ok(Self { revision: revision(&folder), archive: packed(&folder)?, shown: on_this_machine(&origin), origin });
+            return Ok(Self {
+                revision: revision(&folder),
+                archive: packed(&folder)?,
+                shown: on_this_machine(&origin),
+                origin,
+            });
         }
         if is_git(what) {
             let url = what.to_owned();
-            let failed = |e: tokio::task::JoinError| CliError::Tree { what: without_credentials(what), why: e.to_string() };
+            let failed = |e: tokio::task::JoinError| CliError::Tree {
+                what: without_credentials(what),
+                why: e.to_string(),
+            };
             return tokio::task::spawn_blocking(move || cloned(&url)).await.map_err(failed)?;
         }
         if what.starts_with("https://") || what.starts_with("http://") {
             let origin = without_credentials(what);
-            return Ok(Self { shown: origin.clone(), origin, revision: String::new(), archive: fetched(what).await? });
+            return Ok(Self {
+                shown: origin.clone(),
+                origin,
+                revision: String::new(),
+                archive: fetched(what).await?,
+            });
         }
         match what.strip_prefix("npm:").or_else(|| what.starts_with('@').then_some(what)) {
             Some(package) => packaged(package, npm_registry.trim_end_matches('/')).await,
@@ -75,13 +93,21 @@ fn on_this_machine(origin: &str) -> String {
 /// The name that a registry gets from where it came from.
 pub(crate) fn name_of(origin: &str) -> String {
     let base = origin.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("");
-    let base = base.strip_suffix(".git").or_else(|| base.strip_suffix(".tar.gz")).or_else(|| base.strip_suffix(".tgz")).unwrap_or(base);
-    let name: String = base.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let base = base
+        .strip_suffix(".git")
+        .or_else(|| base.strip_suffix(".tar.gz"))
+        .or_else(|| base.strip_suffix(".tgz"))
+        .unwrap_or(base);
+    let name: String = base
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+        .collect();
     let name = name.trim_start_matches('.').to_owned();
     if name.is_empty() { "registry".into() } else { name }
 }
 
-/// An address without the user and password in it: what everybody sees who lists registries. The user of an address of ssh is no secret.
+/// An address without the user and password in it: what everybody sees who lists registries. The
+/// user of an address of ssh is no secret.
 fn without_credentials(address: &str) -> String {
     match url::Url::parse(address) {
         Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
@@ -101,13 +127,20 @@ fn is_git(what: &str) -> bool {
         .iter()
         .filter_map(|host| what.strip_prefix(host))
         .any(|path| path.trim_end_matches('/').split('/').count() == 2);
-    is_repository || what.starts_with("git@") || what.starts_with("ssh://") || (what.ends_with(".git") && what.contains("://"))
+    is_repository
+        || what.starts_with("git@")
+        || what.starts_with("ssh://")
+        || (what.ends_with(".git") && what.contains("://"))
 }
 
 /// The commit of a checkout; empty for a folder that is none, or without git.
 fn revision(folder: &Path) -> String {
     let output = Command::new("git").arg("-C").arg(folder).args(["rev-parse", "HEAD"]).output();
-    output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
+    output
+        .ok()
+        .filter(|o| o.status.success())
+        .map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+        .unwrap_or_default()
 }
 
 fn cloned(url: &str) -> Result<Tree, CliError> {
@@ -115,13 +148,26 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
     let origin = without_credentials(url);
     let refused = |why: String| CliError::Tree { what: origin.clone(), why };
     // Nobody else's: one that is there already is refused.
-    DirBuilder::new().mode(0o700).create(&folder).map_err(|e| refused(format!("`{}` could not be made: {e}", folder.display())))?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&folder)
+        .map_err(|e| refused(format!("`{}` could not be made: {e}", folder.display())))?;
     // `--`: what looks like a flag is none.
-    let output = Command::new("git").args(["clone", "--quiet", "--depth", "1", "--"]).arg(url).arg(&folder).output();
+    let output = Command::new("git")
+        .args(["clone", "--quiet", "--depth", "1", "--"])
+        .arg(url)
+        .arg(&folder)
+        .output();
     let output = output.map_err(|e| refused(format!("git could not be started: {e}")))?;
     let tree = if output.status.success() {
-        let shown = if origin.starts_with("file:") { on_this_machine(&origin) } else { origin.clone() };
-        packed(&folder).map(|archive| Tree { shown, origin: origin.clone(), revision: revision(&folder), archive })
+        let shown =
+            if origin.starts_with("file:") { on_this_machine(&origin) } else { origin.clone() };
+        packed(&folder).map(|archive| Tree {
+            shown,
+            origin: origin.clone(),
+            revision: revision(&folder),
+            archive,
+        })
     } else {
         Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
     };
@@ -142,20 +188,33 @@ async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
         return Err(refused("it names no package".into()));
     }
     let document = fetched(&format!("{registry}/{}/{version}", name.replace('/', "%2f"))).await?;
-    let document: Value = serde_json::from_slice(&document).map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
-    let tarball = document["dist"]["tarball"].as_str().ok_or_else(|| refused("the registry names no archive".into()))?;
+    let document: Value = serde_json::from_slice(&document)
+        .map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
+    let tarball = document["dist"]["tarball"]
+        .as_str()
+        .ok_or_else(|| refused("the registry names no archive".into()))?;
     let archive = fetched(tarball).await?;
     let expected = document["dist"]["integrity"].as_str().unwrap_or("");
     if expected != format!("sha512-{}", STANDARD.encode(Sha512::digest(&archive))) {
-        return Err(refused("the archive does not have the checksum that the registry names".into()));
+        return Err(refused(
+            "the archive does not have the checksum that the registry names".into(),
+        ));
     }
     let origin = format!("npm:{package}");
-    Ok(Tree { shown: origin.clone(), origin, revision: document["version"].as_str().unwrap_or("").to_owned(), archive })
+    Ok(Tree {
+        shown: origin.clone(),
+        origin,
+        revision: document["version"].as_str().unwrap_or("").to_owned(),
+        archive,
+    })
 }
 
 async fn fetched(url: &str) -> Result<Vec<u8>, CliError> {
     let refused = |why: String| CliError::Tree { what: without_credentials(url), why };
-    let http = reqwest::Client::builder().user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
+    let http = reqwest::Client::builder()
+        .user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(CliError::HttpClient)?;
     let response = http.get(url).send().await.map_err(|e| refused(e.without_url().to_string()))?;
     if !response.status().is_success() {
         return Err(refused(format!("the server answered {}", response.status())));
@@ -182,10 +241,14 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if found.is_dir() && !SKIPPED.contains(&name.as_ref()) {
                 waiting.push(path);
-            } else if found.is_file() && path.extension().is_some_and(|ending| ENDINGS.iter().any(|e| ending == *e)) {
+            } else if found.is_file()
+                && path.extension().is_some_and(|ending| ENDINGS.iter().any(|e| ending == *e))
+            {
                 let text = std::fs::read(&path).map_err(failed)?;
                 let below = path.strip_prefix(folder).unwrap_or(&path);
-                if below.to_str().is_some_and(|below| !below.ends_with(".json")) && std::str::from_utf8(&text).is_ok_and(asks_where_it_lies) {
+                if below.to_str().is_some_and(|below| !below.ends_with(".json"))
+                    && std::str::from_utf8(&text).is_ok_and(asks_where_it_lies)
+                {
                     readers.insert(app_folder(&below.to_string_lossy()).to_owned());
                 }
                 append(&mut builder, below, &text).map_err(failed)?;
@@ -199,13 +262,18 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
         let below = path.strip_prefix(folder).unwrap_or(&path);
         let Some(name) = below.to_str().filter(|name| is_data_of(name, &readers)) else { continue };
         let failed = |source| CliError::Read { path: path.clone(), source };
-        append(&mut builder, Path::new(name), &std::fs::read(&path).map_err(failed)?).map_err(failed)?;
+        append(&mut builder, Path::new(name), &std::fs::read(&path).map_err(failed)?)
+            .map_err(failed)?;
     }
     let failed = |source| CliError::Read { path: folder.to_path_buf(), source };
     builder.into_inner().and_then(GzEncoder::finish).map_err(failed)
 }
 
-fn append(builder: &mut tar::Builder<GzEncoder<Vec<u8>>>, below: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn append(
+    builder: &mut tar::Builder<GzEncoder<Vec<u8>>>,
+    below: &Path,
+    bytes: &[u8],
+) -> std::io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_size(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
     header.set_mode(0o644);
@@ -215,7 +283,11 @@ fn append(builder: &mut tar::Builder<GzEncoder<Vec<u8>>>, below: &Path, bytes: &
 /// What is in a folder, in the order of names.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let failed = |source| CliError::Read { path: folder.to_path_buf(), source };
-    let mut paths = std::fs::read_dir(folder).map_err(failed)?.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let mut paths = std::fs::read_dir(folder)
+        .map_err(failed)?
+        .map(|entry| entry.map(|e| e.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
     paths.sort_unstable();
     Ok(paths)
 }
@@ -234,17 +306,37 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_an_address_holds_no_credentials() {
-        assert_eq!(without_credentials("https://me:t0ken@example.com/x.git"), "https://example.com/x.git");
-        assert_eq!(without_credentials("https://t0ken@example.com/tree.tar.gz"), "https://example.com/tree.tar.gz");
-        for kept in ["ssh://git@example.com/x.git", "git@example.com:acme/x.git", "https://github.com/acme/components"] {
+        assert_eq!(
+            without_credentials("https://me:t0ken@example.com/x.git"),
+            "https://example.com/x.git"
+        );
+        assert_eq!(
+            without_credentials("https://t0ken@example.com/tree.tar.gz"),
+            "https://example.com/tree.tar.gz"
+        );
+        for kept in [
+            "ssh://git@example.com/x.git",
+            "git@example.com:acme/x.git",
+            "https://github.com/acme/components",
+        ] {
             assert_eq!(without_credentials(kept), kept);
         }
-        assert_eq!(without_credentials("ssh://git:t0ken@example.com/x.git"), "ssh://git@example.com/x.git");
+        assert_eq!(
+            without_credentials("ssh://git:t0ken@example.com/x.git"),
+            "ssh://git@example.com/x.git"
+        );
     }
 
     #[test]
     fn git_addresses_are_told_from_archives() {
-        assert!(is_git("https://github.com/acme/components") && is_git("git@example.com:acme/x.git") && is_git("https://example.com/x.git"));
-        assert!(!is_git("https://example.com/x.tar.gz") && !is_git("https://github.com/acme/components/archive/main.tar.gz"));
+        assert!(
+            is_git("https://github.com/acme/components")
+                && is_git("git@example.com:acme/x.git")
+                && is_git("https://example.com/x.git")
+        );
+        assert!(
+            !is_git("https://example.com/x.tar.gz")
+                && !is_git("https://github.com/acme/components/archive/main.tar.gz")
+        );
     }
 }

@@ -39,7 +39,8 @@ impl Document {
     /// Reads YAML, or JSON where the path ends in `.json`.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Problem> {
         if path.extension().is_some_and(|e| e == "json") {
-            let value = serde_json::from_str(text).map_err(|e| Problem::at(e.line(), format!("it is not JSON: {e}")))?;
+            let value = serde_json::from_str(text)
+                .map_err(|e| Problem::at(e.line(), format!("it is not JSON: {e}")))?;
             // JSON is YAML but for a few texts, whose lines are then not known.
             let lines = Self::yaml(text).map(|d| d.lines).unwrap_or_default();
             return Ok(Self { value, lines });
@@ -49,7 +50,8 @@ impl Document {
 
     fn yaml(text: &str) -> Result<Self, Problem> {
         check_expanded(text)?;
-        let documents = MarkedYaml::load_from_str(text).map_err(|e| Problem::at(e.marker().line(), format!("it is not YAML: {}", e.info())))?;
+        let documents = MarkedYaml::load_from_str(text)
+            .map_err(|e| Problem::at(e.marker().line(), format!("it is not YAML: {}", e.info())))?;
         match documents.as_slice() {
             [] => Ok(Self::default()),
             [node] => {
@@ -57,7 +59,9 @@ impl Document {
                 let value = value_of(node, "", &mut lines)?;
                 Ok(Self { value, lines })
             }
-            [_, second, ..] => Err(Problem::at(second.span.start.line(), "it holds more than one document")),
+            [_, second, ..] => {
+                Err(Problem::at(second.span.start.line(), "it holds more than one document"))
+            }
         }
     }
 
@@ -73,7 +77,8 @@ impl Document {
     }
 }
 
-/// Refuses what is nested too deep, and aliases that make a small file large. What is no YAML is left to its reader.
+/// Refuses what is nested too deep, and aliases that make a small file large. What is no YAML is
+/// left to its reader.
 fn check_expanded(text: &str) -> Result<(), Problem> {
     let mut total = 0_usize;
     let mut of_anchors = HashMap::new();
@@ -86,7 +91,10 @@ fn check_expanded(text: &str) -> Result<(), Problem> {
                 of_anchors.insert(anchor, text.len() + VALUE_BYTES);
                 total = total.saturating_add(text.len() + VALUE_BYTES);
             }
-            Event::Alias(anchor) => total = total.saturating_add(of_anchors.get(&anchor).copied().unwrap_or(VALUE_BYTES)),
+            Event::Alias(anchor) => {
+                total =
+                    total.saturating_add(of_anchors.get(&anchor).copied().unwrap_or(VALUE_BYTES))
+            }
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
                 open.push((anchor, total));
                 total = total.saturating_add(VALUE_BYTES);
@@ -100,10 +108,18 @@ fn check_expanded(text: &str) -> Result<(), Problem> {
         }
         let line = span.start.line();
         if open.len() > LEVELS_MAX {
-            return Err(Problem::at(line, format!("it is nested more than {LEVELS_MAX} levels deep, the limit")));
+            return Err(Problem::at(
+                line,
+                format!("it is nested more than {LEVELS_MAX} levels deep, the limit"),
+            ));
         }
         if total > EXPANDED_BYTES_MAX {
-            return Err(Problem::at(line, format!("with its aliases written out it has more than {EXPANDED_BYTES_MAX} bytes, the limit")));
+            return Err(Problem::at(
+                line,
+                format!(
+                    "with its aliases written out it has more than {EXPANDED_BYTES_MAX} bytes, the limit"
+                ),
+            ));
         }
     }
     Ok(())
@@ -114,13 +130,22 @@ pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-fn value_of(node: &MarkedYaml<'_>, at: &str, lines: &mut BTreeMap<String, usize>) -> Result<Value, Problem> {
+fn value_of(
+    node: &MarkedYaml<'_>,
+    at: &str,
+    lines: &mut BTreeMap<String, usize>,
+) -> Result<Value, Problem> {
     let line = node.span.start.line();
     lines.entry(at.to_owned()).or_insert(line);
     match &node.data {
-        YamlData::Value(scalar) => scalar_of(scalar).ok_or_else(|| Problem::at(line, "this number is none that JSON has")),
+        YamlData::Value(scalar) => {
+            scalar_of(scalar).ok_or_else(|| Problem::at(line, "this number is none that JSON has"))
+        }
         YamlData::Sequence(items) => {
-            let items = items.iter().enumerate().map(|(index, item)| value_of(item, &format!("{at}/{index}"), lines));
+            let items = items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| value_of(item, &format!("{at}/{index}"), lines));
             items.collect::<Result<Vec<_>, _>>().map(Value::Array)
         }
         YamlData::Mapping(entries) => {
@@ -129,7 +154,9 @@ fn value_of(node: &MarkedYaml<'_>, at: &str, lines: &mut BTreeMap<String, usize>
                 let name = match &key.data {
                     YamlData::Value(Scalar::String(name)) => name.to_string(),
                     YamlData::Value(scalar) => scalar_of(scalar).unwrap_or_default().to_string(),
-                    _ => return Err(Problem::at(key.span.start.line(), "a key here is not a text")),
+                    _ => {
+                        return Err(Problem::at(key.span.start.line(), "a key here is not a text"));
+                    }
                 };
                 if name == "<<" {
                     return Err(Problem::at(
@@ -143,8 +170,12 @@ fn value_of(node: &MarkedYaml<'_>, at: &str, lines: &mut BTreeMap<String, usize>
             }
             Ok(Value::Object(object))
         }
-        YamlData::Tagged(tag, _) => Err(Problem::at(line, format!("the tag `{tag}` is not supported"))),
-        YamlData::Representation(..) | YamlData::Alias(_) | YamlData::BadValue => Err(Problem::at(line, "this cannot be read as a value")),
+        YamlData::Tagged(tag, _) => {
+            Err(Problem::at(line, format!("the tag `{tag}` is not supported")))
+        }
+        YamlData::Representation(..) | YamlData::Alias(_) | YamlData::BadValue => {
+            Err(Problem::at(line, "this cannot be read as a value"))
+        }
     }
 }
 
@@ -181,9 +212,14 @@ fn yaml_of(value: &Value) -> saphyr::Yaml<'_> {
         }),
         Value::String(text) => Yaml::Value(Scalar::String(text.as_str().into())),
         Value::Array(items) => Yaml::Sequence(items.iter().map(yaml_of).collect()),
-        Value::Object(object) => {
-            Yaml::Mapping(object.iter().map(|(name, value)| (Yaml::Value(Scalar::String(name.as_str().into())), yaml_of(value))).collect())
-        }
+        Value::Object(object) => Yaml::Mapping(
+            object
+                .iter()
+                .map(|(name, value)| {
+                    (Yaml::Value(Scalar::String(name.as_str().into())), yaml_of(value))
+                })
+                .collect(),
+        ),
     }
 }
 
@@ -199,14 +235,26 @@ mod tests {
 
     #[test]
     fn parts_know_their_lines() {
-        let document = parse("w.yaml", "name: w\nsteps:\n  - namespace: a\n    props:\n      n: 1\n      a/b: [x]\n").expect("reads");
-        assert_eq!(document.value, json!({ "name": "w", "steps": [{ "namespace": "a", "props": { "n": 1, "a/b": ["x"] } }] }));
-        let lines = ["/name", "/steps/0", "/steps/0/props", "/steps/0/props/a~1b", "/steps/0/props/gone"].map(|at| document.line(at));
+        let document = parse(
+            "w.yaml",
+            "name: w\nsteps:\n  - namespace: a\n    props:\n      n: 1\n      a/b: [x]\n",
+        )
+        .expect("reads");
+        assert_eq!(
+            document.value,
+            json!({ "name": "w", "steps": [{ "namespace": "a", "props": { "n": 1, "a/b": ["x"] } }] })
+        );
+        let lines =
+            ["/name", "/steps/0", "/steps/0/props", "/steps/0/props/a~1b", "/steps/0/props/gone"]
+                .map(|at| document.line(at));
         assert_eq!(lines, [Some(1), Some(3), Some(4), Some(6), Some(4)]);
         let json = parse("w.json", "{\n  \"a\": {\n    \"b\": \"\\/\"\n  }\n}").expect("reads");
         assert_eq!((json.value, json.lines.get("/a/b")), (json!({ "a": { "b": "/" } }), Some(&3)));
         // What JSON has and YAML has not costs only the lines.
-        assert_eq!(parse("w.json", "{\"a\": \"\\ud83d\\ude00\"}").map(|d| d.value), Ok(json!({ "a": "😀" })));
+        assert_eq!(
+            parse("w.json", "{\"a\": \"\\ud83d\\ude00\"}").map(|d| d.value),
+            Ok(json!({ "a": "😀" }))
+        );
     }
 
     #[test]
@@ -221,24 +269,40 @@ mod tests {
             ("w.json", "{\n  \"a\": 1,\n}", 3, "not JSON"),
         ] {
             let problem = parse(file, text).expect_err("refuses");
-            assert!(problem.line == Some(line) && problem.text.contains(word), "{text:?}: {problem:?}");
+            assert!(
+                problem.line == Some(line) && problem.text.contains(word),
+                "{text:?}: {problem:?}"
+            );
         }
     }
 
     #[test]
     fn little_that_stands_for_much_is_refused() {
-        let level = |n: usize| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", "));
+        let level =
+            |n: usize| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", "));
         let bomb: String = "a0: &a0 lol\n".to_owned() + &(1..9).map(level).collect::<String>();
-        let texts = format!("a: &a \"{}\\n\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100].join(", "));
+        let texts =
+            format!("a: &a \"{}\\n\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100].join(", "));
         let itself = "a: &a [*a, *a]\n".to_owned();
         let deep = ["[", "{a: "].map(|open| open.repeat(100_000));
         let blocks: String = (0..200).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
-        for (text, line, word) in [(bomb, 7, "aliases"), (texts, 2, "aliases"), (deep[0].clone(), 1, "limit"), (deep[1].clone(), 1, "limit")] {
+        for (text, line, word) in [
+            (bomb, 7, "aliases"),
+            (texts, 2, "aliases"),
+            (deep[0].clone(), 1, "limit"),
+            (deep[1].clone(), 1, "limit"),
+        ] {
             let problem = parse("w.yaml", &text).expect_err("refuses");
-            assert!(problem.line == Some(line) && problem.text.contains(word), "{text:.80}: {problem:?}");
+            assert!(
+                problem.line == Some(line) && problem.text.contains(word),
+                "{text:.80}: {problem:?}"
+            );
             assert!(parse("w.json", &text).is_err(), "{text:.80}");
         }
-        assert!(parse("w.yaml", &blocks).is_err_and(|problem| problem.text.contains("nested")), "blocks");
+        assert!(
+            parse("w.yaml", &blocks).is_err_and(|problem| problem.text.contains("nested")),
+            "blocks"
+        );
         assert!(parse("w.yaml", &itself).is_err(), "a value does not hold itself");
         let twice = parse("w.yaml", "a: &a { b: [1] }\nc: *a\n").expect("reads");
         assert_eq!(twice.value, json!({ "a": { "b": [1] }, "c": { "b": [1] } }));

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use console::Style;
 
-/// Text of which only our own colours steer the terminal. What components and callers wrote could set its title, write to its clipboard, or make one text
-/// look like another.
+/// Text of which only our own colours steer the terminal. What components and callers wrote could
+/// set its title, write to its clipboard, or make one text look like another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line(String);
 
@@ -49,7 +49,8 @@ impl From<&Self> for Line {
     }
 }
 
-/// Shows what steers a terminal as JSON writes it (`\u001b`), so that JSON stays JSON: there such characters stand in texts only.
+/// Shows what steers a terminal as JSON writes it (`\u001b`), so that JSON stays JSON: there such
+/// characters stand in texts only.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_steering) {
         return Cow::Borrowed(text);
@@ -66,9 +67,11 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls (C0, DEL, C1) beside the tab and the end of a line, and those of writing direction (Unicode Standard Annex 9).
+/// Controls (C0, DEL, C1) beside the tab and the end of a line, and those of writing direction
+/// (Unicode Standard Annex 9).
 fn is_steering(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -79,7 +82,10 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_shown() {
-        assert_eq!(escaped("\u{1b}]52;c;AA\u{7}\u{1b}[2J\u{1b}[31mé"), "\\u001b]52;c;AA\\u0007\\u001b[2J\\u001b[31mé");
+        assert_eq!(
+            escaped("\u{1b}]52;c;AA\u{7}\u{1b}[2J\u{1b}[31mé"),
+            "\\u001b]52;c;AA\\u0007\\u001b[2J\\u001b[31mé"
+        );
         assert_eq!(
             escaped("a\rb\u{8}\u{7f}\u{9b}31m\u{61c}\u{200f}\u{202e}\u{2066}\u{2069}"),
             "a\\u000db\\u0008\\u007f\\u009b31m\\u061c\\u200f\\u202e\\u2066\\u2069"
@@ -98,7 +104,8 @@ mod tests {
 
     #[test]
     fn only_our_own_colours_are_colours() {
-        let line = Line::painted(&Style::new().red().force_styling(true), "\u{1b}[2Jfailed").and(": \u{1b}[32mgood");
+        let line = Line::painted(&Style::new().red().force_styling(true), "\u{1b}[2Jfailed")
+            .and(": \u{1b}[32mgood");
         assert_eq!(line.as_str(), "\u{1b}[31m\\u001b[2Jfailed\u{1b}[0m: \\u001b[32mgood");
         assert_eq!(line.without_colours().as_str(), "\\u001b[2Jfailed: \\u001b[32mgood");
     }

@@ -28,7 +28,10 @@ pub(crate) fn note(text: impl Into<Line>) {
 /// Tells an error; with `as_json` as a line that programs read.
 pub(crate) fn error(error: &CliError, as_json: bool) {
     if as_json {
-        return note(&json!({ "error": error.to_string(), "code": error.code(), "hint": error.hint() }).to_string());
+        return note(
+            &json!({ "error": error.to_string(), "code": error.code(), "hint": error.hint() })
+                .to_string(),
+        );
     }
     note(stderr(Style::new().red().bold(), "error:").and(&format!(" {error}")));
     if let Some(hint) = error.hint() {
@@ -70,7 +73,8 @@ pub(crate) fn diff(text: &str) -> Result<(), CliError> {
     data(lines.unwrap_or_default())
 }
 
-/// Characters of a table's cell that are shown. The whole value is in the record and in `--json`; the width of a column has a limit in `format!` as well.
+/// Characters of a table's cell that are shown. The whole value is in the record and in `--json`;
+/// the width of a column has a limit in `format!` as well.
 const CELL_CHARS_MAX: usize = 200;
 /// How long something may take before it is said that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -89,7 +93,8 @@ impl Progress {
 
     /// Called now and then.
     pub(crate) fn look(&mut self) {
-        if self.bar.is_none() && self.since.elapsed() >= PATIENCE && std::io::stderr().is_terminal() {
+        if self.bar.is_none() && self.since.elapsed() >= PATIENCE && std::io::stderr().is_terminal()
+        {
             let bar = ProgressBar::new_spinner().with_message(self.what);
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
                 bar.set_style(style);
@@ -140,7 +145,11 @@ impl Show {
     }
 
     /// A record, made shorter for people.
-    pub(crate) fn shaped(self, answer: &Value, shape: impl FnOnce(Value) -> Value) -> Result<(), CliError> {
+    pub(crate) fn shaped(
+        self,
+        answer: &Value,
+        shape: impl FnOnce(Value) -> Value,
+    ) -> Result<(), CliError> {
         if self.json {
             return data(&answer["data"].to_string());
         }
@@ -213,12 +222,16 @@ fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
     let cell = |row: &Value, field: &str| {
         let found = field.split('.').fold(row, |value, part| &value[part]);
         let name = field.rsplit('.').next().unwrap_or(field);
-        let words = found.as_array().and_then(|all| all.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+        let words = found
+            .as_array()
+            .and_then(|all| all.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
         let text = words.map_or_else(|| shown(name, found), |words| words.join(", "));
         cut(&escaped(text.lines().next().unwrap_or_default()))
     };
-    let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect()];
-    lines.extend(rows.iter().map(|row| columns.iter().map(|(_, field)| cell(row, field)).collect()));
+    let mut lines: Vec<Vec<String>> =
+        vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect()];
+    lines
+        .extend(rows.iter().map(|row| columns.iter().map(|(_, field)| cell(row, field)).collect()));
     let width = |i: usize| lines.iter().map(|l| l[i].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let padded = |line: &Vec<String>| {
@@ -239,8 +252,14 @@ fn cut(text: &str) -> String {
 /// A value as people read it: a time is told by its name, and shown as one.
 fn shown(name: &str, value: &Value) -> String {
     match value.as_i64() {
-        Some(secs) if name.ends_with("_at") || name.ends_with("_until") => Timestamp(secs.saturating_mul(1000)).iso(),
-        Some(ms) if name.ends_with("_at_ms") || name.ends_with("_seen_ms") || name == "until_ms" => Timestamp(ms).iso(),
+        Some(secs) if name.ends_with("_at") || name.ends_with("_until") => {
+            Timestamp(secs.saturating_mul(1000)).iso()
+        }
+        Some(ms)
+            if name.ends_with("_at_ms") || name.ends_with("_seen_ms") || name == "until_ms" =>
+        {
+            Timestamp(ms).iso()
+        }
         _ => plain(value),
     }
 }
@@ -262,16 +281,35 @@ mod tests {
 
     #[test]
     fn tables_line_up() {
-        let rows = [json!({ "id": "dc_1", "error": { "code": "A" } }), json!({ "id": "dc_22", "error": null })];
-        assert_eq!(super::table(&[("ID", "id"), ("ERROR", "error.code")], &rows), "ID     ERROR\ndc_1   A\ndc_22");
+        let rows = [
+            json!({ "id": "dc_1", "error": { "code": "A" } }),
+            json!({ "id": "dc_22", "error": null }),
+        ];
+        assert_eq!(
+            super::table(&[("ID", "id"), ("ERROR", "error.code")], &rows),
+            "ID     ERROR\ndc_1   A\ndc_22"
+        );
     }
 
     #[test]
     fn times_are_shown_as_times() {
-        let rows = [json!({ "id": "key_1", "created_at": 1_795_281_222, "expires_at": null, "duration_ms": 7 })];
-        let columns = [("ID", "id"), ("CREATED", "created_at"), ("EXPIRES", "expires_at"), ("MS", "duration_ms")];
-        assert_eq!(super::table(&columns, &rows), "ID     CREATED                   EXPIRES  MS\nkey_1  2026-11-21T17:13:42.000Z           7");
-        assert_eq!(super::record(&json!({ "paused": { "until_ms": 1_795_281_222_500_i64 } })), "paused:\n  until_ms: 2026-11-21T17:13:42.500Z");
+        let rows = [
+            json!({ "id": "key_1", "created_at": 1_795_281_222, "expires_at": null, "duration_ms": 7 }),
+        ];
+        let columns = [
+            ("ID", "id"),
+            ("CREATED", "created_at"),
+            ("EXPIRES", "expires_at"),
+            ("MS", "duration_ms"),
+        ];
+        assert_eq!(
+            super::table(&columns, &rows),
+            "ID     CREATED                   EXPIRES  MS\nkey_1  2026-11-21T17:13:42.000Z           7"
+        );
+        assert_eq!(
+            super::record(&json!({ "paused": { "until_ms": 1_795_281_222_500_i64 } })),
+            "paused:\n  until_ms: 2026-11-21T17:13:42.500Z"
+        );
     }
 
     #[test]
@@ -285,9 +323,20 @@ mod tests {
     fn anything() -> impl Strategy<Value = Value> {
         let text = prop_oneof![
             any::<String>(),
-            proptest::collection::vec(prop_oneof![Just('\0'), Just('\n'), Just('\r'), Just('\u{1b}'), Just('ä'), Just('👩')], 0..40)
-                .prop_map(String::from_iter),
-            (0..3_usize, prop_oneof![Just('\0'), Just('x'), Just('日')]).prop_map(|(times, c)| c.to_string().repeat(times * 70_000)),
+            proptest::collection::vec(
+                prop_oneof![
+                    Just('\0'),
+                    Just('\n'),
+                    Just('\r'),
+                    Just('\u{1b}'),
+                    Just('ä'),
+                    Just('👩')
+                ],
+                0..40
+            )
+            .prop_map(String::from_iter),
+            (0..3_usize, prop_oneof![Just('\0'), Just('x'), Just('日')])
+                .prop_map(|(times, c)| c.to_string().repeat(times * 70_000)),
         ];
         let name = prop_oneof![
             any::<String>(),
@@ -317,14 +366,16 @@ mod tests {
         leaf.prop_recursive(4, 24, 4, move |inner| {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                proptest::collection::vec((name.clone(), inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+                proptest::collection::vec((name.clone(), inner), 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
             ]
         })
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Whatever a server sends, it is printed, within bounds in a table, and nothing of it steers the terminal.
+        /// Whatever a server sends, it is printed, within bounds in a table, and nothing of it
+        /// steers the terminal.
         #[test]
         fn no_value_of_a_server_is_too_much_for_the_printers(value in anything(), fields in proptest::collection::vec("[a-z_.$]{0,12}", 1..4)) {
             let record = Line::from(&super::record(&value));

@@ -18,17 +18,28 @@ pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// A text that cannot do without; without a terminal it is missing. `argument`: as the command line calls it.
+/// A text that cannot do without; without a terminal it is missing. `argument`: as the command line
+/// calls it.
 pub(crate) fn required(argument: &str, question: &str) -> Result<String, CliError> {
     if !can_ask() {
-        return Err(CliError::Usage { message: format!("{argument} is missing"), hint: "`millrace help COMMAND` shows what it may be" });
+        return Err(CliError::Usage {
+            message: format!("{argument} is missing"),
+            hint: "`millrace help COMMAND` shows what it may be",
+        });
     }
     asked(argument, Input::new().with_prompt(question).interact_text())
 }
 
 /// One of some things.
-pub(crate) fn chosen<T: Copy>(what: &str, question: &str, choices: &[(&str, T)]) -> Result<T, CliError> {
-    let missing = || CliError::Usage { message: format!("{what} is missing"), hint: "`millrace help COMMAND` shows what it may be" };
+pub(crate) fn chosen<T: Copy>(
+    what: &str,
+    question: &str,
+    choices: &[(&str, T)],
+) -> Result<T, CliError> {
+    let missing = || CliError::Usage {
+        message: format!("{what} is missing"),
+        hint: "`millrace help COMMAND` shows what it may be",
+    };
     if !can_ask() {
         return Err(missing());
     }
@@ -46,13 +57,22 @@ pub(crate) fn confirmed(question: &str) -> Result<bool, CliError> {
 }
 
 /// Address and key of a server: those given, else asked for, else read from standard input.
-pub(crate) fn login(url: Option<String>, api_key: Option<String>) -> Result<(String, String), CliError> {
+pub(crate) fn login(
+    url: Option<String>,
+    api_key: Option<String>,
+) -> Result<(String, String), CliError> {
     let (url, api_key) = match (url, api_key) {
         (url, Some(key)) => (url, key),
         (url, None) if can_ask() => {
             let url = match url {
                 Some(url) => url,
-                None => asked("the address", Input::new().with_prompt("Server").default(DEFAULT_URL.to_owned()).interact_text())?,
+                None => asked(
+                    "the address",
+                    Input::new()
+                        .with_prompt("Server")
+                        .default(DEFAULT_URL.to_owned())
+                        .interact_text(),
+                )?,
             };
             (Some(url), asked("the API key", Password::new().with_prompt("API key").interact())?)
         }
@@ -90,13 +110,31 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
         let name = field["name"].as_str().unwrap_or_default();
         let label = field["label"].as_str().unwrap_or(name);
         let label = escaped(label);
-        let text = if field["optional"] == true { format!("{label} (may be empty)") } else { label.into_owned() };
+        let text = if field["optional"] == true {
+            format!("{label} (may be empty)")
+        } else {
+            label.into_owned()
+        };
         let typed = match field["type"].as_str() {
-            Some("password") => asked(name, Password::new().with_prompt(text).allow_empty_password(true).interact())?,
+            Some("password") => asked(
+                name,
+                Password::new().with_prompt(text).allow_empty_password(true).interact(),
+            )?,
             _ => {
                 // It is shown as it is: one that would steer the terminal is none.
-                let default = field["default"].as_str().filter(|text| *escaped(text) == **text).unwrap_or_default().to_owned();
-                asked(name, Input::new().with_prompt(text).default(default).allow_empty(true).interact_text())?
+                let default = field["default"]
+                    .as_str()
+                    .filter(|text| *escaped(text) == **text)
+                    .unwrap_or_default()
+                    .to_owned();
+                asked(
+                    name,
+                    Input::new()
+                        .with_prompt(text)
+                        .default(default)
+                        .allow_empty(true)
+                        .interact_text(),
+                )?
             }
         };
         if !typed.is_empty() {
@@ -109,16 +147,26 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
 /// A value for a prop, by what the component says of it.
 pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     let label = def["label"].as_str().unwrap_or(name);
-    let text = def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
+    let text =
+        def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
     let text = escaped(&text).into_owned();
     if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {
         let shown: Vec<String> = options.iter().map(option_label).collect();
-        let value_at = |at: usize| options.get(at).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone());
+        let value_at = |at: usize| {
+            options.get(at).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone())
+        };
         if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) {
-            let chosen = asked(name, MultiSelect::new().with_prompt(format!("{text} (space chooses, enter ends)")).items(&shown).interact())?;
+            let chosen = asked(
+                name,
+                MultiSelect::new()
+                    .with_prompt(format!("{text} (space chooses, enter ends)"))
+                    .items(&shown)
+                    .interact(),
+            )?;
             return Ok(chosen.into_iter().map(value_at).collect());
         }
-        let chosen = asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
+        let chosen =
+            asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
         return Ok(value_at(chosen));
     }
     if def["secret"] == true {
@@ -130,7 +178,9 @@ pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     let typed: String = asked(name, Input::new().with_prompt(text).interact_text())?;
     Ok(match def["type"].as_str() {
         Some("string") => Value::from(typed),
-        Some("string[]") if !typed.starts_with('[') => typed.split(',').map(|item| item.trim().to_owned()).collect(),
+        Some("string[]") if !typed.starts_with('[') => {
+            typed.split(',').map(|item| item.trim().to_owned()).collect()
+        }
         _ => prop_value(&typed),
     })
 }

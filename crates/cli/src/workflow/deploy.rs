@@ -1,4 +1,5 @@
-//! From a workflow's file to a workflow on the server: its triggers' sources, itself, and its subscriptions.
+//! From a workflow's file to a workflow on the server: its triggers' sources, itself, and its
+//! subscriptions.
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use crate::workflow::file::{WorkflowFile, fill_in, fingerprint};
 /// The stream of errors.
 const ERRORS: &str = "$errors";
 
-/// Whose the sources are that a workflow's triggers name by key: `apply`'s project, or the workflow's own.
+/// Whose the sources are that a workflow's triggers name by key: `apply`'s project, or the
+/// workflow's own.
 pub(crate) struct Mark {
     pub(crate) project: String,
     /// The workflow's folder in the project.
@@ -26,13 +28,24 @@ pub(crate) struct Mark {
 impl Mark {
     /// Of a workflow that is deployed by itself. A project's name has no spaces.
     pub(crate) fn alone(file: &WorkflowFile) -> Self {
-        Self { project: format!("workflow {}", file.name.chars().take(180).collect::<String>()), path: "workflow".into(), on_workflow: false }
+        Self {
+            project: format!("workflow {}", file.name.chars().take(180).collect::<String>()),
+            path: "workflow".into(),
+            on_workflow: false,
+        }
     }
 }
 
 /// Makes what the file says, or changes the workflow that is there to it. Gives its record.
-pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<&Target>, mark: &Mark, message: Option<&str>) -> Result<Value, CliError> {
-    let mut body = json!({ "name": file.name, "steps": file.steps()?, "settings": file.settings() });
+pub(crate) async fn deploy(
+    client: &Client,
+    file: &WorkflowFile,
+    target: Option<&Target>,
+    mark: &Mark,
+    message: Option<&str>,
+) -> Result<Value, CliError> {
+    let mut body =
+        json!({ "name": file.name, "steps": file.steps()?, "settings": file.settings() });
     for field in ["org_id", "project_id", "note", "tags"] {
         if let Some(value) = file.value.get(field) {
             body[field] = value.clone();
@@ -45,7 +58,8 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     }
     let made_from = |fingerprints: Value| json!({ "project": mark.project, "path": mark.path, "fingerprints": fingerprints });
     if mark.on_workflow {
-        // Ours from the first moment. What it was made of is said once all of it is there: whatever breaks this off, the next deployment does it again.
+        // Ours from the first moment. What it was made of is said once all of it is there: whatever
+        // breaks this off, the next deployment does it again.
         body["made_from"] = made_from(json!({}));
     }
     // Whoever it names must be there before anything is made.
@@ -56,7 +70,8 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
         Some(target) => client.call(Method::PUT, &target.path(), &body).await?,
         None => client.call(Method::POST, "/workflows", &body).await?,
     };
-    let workflow = Target { kind: Kind::Workflow, id: answer["data"]["id"].as_str().unwrap_or("").to_owned() };
+    let workflow =
+        Target { kind: Kind::Workflow, id: answer["data"]["id"].as_str().unwrap_or("").to_owned() };
     if !file.active() {
         answer = client.call(Method::PUT, &workflow.path(), &json!({ "active": false })).await?;
     }
@@ -64,13 +79,18 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     wanted.subscribe(client, &workflow.id).await?;
     if mark.on_workflow {
         let made_from = made_from(json!(file.fingerprints()));
-        answer = client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
+        answer =
+            client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
     Ok(value::take(&mut answer, "data"))
 }
 
 /// The triggers as the API takes them, and the ids of the sources that were deployed for them.
-async fn triggers(client: &Client, file: &WorkflowFile, mark: &Mark) -> Result<(Value, Vec<String>), CliError> {
+async fn triggers(
+    client: &Client,
+    file: &WorkflowFile,
+    mark: &Mark,
+) -> Result<(Value, Vec<String>), CliError> {
     let (mut triggers, mut kept) = (Vec::new(), Vec::new());
     for (index, trigger) in file.list("triggers").iter().enumerate() {
         if trigger["type"] != "source" {
@@ -83,10 +103,14 @@ async fn triggers(client: &Client, file: &WorkflowFile, mark: &Mark) -> Result<(
             triggers.push(trigger);
             continue;
         }
-        let id = match (trigger["source"].as_str().or(trigger["id"].as_str()), trigger["key"].as_str()) {
+        let id = match (
+            trigger["source"].as_str().or(trigger["id"].as_str()),
+            trigger["key"].as_str(),
+        ) {
             (Some(name), _) => client.resolve_kind(Kind::Source, name).await?.id,
             (None, Some(key)) => {
-                let id = keyed_source(client, file, mark, trigger, &trigger_path(mark, index, key)).await?;
+                let id = keyed_source(client, file, mark, trigger, &trigger_path(mark, index, key))
+                    .await?;
                 kept.push(id.clone());
                 id
             }
@@ -109,16 +133,25 @@ pub(crate) fn trigger_fingerprint(trigger: &Value) -> String {
 }
 
 /// Deploys the source that a trigger names by its key, or brings the one that is there up to date.
-async fn keyed_source(client: &Client, file: &WorkflowFile, mark: &Mark, trigger: &Value, path: &str) -> Result<String, CliError> {
+async fn keyed_source(
+    client: &Client,
+    file: &WorkflowFile,
+    mark: &Mark,
+    trigger: &Value,
+    path: &str,
+) -> Result<String, CliError> {
     let mut props = trigger.get("props").cloned().unwrap_or_else(|| json!({}));
     fill_in(&mut props, &file.path)?;
     let made_from = json!({ "project": mark.project, "path": path, "fingerprints": { "source": trigger_fingerprint(trigger) } });
-    let mut body = json!({ "key": trigger["key"], "configured_props": props, "made_from": made_from });
+    let mut body =
+        json!({ "key": trigger["key"], "configured_props": props, "made_from": made_from });
     if let Some(name) = trigger.get("name") {
         body["name"] = name.clone();
     }
     let before = client.all("/users/me/sources").await?;
-    let Some(source) = before.iter().find(|s| s["made_from"]["project"] == made_from["project"] && s["made_from"]["path"] == path) else {
+    let Some(source) = before.iter().find(|s| {
+        s["made_from"]["project"] == made_from["project"] && s["made_from"]["path"] == path
+    }) else {
         let answer = crate::commands::create_source(client, body).await?;
         return Ok(answer["data"]["id"].as_str().unwrap_or("").to_owned());
     };
@@ -133,7 +166,12 @@ async fn keyed_source(client: &Client, file: &WorkflowFile, mark: &Mark, trigger
 
 /// Values that take the place of all before: what is not among them goes.
 pub(crate) fn replacing(before: &Value, now: Value) -> Map<String, Value> {
-    let mut all: Map<String, Value> = before.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), Value::Null)).collect();
+    let mut all: Map<String, Value> = before
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| (name.clone(), Value::Null))
+        .collect();
     all.extend(now.as_object().cloned().unwrap_or_default());
     all
 }
@@ -143,11 +181,15 @@ async fn remove_sources(client: &Client, mark: &Mark, kept: &[String]) -> Result
     let below = format!("{}/triggers/", mark.path);
     for source in client.all("/users/me/sources").await? {
         let made_from = &source["made_from"];
-        let is_ours = made_from["project"] == mark.project.as_str() && made_from["path"].as_str().is_some_and(|path| path.starts_with(&below));
+        let is_ours = made_from["project"] == mark.project.as_str()
+            && made_from["path"].as_str().is_some_and(|path| path.starts_with(&below));
         let id = source["id"].as_str().unwrap_or("");
         if is_ours && !kept.iter().any(|k| k == id) {
             client.delete(&format!("/sources/{id}")).await?;
-            printer::note(&format!("deleted the source {} of a trigger that is gone", source["name_slug"].as_str().unwrap_or(id)));
+            printer::note(&format!(
+                "deleted the source {} of a trigger that is gone",
+                source["name_slug"].as_str().unwrap_or(id)
+            ));
         }
     }
     Ok(())
@@ -198,11 +240,21 @@ impl Wanted {
         if let Some(mut emitters) = self.emitters {
             // The sources of triggers stay: the deployment made these.
             let record = client.get(&format!("/workflows/{id}")).await?;
-            let from_triggers = record["data"]["triggers"].as_array().into_iter().flatten().filter(|t| t["type"] == "source");
+            let from_triggers = record["data"]["triggers"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|t| t["type"] == "source");
             emitters.extend(from_triggers.map(|t| (text(&t["id"]), text(&t["event_name"]))));
             let now = subscriptions(client).await?;
-            let now = now.iter().filter(|s| s["listener_id"] == id).map(|s| (text(&s["emitter_id"]), text(&s["event_name"])));
-            change(client, now.collect(), emitters, |(emitter, event_name)| [emitter, id.to_owned(), event_name]).await?;
+            let now = now
+                .iter()
+                .filter(|s| s["listener_id"] == id)
+                .map(|s| (text(&s["emitter_id"]), text(&s["event_name"])));
+            change(client, now.collect(), emitters, |(emitter, event_name)| {
+                [emitter, id.to_owned(), event_name]
+            })
+            .await?;
         }
         let Some(handlers) = self.handlers else { return Ok(()) };
         let listeners = handlers.into_iter().map(|party| match party {
@@ -210,20 +262,46 @@ impl Wanted {
             Party::Id(id) => id,
         });
         let automatic = client.get("/auto_subscriptions").await?;
-        let is_automatic = |l: &str| automatic["data"].as_array().into_iter().flatten().any(|a| a["listener_id"] == l && a["event_name"] == ERRORS);
+        let is_automatic = |l: &str| {
+            automatic["data"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|a| a["listener_id"] == l && a["event_name"] == ERRORS)
+        };
         let now = subscriptions(client).await?;
-        let now = now.iter().filter(|s| s["emitter_id"] == id && s["event_name"] == ERRORS).map(|s| text(&s["listener_id"])).filter(|l| !is_automatic(l));
-        change(client, now.collect(), listeners.collect(), |listener| [id.to_owned(), listener, ERRORS.to_owned()]).await
+        let now = now
+            .iter()
+            .filter(|s| s["emitter_id"] == id && s["event_name"] == ERRORS)
+            .map(|s| text(&s["listener_id"]))
+            .filter(|l| !is_automatic(l));
+        change(client, now.collect(), listeners.collect(), |listener| {
+            [id.to_owned(), listener, ERRORS.to_owned()]
+        })
+        .await
     }
 }
 
-/// Subscribes what is wanted and not there, and ends what is there and not wanted. `triple`: emitter, listener, event name.
-async fn change<T: PartialEq>(client: &Client, now: Vec<T>, wanted: Vec<T>, triple: impl Fn(T) -> [String; 3]) -> Result<(), CliError> {
+/// Subscribes what is wanted and not there, and ends what is there and not wanted. `triple`:
+/// emitter, listener, event name.
+async fn change<T: PartialEq>(
+    client: &Client,
+    now: Vec<T>,
+    wanted: Vec<T>,
+    triple: impl Fn(T) -> [String; 3],
+) -> Result<(), CliError> {
     let (gone, stays): (Vec<T>, Vec<T>) = now.into_iter().partition(|s| !wanted.contains(s));
-    let new = wanted.into_iter().filter(|s| !stays.contains(s)).map(|s| (Method::POST, s)).collect::<Vec<_>>();
-    for (method, subscription) in new.into_iter().chain(gone.into_iter().map(|s| (Method::DELETE, s))) {
+    let new = wanted
+        .into_iter()
+        .filter(|s| !stays.contains(s))
+        .map(|s| (Method::POST, s))
+        .collect::<Vec<_>>();
+    for (method, subscription) in
+        new.into_iter().chain(gone.into_iter().map(|s| (Method::DELETE, s)))
+    {
         let [emitter, listener, event_name] = triple(subscription);
-        let query = [("emitter_id", emitter), ("listener_id", listener), ("event_name", event_name)];
+        let query =
+            [("emitter_id", emitter), ("listener_id", listener), ("event_name", event_name)];
         client.send(client.request(method, "/subscriptions").query(&query)).await?;
     }
     Ok(())
@@ -242,7 +320,10 @@ fn text(value: &Value) -> String {
 }
 
 /// The workflow that was made from the file on this server, else the one of its name.
-pub(crate) async fn existing(client: &Client, file: &WorkflowFile) -> Result<Option<Target>, CliError> {
+pub(crate) async fn existing(
+    client: &Client,
+    file: &WorkflowFile,
+) -> Result<Option<Target>, CliError> {
     if let Some(id) = file.known_id(client.url()) {
         let target = Target { kind: Kind::Workflow, id };
         match client.get(&target.path()).await {

@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use super::file::{StepCode, WorkflowFile, fill_in};
-use super::served::{Served, code_of, definitions, http_trigger, props_of, served_trigger, settings_of, without_empty_channel};
+use super::served::{
+    Served, code_of, definitions, http_trigger, props_of, served_trigger, settings_of,
+    without_empty_channel,
+};
 use crate::files::yaml;
 
 /// A file that is not the same.
@@ -24,7 +27,10 @@ impl Difference {
     /// Lines with `-` and `+`, and some around them.
     pub(crate) fn unified(&self) -> String {
         let diff = TextDiff::from_lines(&self.before, &self.after);
-        diff.unified_diff().context_radius(3).header(&format!("deployed/{}", self.file), &format!("folder/{}", self.file)).to_string()
+        diff.unified_diff()
+            .context_radius(3)
+            .header(&format!("deployed/{}", self.file), &format!("folder/{}", self.file))
+            .to_string()
     }
 }
 
@@ -34,7 +40,11 @@ pub(crate) fn differences(file: &WorkflowFile, served: &Served) -> Vec<Differenc
     let (before, after) = (served_document(file, served), local_document(file, served));
     if before != after {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        found.push(Difference { file: name, before: yaml::write(&before), after: yaml::write(&after) });
+        found.push(Difference {
+            file: name,
+            before: yaml::write(&before),
+            after: yaml::write(&after),
+        });
     }
     for step in file.list("steps") {
         let namespace = step["namespace"].as_str().unwrap_or("");
@@ -46,7 +56,11 @@ pub(crate) fn differences(file: &WorkflowFile, served: &Served) -> Vec<Differenc
     for step in served.steps() {
         let namespace = step["namespace"].as_str().unwrap_or("");
         if let (Some(code), false) = (code_of(step), file.code.contains_key(namespace)) {
-            found.extend(code.files.into_iter().map(|(path, before)| Difference { file: path, before, after: String::new() }));
+            found.extend(code.files.into_iter().map(|(path, before)| Difference {
+                file: path,
+                before,
+                after: String::new(),
+            }));
         }
     }
     // Steps may share a file.
@@ -59,10 +73,12 @@ pub(crate) fn differences(file: &WorkflowFile, served: &Served) -> Vec<Differenc
     found
 }
 
-/// Files are matched by where they are from the entry: the root that they have in common may be another.
+/// Files are matched by where they are from the entry: the root that they have in common may be
+/// another.
 fn compare_code(local: &StepCode, served: Option<&StepCode>, found: &mut Vec<Difference>) {
-    let from_entry =
-        |code: &StepCode| -> BTreeMap<PathBuf, String> { code.files.iter().map(|(path, text)| (relative(&code.entry, path), text.clone())).collect() };
+    let from_entry = |code: &StepCode| -> BTreeMap<PathBuf, String> {
+        code.files.iter().map(|(path, text)| (relative(&code.entry, path), text.clone())).collect()
+    };
     let (now, before) = (from_entry(local), served.map(from_entry).unwrap_or_default());
     // The entries are each other's, whatever they are called.
     let entry = |code: &StepCode| code.files.get(&code.entry).cloned().unwrap_or_default();
@@ -75,10 +91,17 @@ fn compare_code(local: &StepCode, served: Option<&StepCode>, found: &mut Vec<Dif
         }
     };
     add(&name, served.map(entry).unwrap_or_default(), entry(local));
-    let others = now.keys().chain(before.keys()).filter(|path| **path != name && Some(*path) != served_name.as_ref());
+    let others = now
+        .keys()
+        .chain(before.keys())
+        .filter(|path| **path != name && Some(*path) != served_name.as_ref());
     let others: std::collections::BTreeSet<&PathBuf> = others.collect();
     for path in others {
-        add(path, before.get(path).cloned().unwrap_or_default(), now.get(path).cloned().unwrap_or_default());
+        add(
+            path,
+            before.get(path).cloned().unwrap_or_default(),
+            now.get(path).cloned().unwrap_or_default(),
+        );
     }
 }
 
@@ -119,8 +142,15 @@ fn local_trigger(trigger: &Value) -> Value {
     shown
 }
 
-/// `workflow.yaml` as it is compared: in one order, without what goes without saying, code by its name only.
-fn document(name: &Value, triggers: Vec<Value>, steps: Vec<Value>, settings: Map<String, Value>, beside: Map<String, Value>) -> Value {
+/// `workflow.yaml` as it is compared: in one order, without what goes without saying, code by its
+/// name only.
+fn document(
+    name: &Value,
+    triggers: Vec<Value>,
+    steps: Vec<Value>,
+    settings: Map<String, Value>,
+    beside: Map<String, Value>,
+) -> Value {
     let mut document = json!({ "name": name, "triggers": triggers, "steps": steps });
     if !settings.is_empty() {
         document["settings"] = Value::Object(settings);
@@ -131,10 +161,23 @@ fn document(name: &Value, triggers: Vec<Value>, steps: Vec<Value>, settings: Map
     document
 }
 
-/// What is left alone on the server where the file does not name it, as the folder or the server has it.
+/// What is left alone on the server where the file does not name it, as the folder or the server
+/// has it.
 fn beside(file: &WorkflowFile, of: &Value) -> Map<String, Value> {
-    let named = ["note", "tags", "active"].into_iter().filter(|field| file.value.contains_key(*field));
-    named.map(|field| (field.to_owned(), if field == "note" { json!(of["note"].as_str().unwrap_or("").trim()) } else { of[field].clone() })).collect()
+    let named =
+        ["note", "tags", "active"].into_iter().filter(|field| file.value.contains_key(*field));
+    named
+        .map(|field| {
+            (
+                field.to_owned(),
+                if field == "note" {
+                    json!(of["note"].as_str().unwrap_or("").trim())
+                } else {
+                    of[field].clone()
+                },
+            )
+        })
+        .collect()
 }
 
 /// `of`: the step as the folder or the server has it.
@@ -159,7 +202,12 @@ fn local_document(file: &WorkflowFile, served: &Served) -> Value {
         let namespace = step["namespace"].as_str().unwrap_or("");
         let mut props = step["props"].as_object().cloned().unwrap_or_default();
         if let Some(there) = served.step(namespace) {
-            props.retain(|name, value| !value.is_null() && !definitions(there).iter().any(|d| d["name"] == name.as_str() && d["secret"] == true));
+            props.retain(|name, value| {
+                !value.is_null()
+                    && !definitions(there)
+                        .iter()
+                        .any(|d| d["name"] == name.as_str() && d["secret"] == true)
+            });
         }
         for value in props.values_mut() {
             let mut filled = value.clone();
@@ -175,7 +223,13 @@ fn local_document(file: &WorkflowFile, served: &Served) -> Value {
         compared_step(step, namespace, code, props)
     });
     let triggers = file.list("triggers").iter().map(local_trigger).collect();
-    document(&json!(file.name), triggers, steps.collect(), settings_of(&Value::Object(file.settings())), beside(file, &Value::Object(file.value.clone())))
+    document(
+        &json!(file.name),
+        triggers,
+        steps.collect(),
+        settings_of(&Value::Object(file.settings())),
+        beside(file, &Value::Object(file.value.clone())),
+    )
 }
 
 fn served_document(file: &WorkflowFile, served: &Served) -> Value {
@@ -184,14 +238,26 @@ fn served_document(file: &WorkflowFile, served: &Served) -> Value {
         let local = file.list("steps").iter().find(|s| s["namespace"] == namespace);
         let mut props = props_of(step);
         served.name_stores(&mut props);
-        let is_default = |name: &str, value: &Value| definitions(step).iter().any(|d| d["name"] == name && d["default"] == *value);
-        props.retain(|name, value| local.is_some_and(|l| l["props"].get(name).is_some()) || !is_default(name, value));
+        let is_default = |name: &str, value: &Value| {
+            definitions(step).iter().any(|d| d["name"] == name && d["default"] == *value)
+        };
+        props.retain(|name, value| {
+            local.is_some_and(|l| l["props"].get(name).is_some()) || !is_default(name, value)
+        });
         let component = &step["savedComponent"];
-        let named_by_id = local.is_some_and(|l| l["component_id"].is_string() && l["component_id"] == component["id"]);
+        let named_by_id = local
+            .is_some_and(|l| l["component_id"].is_string() && l["component_id"] == component["id"]);
         let code = match code_of(step) {
             _ if named_by_id => component["id"].clone(),
             // An action that was published anew since is still the one of its key.
-            Some(_) if local.is_some_and(|l| l["component_key"].as_str().and_then(|k| k.split('@').next()).is_some_and(|k| component["key"] == k)) => {
+            Some(_)
+                if local.is_some_and(|l| {
+                    l["component_key"]
+                        .as_str()
+                        .and_then(|k| k.split('@').next())
+                        .is_some_and(|k| component["key"] == k)
+                }) =>
+            {
                 component["key"].clone()
             }
             Some(_) => json!("its own"),
@@ -200,8 +266,18 @@ fn served_document(file: &WorkflowFile, served: &Served) -> Value {
         compared_step(step, namespace, code, props)
     });
     let locals = file.list("triggers");
-    let triggers = served.triggers().enumerate().map(|(index, trigger)| served_trigger(trigger, locals.get(index))).collect();
-    document(&served.workflow["name"], triggers, steps.collect(), settings_of(&served.deployment["settings"]), beside(file, &served.workflow))
+    let triggers = served
+        .triggers()
+        .enumerate()
+        .map(|(index, trigger)| served_trigger(trigger, locals.get(index)))
+        .collect();
+    document(
+        &served.workflow["name"],
+        triggers,
+        steps.collect(),
+        settings_of(&served.deployment["settings"]),
+        beside(file, &served.workflow),
+    )
 }
 
 #[cfg(test)]
@@ -224,10 +300,21 @@ mod tests {
             files: BTreeMap::from([(entry.into(), "same".into()), (other.into(), text.into())]),
         };
         let mut found = Vec::new();
-        compare_code(&code("steps/a.mjs", "lib/b.mjs", "1"), Some(&code("w/steps/a.mjs", "w/lib/b.mjs", "1")), &mut found);
+        compare_code(
+            &code("steps/a.mjs", "lib/b.mjs", "1"),
+            Some(&code("w/steps/a.mjs", "w/lib/b.mjs", "1")),
+            &mut found,
+        );
         assert_eq!(found, []);
-        compare_code(&code("steps/a.mjs", "lib/b.mjs", "2"), Some(&code("w/steps/a.mjs", "w/lib/b.mjs", "1")), &mut found);
-        assert_eq!(found, [Difference { file: "lib/b.mjs".into(), before: "1".into(), after: "2".into() }]);
+        compare_code(
+            &code("steps/a.mjs", "lib/b.mjs", "2"),
+            Some(&code("w/steps/a.mjs", "w/lib/b.mjs", "1")),
+            &mut found,
+        );
+        assert_eq!(
+            found,
+            [Difference { file: "lib/b.mjs".into(), before: "1".into(), after: "2".into() }]
+        );
         assert!(found[0].unified().contains("-1\n") && found[0].unified().contains("+2\n"));
     }
 }

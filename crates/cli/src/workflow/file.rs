@@ -41,7 +41,8 @@ impl WorkflowFile {
     /// Reads a folder's workflow, or the file itself.
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
         let path = find(path)?;
-        let text = std::fs::read_to_string(&path).map_err(|source| CliError::Read { path: path.clone(), source })?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| CliError::Read { path: path.clone(), source })?;
         let wrong = |problems: Vec<String>| CliError::File { path: path.clone(), problems };
         let document = Document::parse(&path, &text).map_err(|problem| {
             let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
@@ -51,12 +52,24 @@ impl WorkflowFile {
         if !problems.is_empty() {
             return Err(wrong(problems));
         }
-        let mut file = Self { name: String::new(), value: Map::new(), code: BTreeMap::new(), paths: Vec::new(), path: path.clone() };
+        let mut file = Self {
+            name: String::new(),
+            value: Map::new(),
+            code: BTreeMap::new(),
+            paths: Vec::new(),
+            path: path.clone(),
+        };
         file.paths.extend(path.canonicalize());
         let mut problems = Vec::new();
         for (index, step) in document.value["steps"].as_array().into_iter().flatten().enumerate() {
-            let (namespace, at) = (step["namespace"].as_str().unwrap_or("").to_owned(), format!("/steps/{index}"));
-            let line = |field: &str| document.line(&format!("{at}/{field}")).map(|l| format!("line {l}: ")).unwrap_or_default();
+            let (namespace, at) =
+                (step["namespace"].as_str().unwrap_or("").to_owned(), format!("/steps/{index}"));
+            let line = |field: &str| {
+                document
+                    .line(&format!("{at}/{field}"))
+                    .map(|l| format!("line {l}: "))
+                    .unwrap_or_default()
+            };
             let code = match (step["code_file"].as_str(), step["code"].as_str()) {
                 (Some(name), _) => match file.code_file(name) {
                     Ok(code) => Some(code),
@@ -66,19 +79,37 @@ impl WorkflowFile {
                     }
                 },
                 (None, Some(code)) if file.is_file(code) => {
-                    problems.push(format!("{}`code` is the code itself; `code_file: {code}` names a file", line("code")));
+                    problems.push(format!(
+                        "{}`code` is the code itself; `code_file: {code}` names a file",
+                        line("code")
+                    ));
                     continue;
                 }
                 (None, Some(code)) => {
-                    let entry = format!("{namespace}.{}", if step["language"] == "typescript" { "ts" } else { "mjs" });
-                    Some(StepCode { files: BTreeMap::from([(entry.clone(), code.to_owned())]), entry })
+                    let entry = format!(
+                        "{namespace}.{}",
+                        if step["language"] == "typescript" { "ts" } else { "mjs" }
+                    );
+                    Some(StepCode {
+                        files: BTreeMap::from([(entry.clone(), code.to_owned())]),
+                        entry,
+                    })
                 }
                 (None, None) => None,
             };
             if namespace == "trigger" {
                 problems.push(format!("{}a step cannot be called `trigger`", line("namespace")));
-            } else if document.value["steps"].as_array().into_iter().flatten().take(index).any(|s| s["namespace"] == namespace.as_str()) {
-                problems.push(format!("{}the namespace `{namespace}` is used by two steps", line("namespace")));
+            } else if document.value["steps"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .take(index)
+                .any(|s| s["namespace"] == namespace.as_str())
+            {
+                problems.push(format!(
+                    "{}the namespace `{namespace}` is used by two steps",
+                    line("namespace")
+                ));
             }
             if let Some(code) = code {
                 file.code.insert(namespace, code);
@@ -97,7 +128,9 @@ impl WorkflowFile {
 
     /// Whether what should be code is the name of a file.
     fn is_file(&self, code: &str) -> bool {
-        !code.is_empty() && !code.contains(char::is_whitespace) && self.folder().join(code).is_file()
+        !code.is_empty()
+            && !code.contains(char::is_whitespace)
+            && self.folder().join(code).is_file()
     }
 
     fn code_file(&mut self, name: &str) -> Result<StepCode, CliError> {
@@ -141,7 +174,9 @@ impl WorkflowFile {
     /// All settings as the API takes them: what the file does not say is set back.
     pub(crate) fn settings(&self) -> Map<String, Value> {
         let mut settings = schema::setting_defaults();
-        settings.extend(self.value.get("settings").and_then(Value::as_object).cloned().unwrap_or_default());
+        settings.extend(
+            self.value.get("settings").and_then(Value::as_object).cloned().unwrap_or_default(),
+        );
         settings
     }
 
@@ -153,7 +188,11 @@ impl WorkflowFile {
     /// What the parts of it come to, to tell what has changed since.
     pub(crate) fn fingerprints(&self) -> BTreeMap<&'static str, String> {
         let part = |field: &str| self.value.get(field).cloned().unwrap_or_default();
-        let code: BTreeMap<&String, Value> = self.code.iter().map(|(name, code)| (name, json!({ "entry": code.entry, "files": code.files }))).collect();
+        let code: BTreeMap<&String, Value> = self
+            .code
+            .iter()
+            .map(|(name, code)| (name, json!({ "entry": code.entry, "files": code.files })))
+            .collect();
         let steps: Vec<Value> = self.list("steps").iter().cloned().map(without_code).collect();
         BTreeMap::from([
             ("name", fingerprint(&json!(self.name))),
@@ -187,12 +226,14 @@ pub(crate) fn remember_id(file: &Path, url: &str, id: &str) -> Result<(), CliErr
     if ids.entry(url.to_owned()).or_default().insert(name, id.to_owned()).as_deref() == Some(id) {
         return Ok(());
     }
-    std::fs::write(&path, format!("{:#}\n", json!(ids))).map_err(|source| CliError::Write { path, source })
+    std::fs::write(&path, format!("{:#}\n", json!(ids)))
+        .map_err(|source| CliError::Write { path, source })
 }
 
 /// Whether a path is a workflow's folder or file.
 pub(crate) fn is_there(path: &Path) -> bool {
-    path.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml" || e == "json") || NAMES.iter().any(|name| path.join(name).is_file())
+    path.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml" || e == "json")
+        || NAMES.iter().any(|name| path.join(name).is_file())
 }
 
 /// The file that a folder or file names.
@@ -201,15 +242,22 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, CliError> {
         return Ok(path.to_path_buf());
     }
     if !path.exists() {
-        return Err(CliError::Read { path: path.to_path_buf(), source: std::io::ErrorKind::NotFound.into() });
+        return Err(CliError::Read {
+            path: path.to_path_buf(),
+            source: std::io::ErrorKind::NotFound.into(),
+        });
     }
-    let found: Vec<PathBuf> = NAMES.iter().map(|name| path.join(name)).filter(|file| file.is_file()).collect();
+    let found: Vec<PathBuf> =
+        NAMES.iter().map(|name| path.join(name)).filter(|file| file.is_file()).collect();
     match found.as_slice() {
         [] => Err(CliError::NoWorkflowFile(path.to_path_buf())),
         [one] => Ok(one.clone()),
         [first, second, ..] => {
             let other = second.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Err(CliError::File { path: first.clone(), problems: vec![format!("`{other}` stands beside it; keep one of them")] })
+            Err(CliError::File {
+                path: first.clone(),
+                problems: vec![format!("`{other}` stands beside it; keep one of them")],
+            })
         }
     }
 }
@@ -233,7 +281,8 @@ pub(crate) fn fill_in(value: &mut Value, path: &Path) -> Result<(), CliError> {
     match value {
         Value::Object(object) if object.len() == 1 && object.contains_key("$env") => {
             let name = object["$env"].as_str().unwrap_or("").to_owned();
-            let found = std::env::var(&name).map_err(|_| CliError::NoVariable { name, path: path.to_path_buf() })?;
+            let found = std::env::var(&name)
+                .map_err(|_| CliError::NoVariable { name, path: path.to_path_buf() })?;
             *value = Value::from(found);
         }
         Value::Object(object) => object.values_mut().try_for_each(|value| fill_in(value, path))?,
@@ -243,7 +292,8 @@ pub(crate) fn fill_in(value: &mut Value, path: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Half of the SHA-256 of a value, hex. It goes to the server, so it is never made of what the environment holds.
+/// Half of the SHA-256 of a value, hex. It goes to the server, so it is never made of what the
+/// environment holds.
 pub(crate) fn fingerprint(value: &Value) -> String {
     let digest = Sha256::digest(value.to_string().as_bytes());
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
@@ -262,12 +312,18 @@ fn without_code(mut step: Value) -> Value {
 type Ids = BTreeMap<String, BTreeMap<String, String>>;
 
 fn ids_path(file: &Path) -> (PathBuf, String) {
-    (file.with_file_name(IDS_FILE), file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default())
+    (
+        file.with_file_name(IDS_FILE),
+        file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+    )
 }
 
 fn read_ids(path: &Path) -> Ids {
     // What cannot be read is written anew: it only spares a look-up by name.
-    std::fs::read_to_string(path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    std::fs::read_to_string(path)
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -281,28 +337,51 @@ mod tests {
             ("steps/a.mjs", "import '../lib/b.mjs';"),
             ("lib/b.mjs", ""),
             ("w.json", r#"{"steps":[{"namespace":"a","code_file":"steps/a.mjs"}]}"#),
-            ("workflow.yaml", "steps:\n  - namespace: a\n    code_file: ./steps/a.mjs\nsettings: { concurrency: 2 }\n"),
+            (
+                "workflow.yaml",
+                "steps:\n  - namespace: a\n    code_file: ./steps/a.mjs\nsettings: { concurrency: 2 }\n",
+            ),
         ]);
         let yaml = WorkflowFile::read(folder.path()).expect("reads");
         assert_eq!(yaml.name, folder.path().file_name().expect("a name").to_string_lossy());
         let expected = json!([{ "namespace": "a", "code": "import '../lib/b.mjs';", "code_files": { "lib/b.mjs": "" }, "code_entry": "steps/a.mjs" }]);
         assert_eq!(yaml.steps().expect("steps"), expected);
-        assert_eq!((&yaml.settings()["concurrency"], &yaml.settings()["queue_max"]), (&json!(2), &json!(false)));
+        assert_eq!(
+            (&yaml.settings()["concurrency"], &yaml.settings()["queue_max"]),
+            (&json!(2), &json!(false))
+        );
         let json = WorkflowFile::read(&folder.path().join("w.json")).expect("reads");
         assert_eq!(json.steps().expect("steps"), expected);
         let (one, other) = (yaml.fingerprints(), json.fingerprints());
-        let differ: Vec<&str> = one.iter().filter(|(part, print)| other[*part] != **print).map(|(part, _)| *part).collect();
+        let differ: Vec<&str> = one
+            .iter()
+            .filter(|(part, print)| other[*part] != **print)
+            .map(|(part, _)| *part)
+            .collect();
         assert_eq!(differ, ["settings"]);
     }
 
     #[test]
     fn all_problems_are_told_with_their_lines() {
         let wrong = "steps:\n  - { namespace: a, code: x }\n  - namespace: a\n    code_file: gone.mjs\n  - { namespace: trigger, code: x }\n  - { namespace: b, code: ./b.mjs }\n";
-        let folder = folder_with(&[("workflow.yml", wrong), ("b.mjs", ""), ("two/workflow.json", "{}"), ("two/workflow.yaml", "")]);
+        let folder = folder_with(&[
+            ("workflow.yml", wrong),
+            ("b.mjs", ""),
+            ("two/workflow.json", "{}"),
+            ("two/workflow.yaml", ""),
+        ]);
         let problem = |path: &Path| WorkflowFile::read(path).err().expect("refuses").to_string();
         let text = problem(folder.path());
-        assert!(text.contains("line 6: `code` is the code itself; `code_file: ./b.mjs` names a file"), "{text}");
-        assert!(text.contains("3 problems") && text.contains("line 4: could not read") && text.contains("line 5: a step cannot be called `trigger`"), "{text}");
+        assert!(
+            text.contains("line 6: `code` is the code itself; `code_file: ./b.mjs` names a file"),
+            "{text}"
+        );
+        assert!(
+            text.contains("3 problems")
+                && text.contains("line 4: could not read")
+                && text.contains("line 5: a step cannot be called `trigger`"),
+            "{text}"
+        );
         assert!(problem(&folder.path().join("two")).contains("`workflow.json` stands beside it"));
         assert!(problem(&folder.path().join("gone")).contains("could not read"));
     }
@@ -311,8 +390,12 @@ mod tests {
     fn the_environment_is_filled_in_and_not_fingerprinted() {
         let mut value = json!({ "a": [{ "$env": "PATH" }], "b": { "$env": "x", "more": 1 } });
         fill_in(&mut value, Path::new("w.yaml")).expect("fills in");
-        assert_eq!(value, json!({ "a": [std::env::var("PATH").expect("a path")], "b": { "$env": "x", "more": 1 } }));
-        let error = fill_in(&mut json!({ "$env": "MILLRACE_NO_SUCH" }), Path::new("w.yaml")).expect_err("refuses");
+        assert_eq!(
+            value,
+            json!({ "a": [std::env::var("PATH").expect("a path")], "b": { "$env": "x", "more": 1 } })
+        );
+        let error = fill_in(&mut json!({ "$env": "MILLRACE_NO_SUCH" }), Path::new("w.yaml"))
+            .expect_err("refuses");
         assert!(error.to_string().contains("MILLRACE_NO_SUCH"));
     }
 
@@ -322,7 +405,13 @@ mod tests {
         let file = WorkflowFile::read(&folder.path().join("w.json")).expect("reads");
         file.remember_id("http://a", "p_1").expect("writes");
         file.remember_id("http://b", "p_2").expect("writes");
-        assert_eq!((file.known_id("http://a").as_deref(), file.known_id("http://b").as_deref()), (Some("p_1"), Some("p_2")));
-        assert_eq!(WorkflowFile::read(&folder.path().join("v.json")).expect("reads").known_id("http://a"), None);
+        assert_eq!(
+            (file.known_id("http://a").as_deref(), file.known_id("http://b").as_deref()),
+            (Some("p_1"), Some("p_2"))
+        );
+        assert_eq!(
+            WorkflowFile::read(&folder.path().join("v.json")).expect("reads").known_id("http://a"),
+            None
+        );
     }
 }

@@ -57,7 +57,9 @@ pub(crate) fn init(show: Show, name: &str, timer: bool, parent: &Path) -> Result
         std::fs::write(&full, text).map_err(failed)?;
     }
     if show.json {
-        return printer::data(&json!({ "folder": folder, "files": files.map(|(path, _)| path) }).to_string());
+        return printer::data(
+            &json!({ "folder": folder, "files": files.map(|(path, _)| path) }).to_string(),
+        );
     }
     for (path, _) in files {
         printer::data(&folder.join(path).display().to_string())?;
@@ -74,11 +76,20 @@ mod tests {
     #[test]
     fn what_is_written_is_a_right_workflow() {
         let parent = std::env::temp_dir().join(format!("millrace-init-{}", std::process::id()));
-        for (name, timer, namespace) in [("My \"First\" One", false, "greet"), ("Clock", true, "clock")] {
+        for (name, timer, namespace) in
+            [("My \"First\" One", false, "greet"), ("Clock", true, "clock")]
+        {
             init(Show { json: true }, name, timer, &parent).expect("writes");
-            let file = WorkflowFile::read(&parent.join(slug(name).expect("a slug"))).expect("reads");
-            assert_eq!((file.name.as_str(), file.code.keys().map(String::as_str).collect::<Vec<_>>()), (name, vec![namespace]));
-            assert!(matches!(init(Show { json: true }, name, timer, &parent), Err(CliError::Exists(_))));
+            let file =
+                WorkflowFile::read(&parent.join(slug(name).expect("a slug"))).expect("reads");
+            assert_eq!(
+                (file.name.as_str(), file.code.keys().map(String::as_str).collect::<Vec<_>>()),
+                (name, vec![namespace])
+            );
+            assert!(matches!(
+                init(Show { json: true }, name, timer, &parent),
+                Err(CliError::Exists(_))
+            ));
         }
         std::fs::remove_dir_all(parent).expect("cleans");
     }

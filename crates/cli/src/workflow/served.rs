@@ -22,13 +22,26 @@ impl Served {
     pub(crate) async fn fetch(client: &Client, target: &Target) -> Result<Self, CliError> {
         let workflow = value::take(&mut client.get(&target.path()).await?, "data");
         let Some(id) = workflow["deployment_id"].as_str() else {
-            return Err(CliError::NotDeployed { name: workflow["name"].as_str().unwrap_or(&target.id).to_owned() });
+            return Err(CliError::NotDeployed {
+                name: workflow["name"].as_str().unwrap_or(&target.id).to_owned(),
+            });
         };
-        let deployment = value::take(&mut client.get(&format!("{}/deployments/{}", target.path(), segment(id))).await?, "data");
+        let deployment = value::take(
+            &mut client.get(&format!("{}/deployments/{}", target.path(), segment(id))).await?,
+            "data",
+        );
         let mut stores = BTreeMap::new();
-        if deployment["steps"].as_array().into_iter().flatten().any(|s| props_of(s).values().any(|v| v.as_str().is_some_and(|t| t.starts_with("ds_")))) {
+        if deployment["steps"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|s| props_of(s).values().any(|v| v.as_str().is_some_and(|t| t.starts_with("ds_"))))
+        {
             for store in client.all("/data_stores").await? {
-                stores.insert(store["id"].as_str().unwrap_or("").to_owned(), store["name"].as_str().unwrap_or("").to_owned());
+                stores.insert(
+                    store["id"].as_str().unwrap_or("").to_owned(),
+                    store["name"].as_str().unwrap_or("").to_owned(),
+                );
             }
         }
         Ok(Self { workflow, deployment, stores })
@@ -51,8 +64,12 @@ impl Served {
             let mut shown = json!({ "namespace": namespace });
             match code_of(step) {
                 Some(code) => {
-                    // The same path in two steps may hold two texts: the later one goes to a place of its own.
-                    let clash = code.files.iter().any(|(path, text)| files.get(path).is_some_and(|there| there != text));
+                    // The same path in two steps may hold two texts: the later one goes to a place
+                    // of its own.
+                    let clash = code
+                        .files
+                        .iter()
+                        .any(|(path, text)| files.get(path).is_some_and(|there| there != text));
                     let place = |path: &str| {
                         if clash {
                             format!("{namespace}/{path}")
@@ -81,7 +98,8 @@ impl Served {
             steps.push(shown);
         }
         let triggers: Vec<Value> = self.triggers().map(|t| served_trigger(t, None)).collect();
-        let mut document = json!({ "name": self.workflow["name"], "triggers": triggers, "steps": steps });
+        let mut document =
+            json!({ "name": self.workflow["name"], "triggers": triggers, "steps": steps });
         if self.workflow["note"].is_string() {
             document["note"] = self.workflow["note"].clone();
         }
@@ -103,13 +121,17 @@ impl Served {
     pub(crate) fn variable(&self) -> Option<String> {
         fn within(value: &Value) -> Option<&str> {
             match value {
-                Value::Object(object) if object.len() == 1 && object.contains_key("$env") => Some(object["$env"].as_str().unwrap_or("")),
+                Value::Object(object) if object.len() == 1 && object.contains_key("$env") => {
+                    Some(object["$env"].as_str().unwrap_or(""))
+                }
                 Value::Object(object) => object.values().find_map(within),
                 Value::Array(items) => items.iter().find_map(within),
                 _ => None,
             }
         }
-        let props = self.steps().find_map(|step| props_of(step).values().find_map(within).map(str::to_owned));
+        let props = self
+            .steps()
+            .find_map(|step| props_of(step).values().find_map(within).map(str::to_owned));
         props.or_else(|| within(&self.deployment).map(str::to_owned))
     }
 
@@ -149,10 +171,13 @@ pub(super) fn code_of(step: &Value) -> Option<StepCode> {
     let Some(files) = component["files"].as_object() else {
         // Of an address or a registry only the entry is kept, and the latter has a key.
         let entry = format!("{}.mjs", step["namespace"].as_str().unwrap_or("step"));
-        return component["key"].is_null().then(|| StepCode { files: BTreeMap::from([(entry.clone(), code)]), entry });
+        return component["key"]
+            .is_null()
+            .then(|| StepCode { files: BTreeMap::from([(entry.clone(), code)]), entry });
     };
     let entry = files["entry"].as_str().unwrap_or("").to_owned();
-    let mut all: BTreeMap<String, String> = serde_json::from_value(files["others"].clone()).unwrap_or_default();
+    let mut all: BTreeMap<String, String> =
+        serde_json::from_value(files["others"].clone()).unwrap_or_default();
     all.insert(entry.clone(), code);
     Some(StepCode { entry, files: all })
 }
@@ -162,7 +187,10 @@ pub(super) fn definitions(step: &Value) -> &[Value] {
 }
 
 pub(super) fn props_of(step: &Value) -> Map<String, Value> {
-    step["configured_props_json"].as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    step["configured_props_json"]
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
 }
 
 /// Settings that are not as their defaults say.
@@ -186,11 +214,13 @@ pub(super) fn settings_of(settings: &Value) -> Map<String, Value> {
     kept
 }
 
-/// A trigger as a file has it; `local`: the file's own, for what the server does not tell in the same words.
+/// A trigger as a file has it; `local`: the file's own, for what the server does not tell in the
+/// same words.
 pub(super) fn served_trigger(trigger: &Value, local: Option<&Value>) -> Value {
     match trigger["type"].as_str() {
         Some("http") => {
-            let says_it = local.is_some_and(|l| l["type"] == "http" && l["props"]["customResponse"] == true);
+            let says_it =
+                local.is_some_and(|l| l["type"] == "http" && l["props"]["customResponse"] == true);
             http_trigger(says_it && trigger["custom_response"] == true, &trigger["auth"])
         }
         Some("timer") if trigger["cron"].is_string() => {
@@ -200,20 +230,34 @@ pub(super) fn served_trigger(trigger: &Value, local: Option<&Value>) -> Value {
             }
             json!({ "type": "timer", "props": props })
         }
-        Some("timer") => json!({ "type": "timer", "props": { "intervalSeconds": trigger["interval_seconds"] } }),
+        Some("timer") => {
+            json!({ "type": "timer", "props": { "intervalSeconds": trigger["interval_seconds"] } })
+        }
         _ => {
             let made_as = trigger["made_from"]["fingerprints"]["source"].as_str();
-            if let Some(local) = local.filter(|l| l["key"].is_string() && made_as == Some(trigger_fingerprint(l).as_str())) {
+            if let Some(local) = local.filter(|l| {
+                l["key"].is_string() && made_as == Some(trigger_fingerprint(l).as_str())
+            }) {
                 return local.clone();
             }
             let names = [&trigger["id"], &trigger["name"], &trigger["name_slug"]];
-            if let Some(local) = local.filter(|l| [&l["source"], &l["id"]].iter().any(|given| given.is_string() && names.contains(given))) {
+            if let Some(local) = local.filter(|l| {
+                [&l["source"], &l["id"]]
+                    .iter()
+                    .any(|given| given.is_string() && names.contains(given))
+            }) {
                 let mut shown = local.clone();
                 shown["event_name"] = trigger["event_name"].clone();
                 return without_empty_channel(shown);
             }
-            let name = if trigger["name_slug"].is_string() { &trigger["name_slug"] } else { &trigger["id"] };
-            without_empty_channel(json!({ "type": "source", "source": name, "event_name": trigger["event_name"] }))
+            let name = if trigger["name_slug"].is_string() {
+                &trigger["name_slug"]
+            } else {
+                &trigger["id"]
+            };
+            without_empty_channel(
+                json!({ "type": "source", "source": name, "event_name": trigger["event_name"] }),
+            )
         }
     }
 }
@@ -231,11 +275,18 @@ pub(super) fn http_trigger(custom_response: bool, auth: &Value) -> Value {
         }
         props.insert("auth".into(), shown);
     }
-    if props.is_empty() { json!({ "type": "http" }) } else { json!({ "type": "http", "props": props }) }
+    if props.is_empty() {
+        json!({ "type": "http" })
+    } else {
+        json!({ "type": "http", "props": props })
+    }
 }
 
 pub(super) fn without_empty_channel(mut trigger: Value) -> Value {
-    if let Some(fields) = trigger.as_object_mut().filter(|t| t.get("event_name").is_none_or(|name| name == "" || name.is_null())) {
+    if let Some(fields) = trigger
+        .as_object_mut()
+        .filter(|t| t.get("event_name").is_none_or(|name| name == "" || name.is_null()))
+    {
         fields.shift_remove("event_name");
     }
     trigger

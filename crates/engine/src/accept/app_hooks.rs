@@ -1,5 +1,6 @@
-//! Events of apps, for `$.interface.apphook` props: a provider sends the events of all its users to one address, which knows what they
-//! mean and hands them over here by app and event name. Which sources they start is decided here.
+//! Events of apps, for `$.interface.apphook` props: a provider sends the events of all its users to
+//! one address, which knows what they mean and hands them over here by app and event name. Which
+//! sources they start is decided here.
 
 use std::sync::Arc;
 
@@ -36,20 +37,43 @@ pub struct AppEvent {
 
 impl Engine {
     /// Starts the sources that listen for an event of an app; gives their ids.
-    pub async fn deliver_app_event(&self, caller: &Caller, event: AppEvent) -> Result<Vec<SourceId>, EngineError> {
-        if event.names.is_empty() || event.names.len() > NAMES_MAX || event.names.iter().any(|name| !is_name(name)) {
-            return Err(EngineError::invalid("event_name", format!("an event has 1 to {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes")));
+    pub async fn deliver_app_event(
+        &self,
+        caller: &Caller,
+        event: AppEvent,
+    ) -> Result<Vec<SourceId>, EngineError> {
+        if event.names.is_empty()
+            || event.names.len() > NAMES_MAX
+            || event.names.iter().any(|name| !is_name(name))
+        {
+            return Err(EngineError::invalid(
+                "event_name",
+                format!("an event has 1 to {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes"),
+            ));
         }
         let text: Arc<str> = event.event.to_string().into();
         if text.len() > EVENT_BYTES_MAX {
-            return Err(EngineError::TooLarge { message: format!("the event is larger than {EVENT_BYTES_MAX} bytes") });
+            return Err(EngineError::TooLarge {
+                message: format!("the event is larger than {EVENT_BYTES_MAX} bytes"),
+            });
         }
         let app = self.app(caller, &event.app).await?;
         let mut started = Vec::new();
-        for owner in self.0.store.app_hook_owners(&caller.org_id, &app.name_slug, &event.names).await? {
-            let (Owner::Source(id), Some(program)) = (&owner, self.live_program(&caller.org_id, &owner).await?) else { continue };
+        for owner in
+            self.0.store.app_hook_owners(&caller.org_id, &app.name_slug, &event.names).await?
+        {
+            let (Owner::Source(id), Some(program)) =
+                (&owner, self.live_program(&caller.org_id, &owner).await?)
+            else {
+                continue;
+            };
             let origin = Origin::first("APPHOOK", app.id.as_str());
-            let run = self.new_run(&program, &origin, text.clone(), Start::Claimed { lease_until: self.lease_until() })?;
+            let run = self.new_run(
+                &program,
+                &origin,
+                text.clone(),
+                Start::Claimed { lease_until: self.lease_until() },
+            )?;
             self.accept_event(run, program, None).await?;
             started.push(id.clone());
         }
@@ -66,22 +90,56 @@ impl Engine {
     ) -> Result<Vec<(String, String)>, EngineError> {
         let mut hooks = Vec::new();
         for def in defs.iter().filter(|def| def.is(PropType::AppHook)) {
-            let refused = |message: String| EngineError::Component { code: "app_hook_failed", message, details: json!({ "prop": def.name }) };
+            let refused = |message: String| EngineError::Component {
+                code: "app_hook_failed",
+                message,
+                details: json!({ "prop": def.name }),
+            };
             let app_prop = def.rest.get("appProp").and_then(Value::as_str).unwrap_or("");
-            let app = defs.iter().find(|d| d.name == app_prop && d.is(PropType::App)).and_then(|d| d.rest.get("app")?.as_str());
-            let app = app.ok_or_else(|| refused(format!("the prop `{}` names no app: `appProp` is `{app_prop}`, which is no app prop", def.name)))?;
+            let app = defs
+                .iter()
+                .find(|d| d.name == app_prop && d.is(PropType::App))
+                .and_then(|d| d.rest.get("app")?.as_str());
+            let app = app.ok_or_else(|| {
+                refused(format!(
+                    "the prop `{}` names no app: `appProp` is `{app_prop}`, which is no app prop",
+                    def.name
+                ))
+            })?;
             let names = match def.rest.get("eventNames") {
                 Some(names) => names.clone(),
                 None => {
-                    let answer = self.ask(caller, subject, json!({ "kind": "options", "prop": def.name, "page": 0 }), values, Some(defs)).await?;
-                    let answer =
-                        answer.map_err(|failure| refused(format!("the prop `{}` could not say which events it listens for: {}", def.name, told(&failure))))?;
-                    answer["options"].as_array().into_iter().flatten().map(|option| option["value"].clone()).collect()
+                    let answer = self
+                        .ask(
+                            caller,
+                            subject,
+                            json!({ "kind": "options", "prop": def.name, "page": 0 }),
+                            values,
+                            Some(defs),
+                        )
+                        .await?;
+                    let answer = answer.map_err(|failure| {
+                        refused(format!(
+                            "the prop `{}` could not say which events it listens for: {}",
+                            def.name,
+                            told(&failure)
+                        ))
+                    })?;
+                    answer["options"]
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .map(|option| option["value"].clone())
+                        .collect()
                 }
             };
-            let names: Vec<&str> = names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let names: Vec<&str> =
+                names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             if names.len() > NAMES_MAX || names.iter().any(|name| !is_name(name)) {
-                return Err(refused(format!("the prop `{}` listens for too much: allowed are {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes", def.name)));
+                return Err(refused(format!(
+                    "the prop `{}` listens for too much: allowed are {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes",
+                    def.name
+                )));
             }
             values.insert(def.name.clone(), json!({ "type": APPHOOK, "event_names": names }));
             // Without names it hears all of the app.
@@ -95,9 +153,22 @@ impl Engine {
 }
 
 /// Hooks that wait for their source to become active.
-pub(crate) fn waiting(hooks: Vec<(String, String)>, org: &OrgId, source: &SourceId) -> Vec<AppHook> {
+pub(crate) fn waiting(
+    hooks: Vec<(String, String)>,
+    org: &OrgId,
+    source: &SourceId,
+) -> Vec<AppHook> {
     let owner = Owner::Source(source.clone());
-    hooks.into_iter().map(|(app, event_name)| AppHook { org_id: org.clone(), owner: owner.clone(), app, event_name, active: false }).collect()
+    hooks
+        .into_iter()
+        .map(|(app, event_name)| AppHook {
+            org_id: org.clone(),
+            owner: owner.clone(),
+            app,
+            event_name,
+            active: false,
+        })
+        .collect()
 }
 
 fn is_name(name: &str) -> bool {

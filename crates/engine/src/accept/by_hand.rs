@@ -39,43 +39,76 @@ pub struct PassedOn {
 
 impl Engine {
     /// Emits an event in the name of a source. Dedupe neither sees nor remembers it.
-    pub async fn emit_event(&self, caller: &Caller, id: &SourceId, new: NewEvent) -> Result<PassedOn, EngineError> {
+    pub async fn emit_event(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        new: NewEvent,
+    ) -> Result<PassedOn, EngineError> {
         let source = self.owned_source(caller, id).await?;
         if new.channel.starts_with('$') || new.channel.chars().count() > CHANNEL_CHARS_MAX {
             let shown = millrace_model::shown(&new.channel);
-            let message =
-                format!("`{shown}` is not a channel to emit into; allowed are names of up to {CHANNEL_CHARS_MAX} characters that do not begin with `$`");
+            let message = format!(
+                "`{shown}` is not a channel to emit into; allowed are names of up to {CHANNEL_CHARS_MAX} characters that do not begin with `$`"
+            );
             return Err(EngineError::invalid("event_name", message));
         }
         let payload = new.event.to_string();
         if payload.len() > EVENT_BYTES_MAX {
-            return Err(EngineError::TooLarge { message: format!("the event is larger than {EVENT_BYTES_MAX} bytes") });
+            return Err(EngineError::TooLarge {
+                message: format!("the event is larger than {EVENT_BYTES_MAX} bytes"),
+            });
         }
-        let event = self.new_event(source.id.as_str(), &source.org_id, new.channel, payload, shown_meta(&new.metadata));
+        let event = self.new_event(
+            source.id.as_str(),
+            &source.org_id,
+            new.channel,
+            payload,
+            shown_meta(&new.metadata),
+        );
         let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
         let mut effects = self.passed_on(&event, &listeners, false).await?;
         effects.events.push(event.clone());
         self.commit_passed_on(event.id, effects).await
     }
 
-    /// Sends a recorded event to the listeners of now again, or to one of them. It is not recorded a second time.
-    pub async fn replay_event(&self, caller: &Caller, id: &SourceId, event: EventId, to: Option<&str>) -> Result<PassedOn, EngineError> {
+    /// Sends a recorded event to the listeners of now again, or to one of them. It is not recorded
+    /// a second time.
+    pub async fn replay_event(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        event: EventId,
+        to: Option<&str>,
+    ) -> Result<PassedOn, EngineError> {
         let source = self.owned_source(caller, id).await?;
         let before = EventId::from_ordinal(event.ordinal() - 1);
-        let found = self.0.store.events_after(&caller.org_id, source.id.as_str(), before, 1).await?.pop();
-        let recorded = found.filter(|found| found.id == event && found.name != DEFERRED).ok_or_else(|| EngineError::not_found("event", event))?;
+        let found =
+            self.0.store.events_after(&caller.org_id, source.id.as_str(), before, 1).await?.pop();
+        let recorded = found
+            .filter(|found| found.id == event && found.name != DEFERRED)
+            .ok_or_else(|| EngineError::not_found("event", event))?;
         let all = self.listeners_of(&recorded.org_id, &recorded.emitter_id, &recorded.name).await?;
-        let listeners: Vec<String> = all.iter().filter(|listener| to.is_none_or(|to| to == *listener)).cloned().collect();
+        let listeners: Vec<String> =
+            all.iter().filter(|listener| to.is_none_or(|to| to == *listener)).cloned().collect();
         if let (Some(to), true) = (to, listeners.is_empty()) {
             let shown = millrace_model::shown(to);
-            let message = format!("`{shown}` is no active listener of this event's channel; allowed are {}", shown_listeners(&all));
+            let message = format!(
+                "`{shown}` is no active listener of this event's channel; allowed are {}",
+                shown_listeners(&all)
+            );
             return Err(EngineError::invalid("listener_id", message));
         }
         let effects = self.passed_on(&recorded, &listeners, true).await?;
         self.commit_passed_on(event, effects).await
     }
 
-    async fn passed_on(&self, event: &Event, listeners: &[String], is_replay: bool) -> Result<Effects, EngineError> {
+    async fn passed_on(
+        &self,
+        event: &Event,
+        listeners: &[String],
+        is_replay: bool,
+    ) -> Result<Effects, EngineError> {
         let mut effects = Effects::default();
         let origin = Origin {
             trace_id: Some(self.0.ids.ksuid(self.now())),
@@ -91,8 +124,16 @@ impl Engine {
         }
     }
 
-    async fn commit_passed_on(&self, event: EventId, effects: Effects) -> Result<PassedOn, EngineError> {
-        let passed = PassedOn { event, runs: effects.runs.iter().map(|run| run.id.clone()).collect(), deliveries: effects.webhook_deliveries.len() };
+    async fn commit_passed_on(
+        &self,
+        event: EventId,
+        effects: Effects,
+    ) -> Result<PassedOn, EngineError> {
+        let passed = PassedOn {
+            event,
+            runs: effects.runs.iter().map(|run| run.id.clone()).collect(),
+            deliveries: effects.webhook_deliveries.len(),
+        };
         let events = effects.events.clone();
         self.0.store.settle_effects(effects).await?;
         self.tell_streams(events);

@@ -1,5 +1,5 @@
-//! Deferred events (reference 3): an emit with a `delivery_ts` that is yet to come waits in the channel `$in` of its emitter, and is
-//! delivered as any other once it is due.
+//! Deferred events (reference 3): an emit with a `delivery_ts` that is yet to come waits in the
+//! channel `$in` of its emitter, and is delivered as any other once it is due.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
@@ -19,23 +19,39 @@ const LATEST_MS: f64 = 253_402_300_799_999.0;
 /// Fields of a waiting event's metadata that are not the event's own.
 const WAITING_FIELDS: [&str; 5] = ["delivery_ts", "channel", "trace_id", "hops", "handles_error"];
 
-/// Until when an emit is put off that came `at` a time; none where it is not, or that time had come.
+/// Until when an emit is put off that came `at` a time; none where it is not, or that time had
+/// come.
 pub(crate) fn put_off_until(meta: &Map<String, Value>, at: Timestamp) -> Option<Timestamp> {
-    let until = meta.get("delivery_ts").and_then(Value::as_f64).filter(|until| until.is_finite())?;
+    let until =
+        meta.get("delivery_ts").and_then(Value::as_f64).filter(|until| until.is_finite())?;
     let until = Timestamp(until.min(LATEST_MS) as i64);
     (until > at).then_some(until)
 }
 
 impl Engine {
     /// The event as it waits in `$in`; `metadata` is the event's own.
-    pub(crate) fn waiting_event(&self, source: &SourceProgram, channel: &str, payload: String, metadata: &str, at: Timestamp, cause: &Context) -> Event {
+    pub(crate) fn waiting_event(
+        &self,
+        source: &SourceProgram,
+        channel: &str,
+        payload: String,
+        metadata: &str,
+        at: Timestamp,
+        cause: &Context,
+    ) -> Event {
         let mut shown: Map<String, Value> = serde_json::from_str(metadata).unwrap_or_default();
         shown.insert("delivery_ts".into(), json!(at.ms()));
         shown.insert("channel".into(), json!(channel));
         shown.insert("trace_id".into(), json!(cause.trace_id));
         shown.insert("hops".into(), json!(cause.hops));
         shown.insert("handles_error".into(), json!(cause.handles_error));
-        self.new_event(source.source.id.as_str(), &source.source.org_id, DEFERRED.into(), payload, Value::Object(shown).to_string())
+        self.new_event(
+            source.source.id.as_str(),
+            &source.source.org_id,
+            DEFERRED.into(),
+            payload,
+            Value::Object(shown).to_string(),
+        )
     }
 
     /// Delivers what is due.
@@ -49,19 +65,39 @@ impl Engine {
     }
 
     async fn deliver_waiting(&self, waiting: &Event) -> Result<(), EngineError> {
-        let mut metadata: Map<String, Value> = serde_json::from_str(&waiting.metadata).map_err(|e| EngineError::damaged("a deferred event", e))?;
-        let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
+        let mut metadata: Map<String, Value> = serde_json::from_str(&waiting.metadata)
+            .map_err(|e| EngineError::damaged("a deferred event", e))?;
+        let text =
+            |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
         let (channel, trace_id) = (text("channel"), text("trace_id"));
-        let hops = metadata.get("hops").and_then(Value::as_u64).and_then(|hops| u32::try_from(hops).ok());
+        let hops =
+            metadata.get("hops").and_then(Value::as_u64).and_then(|hops| u32::try_from(hops).ok());
         let handles_error = metadata.get("handles_error") == Some(&Value::Bool(true));
         metadata.retain(|field, _| !WAITING_FIELDS.contains(&field.as_str()));
-        let mut effects = Effects { deferred: Some((waiting.emitter_id.clone(), waiting.id)), ..Effects::default() };
+        let mut effects = Effects {
+            deferred: Some((waiting.emitter_id.clone(), waiting.id)),
+            ..Effects::default()
+        };
         // What a source that was deleted meanwhile put off goes with it.
-        if self.live_program(&waiting.org_id, &Owner::from_row(waiting.emitter_id.clone())).await?.is_some() {
+        if self
+            .live_program(&waiting.org_id, &Owner::from_row(waiting.emitter_id.clone()))
+            .await?
+            .is_some()
+        {
             let context = Context { trace_id, hops, handles_error, ..Context::default() };
-            let event = self.new_event(&waiting.emitter_id, &waiting.org_id, channel, waiting.payload.clone(), Value::Object(metadata).to_string());
+            let event = self.new_event(
+                &waiting.emitter_id,
+                &waiting.org_id,
+                channel,
+                waiting.payload.clone(),
+                Value::Object(metadata).to_string(),
+            );
             let event = Event { emit_id: waiting.emit_id.clone(), ..event };
-            effects.log_owner = Some((waiting.org_id.clone(), waiting.emitter_id.clone(), RunId::at(&self.0.ids, self.now())));
+            effects.log_owner = Some((
+                waiting.org_id.clone(),
+                waiting.emitter_id.clone(),
+                RunId::at(&self.0.ids, self.now()),
+            ));
             self.add_event(&mut effects, event, &context, handles_error).await?;
         }
         let events = effects.events.clone();
@@ -85,7 +121,10 @@ mod tests {
     #[test]
     fn an_emit_is_put_off_only_to_a_time_to_come() {
         let now = Timestamp(1_700_000_000_000);
-        let check = |value: Value| put_off_until(json!({ "delivery_ts": value }).as_object().expect("an object"), now).map(Timestamp::ms);
+        let check = |value: Value| {
+            put_off_until(json!({ "delivery_ts": value }).as_object().expect("an object"), now)
+                .map(Timestamp::ms)
+        };
         assert_eq!(check(json!(1_700_000_000_001_i64)), Some(1_700_000_000_001));
         assert_eq!(check(json!(1_700_000_000_000_i64)), None);
         // Seconds are long past, as milliseconds.

@@ -27,7 +27,8 @@ type KeysByDomain = Arc<HashMap<String, String>>;
 pub(crate) struct Domains(RwLock<Option<(Timestamp, KeysByDomain)>>);
 
 impl Engine {
-    /// The key of the endpoint that a request's host stands for; None: the host is this server's own.
+    /// The key of the endpoint that a request's host stands for; None: the host is this server's
+    /// own.
     pub async fn endpoint_of_host(&self, host: &str) -> Option<String> {
         let host = host_of(host)?;
         if self.is_own(&host) {
@@ -41,8 +42,9 @@ impl Engine {
         self.domains().await.get(&host).cloned()
     }
 
-    /// Whether a request to that host would tell code an API key that it shows: an organization may have claimed a name that leads to this server,
-    /// and clients may take it for the server's own. Not below the endpoint domain, which is the operator's.
+    /// Whether a request to that host would tell code an API key that it shows: an organization may
+    /// have claimed a name that leads to this server, and clients may take it for the server's own.
+    /// Not below the endpoint domain, which is the operator's.
     pub async fn would_hand_on_key(&self, host: &str, endpoint_key: &str) -> bool {
         let Some(host) = host_of(host) else { return false };
         self.domains().await.contains_key(&host) && !self.asks_for_key(endpoint_key).await
@@ -50,17 +52,26 @@ impl Engine {
 
     /// Whether a host, in lower case and without a port, is this server's own.
     fn is_own(&self, host: &str) -> bool {
-        host_of(self.base_host()).is_some_and(|own| own == host) || self.0.config.own_hosts.iter().any(|own| own == host)
+        host_of(self.base_host()).is_some_and(|own| own == host)
+            || self.0.config.own_hosts.iter().any(|own| own == host)
     }
 
     fn base_host(&self) -> &str {
         let base = &self.0.config.base_url;
-        base.split_once("://").map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
+        base.split_once("://")
+            .map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
     }
 
     async fn domains(&self) -> KeysByDomain {
         let now = self.now();
-        if let Some((_, domains)) = self.0.domains.0.read().as_ref().filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms()))) {
+        if let Some((_, domains)) = self
+            .0
+            .domains
+            .0
+            .read()
+            .as_ref()
+            .filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms())))
+        {
             return domains.clone();
         }
         match self.0.store.endpoint_domains().await {
@@ -71,43 +82,79 @@ impl Engine {
             }
             Err(error) => {
                 // Whether the server lives is asked by any host, and must not hang on the database.
-                tracing::warn!(error = error_chain(&error), "could not read the domains of endpoints; those that were known stay");
-                self.0.domains.0.read().as_ref().map(|(_, domains)| domains.clone()).unwrap_or_default()
+                tracing::warn!(
+                    error = error_chain(&error),
+                    "could not read the domains of endpoints; those that were known stay"
+                );
+                self.0
+                    .domains
+                    .0
+                    .read()
+                    .as_ref()
+                    .map(|(_, domains)| domains.clone())
+                    .unwrap_or_default()
             }
         }
     }
 
-    /// Lets a domain stand for an endpoint. Its name must lead here: that is the operator's to see to.
-    pub async fn create_domain(&self, caller: &Caller, domain: &str, endpoint: &HttpInterfaceId) -> Result<EndpointDomain, EngineError> {
+    /// Lets a domain stand for an endpoint. Its name must lead here: that is the operator's to see
+    /// to.
+    pub async fn create_domain(
+        &self,
+        caller: &Caller,
+        domain: &str,
+        endpoint: &HttpInterfaceId,
+    ) -> Result<EndpointDomain, EngineError> {
         let domain = domain.trim_end_matches('.').to_ascii_lowercase();
         if !is_domain(&domain) {
             let shown = millrace_model::shown(&domain);
             return Err(EngineError::invalid(
                 "domain",
-                format!("`{shown}` is not a domain; allowed are names such as hooks.example.com, without scheme, port and path"),
+                format!(
+                    "`{shown}` is not a domain; allowed are names such as hooks.example.com, without scheme, port and path"
+                ),
             ));
         }
-        let of_server = self.0.config.own_hosts.iter().map(String::as_str).chain([self.base_host()]);
+        let of_server =
+            self.0.config.own_hosts.iter().map(String::as_str).chain([self.base_host()]);
         let taken = of_server.chain(self.0.config.endpoint_domain.as_deref()).filter_map(host_of);
         for own in taken {
             if domain == own || domain.strip_suffix(&own).is_some_and(|rest| rest.ends_with('.')) {
-                return Err(EngineError::Conflict { code: "taken", message: format!("`{domain}` is this server's own") });
+                return Err(EngineError::Conflict {
+                    code: "taken",
+                    message: format!("`{domain}` is this server's own"),
+                });
             }
         }
         if self.0.store.http_interface(&caller.org_id, endpoint).await?.is_none() {
             return Err(EngineError::not_found("endpoint", endpoint));
         }
-        if self.0.store.list_endpoint_domains(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= DOMAINS_MAX {
+        if self
+            .0
+            .store
+            .list_endpoint_domains(&caller.org_id, &Page { limit: 1, ..Page::default() })
+            .await?
+            .total_count
+            >= DOMAINS_MAX
+        {
             return Err(EngineError::Conflict {
                 code: "too_many_domains",
-                message: format!("the organization has {DOMAINS_MAX} domains, the most it may have"),
+                message: format!(
+                    "the organization has {DOMAINS_MAX} domains, the most it may have"
+                ),
             });
         }
-        let record = EndpointDomain { id: domain, org_id: caller.org_id.clone(), endpoint_id: endpoint.clone(), created_at: self.now() };
+        let record = EndpointDomain {
+            id: domain,
+            org_id: caller.org_id.clone(),
+            endpoint_id: endpoint.clone(),
+            created_at: self.now(),
+        };
         match self.0.store.create_endpoint_domain(record.clone()).await {
-            Err(StoreError::Taken(_)) => {
-                Err(EngineError::Conflict { code: "taken", message: format!("the domain `{}` stands for an endpoint already", record.id) })
-            }
+            Err(StoreError::Taken(_)) => Err(EngineError::Conflict {
+                code: "taken",
+                message: format!("the domain `{}` stands for an endpoint already", record.id),
+            }),
             other => {
                 other?;
                 self.forget_domains();
@@ -117,13 +164,21 @@ impl Engine {
     }
 
     /// The organization's domains, newest first.
-    pub async fn list_domains(&self, caller: &Caller, page: &Page) -> Result<Listing<EndpointDomain>, EngineError> {
+    pub async fn list_domains(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<EndpointDomain>, EngineError> {
         Ok(self.0.store.list_endpoint_domains(&caller.org_id, page).await?)
     }
 
     /// Lets a domain stand for nothing any more.
     pub async fn delete_domain(&self, caller: &Caller, domain: &str) -> Result<(), EngineError> {
-        let there = self.0.store.delete_endpoint_domain(&caller.org_id, &domain.to_ascii_lowercase()).await?;
+        let there = self
+            .0
+            .store
+            .delete_endpoint_domain(&caller.org_id, &domain.to_ascii_lowercase())
+            .await?;
         self.forget_domains();
         if there { Ok(()) } else { Err(EngineError::not_found("domain", domain)) }
     }

@@ -1,4 +1,5 @@
-//! Who may call an endpoint of a workflow: anybody, or who shows a token, signs the request, or has an API key.
+//! Who may call an endpoint of a workflow: anybody, or who shows a token, signs the request, or has
+//! an API key.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -19,7 +20,8 @@ use crate::tenants::secrets::same;
 use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
 
-/// How far the time of a signed request may be from ours, milliseconds: an older one may be an eavesdropper's.
+/// How far the time of a signed request may be from ours, milliseconds: an older one may be an
+/// eavesdropper's.
 const CLOCK_SKEW_MS: i64 = 5 * 60_000;
 /// The longest secret, bytes.
 const SECRET_BYTES_MAX: usize = 1024;
@@ -47,7 +49,8 @@ pub(crate) enum Authorization {
 }
 
 impl Engine {
-    /// What a trigger's `auth` becomes; None: anybody may call. Without a secret of its own, the one before is kept.
+    /// What a trigger's `auth` becomes; None: anybody may call. Without a secret of its own, the
+    /// one before is kept.
     pub(crate) fn endpoint_auth(
         &self,
         field: &str,
@@ -66,43 +69,81 @@ impl Engine {
             "oauth" | "api_key" => AuthKind::ApiKey,
             other => {
                 let shown = millrace_model::shown(other);
-                return Err(EngineError::invalid(&field, format!("`{shown}` is not a kind of authorization; allowed are none, bearer, signature and api_key")));
+                return Err(EngineError::invalid(
+                    &field,
+                    format!(
+                        "`{shown}` is not a kind of authorization; allowed are none, bearer, signature and api_key"
+                    ),
+                ));
             }
         };
         let header = match (kind, request.header) {
             (AuthKind::Signature, Some(header))
-                if header.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)) && (1..=100).contains(&header.len()) =>
+                if header.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+                    && (1..=100).contains(&header.len()) =>
             {
                 Some(header.to_ascii_lowercase())
             }
             (_, None) => None,
-            _ => return Err(EngineError::invalid(&field, "`header` names the header of a signature, such as x-hub-signature-256")),
+            _ => {
+                return Err(EngineError::invalid(
+                    &field,
+                    "`header` names the header of a signature, such as x-hub-signature-256",
+                ));
+            }
         };
         let secret = match (kind, request.token, request.secret) {
             (AuthKind::ApiKey, None, None) => None,
             (AuthKind::Bearer, Some(secret), None) | (AuthKind::Signature, None, Some(secret)) => {
-                if !(1..=SECRET_BYTES_MAX).contains(&secret.len()) || (kind == AuthKind::Bearer && secret.bytes().any(|b| !b.is_ascii_graphic())) {
-                    return Err(EngineError::invalid(&field, format!("the secret has 1 to {SECRET_BYTES_MAX} characters; those of a token are visible ASCII")));
+                if !(1..=SECRET_BYTES_MAX).contains(&secret.len())
+                    || (kind == AuthKind::Bearer && secret.bytes().any(|b| !b.is_ascii_graphic()))
+                {
+                    return Err(EngineError::invalid(
+                        &field,
+                        format!(
+                            "the secret has 1 to {SECRET_BYTES_MAX} characters; those of a token are visible ASCII"
+                        ),
+                    ));
                 }
                 if kind == AuthKind::Bearer && unwrapped(&secret) != secret {
-                    return Err(EngineError::invalid(&field, "the token stands in quotes; give it without, as callers send it"));
+                    return Err(EngineError::invalid(
+                        &field,
+                        "the token stands in quotes; give it without, as callers send it",
+                    ));
                 }
                 if kind == AuthKind::Signature {
-                    check_secret(&secret, header.is_some()).map_err(|why| EngineError::invalid(&field, format!("`secret` {why}")))?;
+                    check_secret(&secret, header.is_some())
+                        .map_err(|why| EngineError::invalid(&field, format!("`secret` {why}")))?;
                 }
                 Some(self.0.keyring.seal(&self.0.ids, workflow.as_str(), &secret)?)
             }
-            (AuthKind::Bearer | AuthKind::Signature, None, None) => match before.filter(|b| b.kind == kind) {
-                Some(before) => before.secret.clone(),
-                None => return Err(EngineError::missing(&field, "`bearer` needs a `token`, `signature` a `secret`")),
-            },
-            _ => return Err(EngineError::invalid(&field, "`bearer` takes a `token`, `signature` a `secret`, the others neither")),
+            (AuthKind::Bearer | AuthKind::Signature, None, None) => {
+                match before.filter(|b| b.kind == kind) {
+                    Some(before) => before.secret.clone(),
+                    None => {
+                        return Err(EngineError::missing(
+                            &field,
+                            "`bearer` needs a `token`, `signature` a `secret`",
+                        ));
+                    }
+                }
+            }
+            _ => {
+                return Err(EngineError::invalid(
+                    &field,
+                    "`bearer` takes a `token`, `signature` a `secret`, the others neither",
+                ));
+            }
         };
         Ok(Some(EndpointAuth { kind, secret, header }))
     }
 
     /// The authorization of each endpoint that has one, by the endpoint's id.
-    pub(crate) fn authorizations(&self, workflow: &WorkflowId, triggers: &[Trigger]) -> Result<Vec<(String, Authorization)>, EngineError> {
+    pub(crate) fn authorizations(
+        &self,
+        workflow: &WorkflowId,
+        triggers: &[Trigger],
+    ) -> Result<Vec<(String, Authorization)>, EngineError> {
         let mut all = Vec::new();
         for trigger in triggers {
             let Trigger::Http { id, auth: Some(auth), .. } = trigger else { continue };
@@ -112,8 +153,12 @@ impl Engine {
             };
             let authorization = match (auth.kind, &auth.header) {
                 (AuthKind::Bearer, _) => Authorization::Bearer(secret),
-                (AuthKind::Signature, Some(header)) => Authorization::SignedHex(secret.into_bytes(), header.clone()),
-                (AuthKind::Signature, None) => Authorization::Signed(webhook_keys(&secret).unwrap_or_else(|_| vec![secret.into_bytes()])),
+                (AuthKind::Signature, Some(header)) => {
+                    Authorization::SignedHex(secret.into_bytes(), header.clone())
+                }
+                (AuthKind::Signature, None) => Authorization::Signed(
+                    webhook_keys(&secret).unwrap_or_else(|_| vec![secret.into_bytes()]),
+                ),
                 (AuthKind::ApiKey, _) => Authorization::ApiKey,
             };
             all.push((id.to_string(), authorization));
@@ -121,20 +166,35 @@ impl Engine {
         Ok(all)
     }
 
-    /// Lets a request in; says whether its signature was verified. What named the caller is taken out of the request: code and history need not know it.
-    pub(crate) async fn authorize(&self, org: &OrgId, authorization: &Authorization, request: &mut EndpointRequest) -> Result<bool, EngineError> {
+    /// Lets a request in; says whether its signature was verified. What named the caller is taken
+    /// out of the request: code and history need not know it.
+    pub(crate) async fn authorize(
+        &self,
+        org: &OrgId,
+        authorization: &Authorization,
+        request: &mut EndpointRequest,
+    ) -> Result<bool, EngineError> {
         let refused = |what: &'static str| Err(EngineError::EndpointRefused { what });
         match authorization {
             Authorization::Bearer(token) => match bearer(request) {
                 Some(shown) if same(shown.as_bytes(), token.as_bytes()) => {}
-                _ => return refused("this endpoint needs its token: `Authorization: Bearer <token>`"),
+                _ => {
+                    return refused(
+                        "this endpoint needs its token: `Authorization: Bearer <token>`",
+                    );
+                }
             },
             Authorization::ApiKey => {
                 let key = "this endpoint needs an API key of its organization with the scope `invoke`: `Authorization: Bearer <api key>`";
                 let Some(shown) = bearer(request) else { return refused(key) };
                 let from = request.client_ip.parse().ok().map(Asker::Address);
                 match self.authenticate(shown, from.as_ref()).await {
-                    Ok(caller) if caller.org_id == *org && self.check_scope(&caller, Scope::Invoke).is_ok() => self.count_request(&caller)?,
+                    Ok(caller)
+                        if caller.org_id == *org
+                            && self.check_scope(&caller, Scope::Invoke).is_ok() =>
+                    {
+                        self.count_request(&caller)?
+                    }
                     Ok(_) | Err(EngineError::Unauthorized) => return refused(key),
                     Err(error) => return Err(error),
                 }
@@ -143,11 +203,17 @@ impl Engine {
                 return if is_signed(keys, request, self.now()) {
                     Ok(true)
                 } else {
-                    refused("this endpoint needs a signature: the headers webhook-id, webhook-timestamp (of the last five minutes) and webhook-signature")
+                    refused(
+                        "this endpoint needs a signature: the headers webhook-id, webhook-timestamp (of the last five minutes) and webhook-signature",
+                    )
                 };
             }
             Authorization::SignedHex(key, header) => {
-                return if is_signed_hex(key, header, request) { Ok(true) } else { refused("this endpoint needs a signature: the body's HMAC-SHA256 in hex") };
+                return if is_signed_hex(key, header, request) {
+                    Ok(true)
+                } else {
+                    refused("this endpoint needs a signature: the body's HMAC-SHA256 in hex")
+                };
             }
         }
         request.headers.retain(|(name, _)| name != "authorization");
@@ -167,7 +233,9 @@ fn header<'a>(request: &'a EndpointRequest, name: &str) -> Option<&'a str> {
 /// Base64 as secrets are pasted: with or without padding.
 const PASTED: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
 );
 /// What some senders write before a secret: the version of the signatures that it makes.
 const VERSION_PREFIX: &str = "v1,";
@@ -175,21 +243,40 @@ const VERSION_PREFIX: &str = "v1,";
 const ASYMMETRIC_PREFIXES: [&str; 2] = ["whsk_", "whpk_"];
 
 /// Quotes that stand around what is copied out of code, a file or a message.
-const QUOTES: [(char, char); 7] = [('"', '"'), ('\'', '\''), ('`', '`'), ('\u{201c}', '\u{201d}'), ('\u{2018}', '\u{2019}'), ('\u{ab}', '\u{bb}'), ('<', '>')];
+const QUOTES: [(char, char); 7] = [
+    ('"', '"'),
+    ('\'', '\''),
+    ('`', '`'),
+    ('\u{201c}', '\u{201d}'),
+    ('\u{2018}', '\u{2019}'),
+    ('\u{ab}', '\u{bb}'),
+    ('<', '>'),
+];
 
 /// Refuses a secret that no delivery could be verified with.
 fn check_secret(secret: &str, in_hex: bool) -> Result<(), &'static str> {
     if in_hex {
-        return if unwrapped(secret) == secret { Ok(()) } else { Err("begins or ends with white space or quotes; paste it without") };
+        return if unwrapped(secret) == secret {
+            Ok(())
+        } else {
+            Err("begins or ends with white space or quotes; paste it without")
+        };
     }
     webhook_keys(secret).map(|_| ())
 }
 
 /// A text without what is copied with it: white space, characters that nobody sees, and quotes.
 fn unwrapped(text: &str) -> &str {
-    let is_unseen = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{ad}');
+    let is_unseen = |c: char| {
+        c.is_whitespace()
+            || c.is_control()
+            || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{ad}')
+    };
     let text = text.trim_matches(is_unseen);
-    let inner = QUOTES.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close)).filter(|inner| !inner.is_empty());
+    let inner = QUOTES
+        .iter()
+        .find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
+        .filter(|inner| !inner.is_empty());
     inner.map_or(text, unwrapped)
 }
 
@@ -199,22 +286,29 @@ fn value_of(text: &str) -> Option<&str> {
     let name = name.trim().rsplit(' ').next()?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let value = unwrapped(value);
-    (is_name && value.strip_prefix(VERSION_PREFIX).unwrap_or(value).starts_with(SECRET_PREFIX)).then_some(value)
+    (is_name && value.strip_prefix(VERSION_PREFIX).unwrap_or(value).starts_with(SECRET_PREFIX))
+        .then_some(value)
 }
 
-/// The keys that a secret of Standard Webhooks may mean: base64 after `whsec_` or `v1,whsec_`. Another text is the key itself, or base64 of it: the libraries
-/// of Standard Webhooks read it so. One that holds such a secret and something else beside it is neither.
+/// The keys that a secret of Standard Webhooks may mean: base64 after `whsec_` or `v1,whsec_`.
+/// Another text is the key itself, or base64 of it: the libraries of Standard Webhooks read it so.
+/// One that holds such a secret and something else beside it is neither.
 fn webhook_keys(secret: &str) -> Result<Vec<Vec<u8>>, &'static str> {
-    const UNCLEAR: &str = "cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one";
+    const UNCLEAR: &str =
+        "cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one";
     let text = unwrapped(secret);
     let text = if text.starts_with(SECRET_PREFIX) { text } else { value_of(text).unwrap_or(text) };
     let bare = text.strip_prefix(VERSION_PREFIX).unwrap_or(text);
-    let decoded = |text: &str| PASTED.decode(text.replace('-', "+").replace('_', "/")).ok().filter(|key| !key.is_empty());
+    let decoded = |text: &str| {
+        PASTED.decode(text.replace('-', "+").replace('_', "/")).ok().filter(|key| !key.is_empty())
+    };
     if let Some(encoded) = bare.strip_prefix(SECRET_PREFIX) {
         return decoded(encoded).map(|key| vec![key]).ok_or(UNCLEAR);
     }
     if ASYMMETRIC_PREFIXES.iter().any(|prefix| bare.contains(prefix)) {
-        return Err("is a key of Ed25519 signatures (`v1a`), which are not verified here; allowed is a symmetric secret, `whsec_…`");
+        return Err(
+            "is a key of Ed25519 signatures (`v1a`), which are not verified here; allowed is a symmetric secret, `whsec_…`",
+        );
     }
     if bare != text {
         return Err("has no `whsec_` after `v1,`; paste the whole secret, `whsec_…`");
@@ -235,19 +329,31 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Option<Hmac<Sha256>> {
 }
 
 fn is_signed(keys: &[Vec<u8>], request: &EndpointRequest, now: Timestamp) -> bool {
-    let (Some(id), Some(time), Some(given)) = (header(request, "webhook-id"), header(request, "webhook-timestamp"), header(request, "webhook-signature"))
-    else {
+    let (Some(id), Some(time), Some(given)) = (
+        header(request, "webhook-id"),
+        header(request, "webhook-timestamp"),
+        header(request, "webhook-signature"),
+    ) else {
         return false;
     };
-    let is_fresh = time.parse::<i64>().is_ok_and(|secs| now.ms().abs_diff(secs.saturating_mul(1000)) <= CLOCK_SKEW_MS.unsigned_abs());
+    let is_fresh = time.parse::<i64>().is_ok_and(|secs| {
+        now.ms().abs_diff(secs.saturating_mul(1000)) <= CLOCK_SKEW_MS.unsigned_abs()
+    });
     let signed = |key: &Vec<u8>| {
         let key = key.clone();
-        signed_bodies(request).filter_map(move |body| mac(&key, &[id.as_bytes(), b".", time.as_bytes(), b".", body]))
+        signed_bodies(request)
+            .filter_map(move |body| mac(&key, &[id.as_bytes(), b".", time.as_bytes(), b".", body]))
     };
     let macs: Vec<_> = keys.iter().flat_map(signed).collect();
-    let given = given.split(' ').take(SIGNATURES_MAX).filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok());
+    let given = given
+        .split(' ')
+        .take(SIGNATURES_MAX)
+        .filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok());
     // All are compared, in constant time each.
-    is_fresh && given.fold(false, |found, one| macs.iter().fold(found, |found, mac| found | mac.clone().verify_slice(&one).is_ok()))
+    is_fresh
+        && given.fold(false, |found, one| {
+            macs.iter().fold(found, |found, mac| found | mac.clone().verify_slice(&one).is_ok())
+        })
 }
 
 /// What a signature may be of. A sender that encodes its requests may sign before or after.
@@ -256,13 +362,19 @@ fn signed_bodies(request: &EndpointRequest) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_signed_hex(key: &[u8], name: &str, request: &EndpointRequest) -> bool {
-    let Some(given) = header(request, name).map(|text| text.trim().strip_prefix("sha256=").unwrap_or(text.trim())) else { return false };
+    let Some(given) = header(request, name)
+        .map(|text| text.trim().strip_prefix("sha256=").unwrap_or(text.trim()))
+    else {
+        return false;
+    };
     let (true, Some(given)) = (given.is_ascii(), from_hex(given)) else { return false };
-    signed_bodies(request).any(|body| mac(key, &[body]).is_some_and(|mac| mac.verify_slice(&given).is_ok()))
+    signed_bodies(request)
+        .any(|body| mac(key, &[body]).is_some_and(|mac| mac.verify_slice(&given).is_ok()))
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let pairs = (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok());
+    let pairs =
+        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok());
     if text.len() == 64 { pairs.collect() } else { None }
 }
 
@@ -276,7 +388,10 @@ mod tests {
             path: "/".into(),
             url: String::new(),
             query: String::new(),
-            headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
             client_ip: String::new(),
             body: body.as_bytes().to_vec(),
             encoded: None,
@@ -288,17 +403,31 @@ mod tests {
     fn standard_webhooks_are_verified_with_their_time() {
         // The example of the specification's reference libraries.
         let key = webhook_keys("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        for same in [" v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] {
+        for same in [
+            " v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ] {
             assert_eq!(webhook_keys(same), Ok(key.clone()), "{same}");
         }
         assert_eq!(webhook_keys("whsec_-_8"), webhook_keys("v1,whsec_+/8="));
         assert_eq!(webhook_keys("a key"), Ok(vec![b"a key".to_vec()]));
         assert_eq!(webhook_keys("YSBrZXk="), Ok(vec![b"YSBrZXk=".to_vec(), b"a key".to_vec()]));
         // As it stands where it is copied from.
-        for pasted in ["\"whsec_AAAA\"", "'whsec_AAAA'", "`v1,whsec_AAAA`", "\u{201c}whsec_AAAA\u{201d}", "\u{feff}whsec_AAAA\u{200b}", " \"whsec_AAAA\"\r\n"] {
+        for pasted in [
+            "\"whsec_AAAA\"",
+            "'whsec_AAAA'",
+            "`v1,whsec_AAAA`",
+            "\u{201c}whsec_AAAA\u{201d}",
+            "\u{feff}whsec_AAAA\u{200b}",
+            " \"whsec_AAAA\"\r\n",
+        ] {
             assert_eq!(webhook_keys(pasted), Ok(vec![vec![0; 3]]), "{pasted}");
         }
-        for line in ["SECRET=whsec_AAAA", "export WEBHOOK_SECRET='whsec_AAAA'", "const secret = \"v1,whsec_AAAA\";"] {
+        for line in [
+            "SECRET=whsec_AAAA",
+            "export WEBHOOK_SECRET='whsec_AAAA'",
+            "const secret = \"v1,whsec_AAAA\";",
+        ] {
             assert_eq!(webhook_keys(line), Ok(vec![vec![0; 3]]), "{line}");
         }
         assert_eq!(webhook_keys("\"a key\""), Ok(vec![b"a key".to_vec()]));
@@ -318,20 +447,48 @@ mod tests {
             assert!(check_secret(quoted, true).is_err(), "{quoted}");
         }
         assert!(check_secret("a\"b", true).is_ok());
-        for wrong in ["whsec_", "whsec_a b", "v1,whsec_AAAA|v1,whsec_AAAA", "v1,AAAA", "v1,", "whsk_AAAA", " ", "whsec_é"] {
+        for wrong in [
+            "whsec_",
+            "whsec_a b",
+            "v1,whsec_AAAA|v1,whsec_AAAA",
+            "v1,AAAA",
+            "v1,",
+            "whsk_AAAA",
+            " ",
+            "whsec_é",
+        ] {
             assert!(webhook_keys(wrong).is_err(), "{wrong}");
         }
         let signature = "v1,Zm9v v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
-        let headers = [("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("webhook-timestamp", "1614265330"), ("webhook-signature", signature)];
+        let headers = [
+            ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
+            ("webhook-timestamp", "1614265330"),
+            ("webhook-signature", signature),
+        ];
         let body = r#"{"test": 2432232314}"#;
         let now = Timestamp(1_614_265_330_000);
         assert!(is_signed(&key, &request(&headers, body), now));
         assert!(is_signed(&key, &request(&headers, body), now.plus_ms(CLOCK_SKEW_MS)));
         assert!(!is_signed(&key, &request(&headers, body), now.plus_ms(CLOCK_SKEW_MS + 1)));
-        assert!(!is_signed(&key, &request(&headers, "{}"), now) && !is_signed(&[b"other".to_vec()], &request(&headers, body), now));
-        assert!(!is_signed(&key, &request(&headers[..2], body), now) && !is_signed(&key, &request(&[], body), now));
+        assert!(
+            !is_signed(&key, &request(&headers, "{}"), now)
+                && !is_signed(&[b"other".to_vec()], &request(&headers, body), now)
+        );
+        assert!(
+            !is_signed(&key, &request(&headers[..2], body), now)
+                && !is_signed(&key, &request(&[], body), now)
+        );
         // Times that nobody has, and numbers that are none.
-        for time in ["-9223372036854775808", "9223372036854775807", "-9223372036854775", "0", "", "NaN", "1e9", "99999999999999999999"] {
+        for time in [
+            "-9223372036854775808",
+            "9223372036854775807",
+            "-9223372036854775",
+            "0",
+            "",
+            "NaN",
+            "1e9",
+            "99999999999999999999",
+        ] {
             let headers = [headers[0], ("webhook-timestamp", time), headers[2]];
             assert!(!is_signed(&key, &request(&headers, body), now), "{time}");
         }
@@ -342,12 +499,21 @@ mod tests {
         // RFC 4231, case 2.
         let hex = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         let body = "what do ya want for nothing?";
-        let check = |given: &str, body: &str| is_signed_hex(b"Jefe", "x-sig", &request(&[("x-sig", given)], body));
-        assert!(check(hex, body) && check(&format!("sha256={hex}"), body) && check(&hex.to_uppercase(), body));
+        let check = |given: &str, body: &str| {
+            is_signed_hex(b"Jefe", "x-sig", &request(&[("x-sig", given)], body))
+        };
+        assert!(
+            check(hex, body)
+                && check(&format!("sha256={hex}"), body)
+                && check(&hex.to_uppercase(), body)
+        );
         for wrong in ["", "sha256=", &hex[..62], "é", &format!("{hex}00"), &"zz".repeat(32)] {
             assert!(!check(wrong, body), "{wrong}");
         }
-        let encoded = EndpointRequest { encoded: Some(body.as_bytes().to_vec()), ..request(&[("x-sig", hex)], "decoded") };
+        let encoded = EndpointRequest {
+            encoded: Some(body.as_bytes().to_vec()),
+            ..request(&[("x-sig", hex)], "decoded")
+        };
         assert!(is_signed_hex(b"Jefe", "x-sig", &encoded), "a sender may sign what it encoded");
         assert!(!check(hex, "x") && !is_signed_hex(b"Jefe", "x-sig", &request(&[], body)));
     }

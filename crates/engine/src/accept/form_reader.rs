@@ -22,19 +22,24 @@ use crate::accept::uploads::Pieces;
 pub(crate) const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a piece that `multer` gets at a time.
 const PIECE_BYTES: usize = 16 << 10;
-/// Bytes given until a head must be whole. Before the first boundary `multer` asks for another piece
-/// without a look at the one before.
+/// Bytes given until a head must be whole. Before the first boundary `multer` asks for another
+/// piece without a look at the one before.
 const HEAD_ALLOWANCE: usize = HEAD_BYTES_MAX + PIECE_BYTES;
 
 /// A head longer than [`HEAD_BYTES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the head of a part has more than {HEAD_BYTES_MAX} bytes, the most that is allowed; send shorter names and headers")]
+#[error(
+    "the head of a part has more than {HEAD_BYTES_MAX} bytes, the most that is allowed; send shorter names and headers"
+)]
 pub(crate) struct HeadTooLong;
 
 impl HeadTooLong {
     /// Whether this is what an error of the body is about.
     pub(crate) fn is_in(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-        error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref).is_some_and(|inner| inner.is::<Self>())
+        error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref)
+            .is_some_and(|inner| inner.is::<Self>())
     }
 }
 
@@ -54,7 +59,10 @@ struct Allowance {
 
 impl FormReader {
     pub(crate) fn new(body: Pieces, boundary: String, constraints: Constraints) -> Self {
-        let allowance = Arc::new(Allowance { head: AtomicUsize::new(HEAD_ALLOWANCE), pieces: AtomicUsize::new(0) });
+        let allowance = Arc::new(Allowance {
+            head: AtomicUsize::new(HEAD_ALLOWANCE),
+            pieces: AtomicUsize::new(0),
+        });
         let pacer = Pacer { body, piece: Bytes::new(), allowance: allowance.clone() };
         Self { form: Multipart::with_constraints(pacer, boundary, constraints), allowance }
     }
@@ -64,7 +72,10 @@ impl FormReader {
         self.allowance.grant(HEAD_ALLOWANCE);
         let field = self.form.next_field().await?;
         Ok(field.map(|field| {
-            let extended = field.headers().get("content-disposition").and_then(|head| extended_name(head.as_bytes()));
+            let extended = field
+                .headers()
+                .get("content-disposition")
+                .and_then(|head| extended_name(head.as_bytes()));
             let file_name = extended.or_else(|| field.file_name().map(str::to_owned));
             Part { field, file_name, allowance: self.allowance.clone() }
         }))
@@ -78,7 +89,8 @@ pub(crate) struct Part {
     allowance: Arc<Allowance>,
 }
 
-/// The `filename*` of a part's `Content-Disposition` (RFC 5987): Python's clients send a name that is not ASCII so, some of them only so.
+/// The `filename*` of a part's `Content-Disposition` (RFC 5987): Python's clients send a name that
+/// is not ASCII so, some of them only so.
 fn extended_name(head: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(head);
     let mut is_quoted = false;
@@ -90,7 +102,9 @@ fn extended_name(head: &[u8]) -> Option<String> {
         ends
     });
     let is_extended = |name: &str| name.trim().eq_ignore_ascii_case("filename*");
-    let value = parameters.filter_map(|one| one.split_once('=')).find_map(|(name, value)| is_extended(name).then_some(value.trim()))?;
+    let value = parameters
+        .filter_map(|one| one.split_once('='))
+        .find_map(|(name, value)| is_extended(name).then_some(value.trim()))?;
     let (label, rest) = value.split_once('\'')?;
     let (_, escaped) = rest.split_once('\'')?;
     let bytes: Vec<u8> = percent_decode_str(escaped).collect();
@@ -118,7 +132,9 @@ impl Part {
 
     /// The content.
     pub(crate) fn into_stream(self) -> impl Stream<Item = multer::Result<Bytes>> + Send {
-        stream::try_unfold(self, |mut part| async move { Ok(part.chunk().await?.map(|piece| (piece, part))) })
+        stream::try_unfold(self, |mut part| async move {
+            Ok(part.chunk().await?.map(|piece| (piece, part)))
+        })
     }
 }
 
@@ -142,7 +158,8 @@ impl Stream for Pacer {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        // Pending makes `multer` look at its buffer; what it is missing then comes with the next poll.
+        // Pending makes `multer` look at its buffer; what it is missing then comes with the next
+        // poll.
         if this.allowance.pieces.swap(1, Ordering::Relaxed) == 0 {
             context.waker().wake_by_ref();
             return Poll::Pending;
@@ -194,21 +211,33 @@ mod tests {
 
     #[test]
     fn a_head_without_an_end_ends_the_reading_wherever_it_begins() {
-        let starts = ["", "--b", "--b\r\n", "--b\r\ncontent-disposition: form-data; name=\"", "--b\r\na: b\r\n\r\nx\r\n--b\r\nc: "];
+        let starts = [
+            "",
+            "--b",
+            "--b\r\n",
+            "--b\r\ncontent-disposition: form-data; name=\"",
+            "--b\r\na: b\r\n\r\nx\r\n--b\r\nc: ",
+        ];
         for start in starts {
             for filler in [b' ', b'x', b'\r'] {
-                let (mut form, read) = reader([start.as_bytes(), &vec![filler; 1 << 20]].concat(), 64 << 10);
+                let (mut form, read) =
+                    reader([start.as_bytes(), &vec![filler; 1 << 20]].concat(), 64 << 10);
                 let error = block_on(async {
                     loop {
                         match form.next_part().await {
-                            Ok(Some(mut part)) => while part.chunk().await.expect("content").is_some() {},
+                            Ok(Some(mut part)) => {
+                                while part.chunk().await.expect("content").is_some() {}
+                            }
                             Ok(None) => panic!("the form has no end"),
                             Err(error) => break error,
                         }
                     }
                 });
                 // A boundary that nothing sensible follows is refused for that.
-                assert!(head_too_long(&error) || matches!(error, multer::Error::IncompleteStream), "{start} {filler}: {error}");
+                assert!(
+                    head_too_long(&error) || matches!(error, multer::Error::IncompleteStream),
+                    "{start} {filler}: {error}"
+                );
                 let read = read.load(Ordering::Relaxed);
                 assert!(read <= 128 << 10, "{start} {filler}: read {read}");
             }
@@ -227,8 +256,13 @@ mod tests {
             let (mut form, _) = reader(format!("{part}{part}{part}--b--\r\n").into_bytes(), piece);
             block_on(async {
                 for at in 0..3 {
-                    let part = form.next_part().await.unwrap_or_else(|error| panic!("{piece} {at}: {error}")).expect("a part");
-                    let pieces: Vec<Bytes> = part.into_stream().map(|piece| piece.expect("content")).collect().await;
+                    let part = form
+                        .next_part()
+                        .await
+                        .unwrap_or_else(|error| panic!("{piece} {at}: {error}"))
+                        .expect("a part");
+                    let pieces: Vec<Bytes> =
+                        part.into_stream().map(|piece| piece.expect("content")).collect().await;
                     assert_eq!(pieces.concat(), b"content");
                 }
                 assert!(form.next_part().await.expect("an end").is_none());
@@ -238,7 +272,8 @@ mod tests {
 
     #[test]
     fn of_content_no_more_is_read_than_was_asked_for() {
-        let (mut form, read) = reader([b"--b\r\na: b\r\n\r\n".as_slice(), &vec![b'x'; 4 << 20]].concat(), 1 << 10);
+        let (mut form, read) =
+            reader([b"--b\r\na: b\r\n\r\n".as_slice(), &vec![b'x'; 4 << 20]].concat(), 1 << 10);
         block_on(async {
             let mut part = form.next_part().await.expect("a head").expect("a part");
             let mut got = 0;

@@ -19,9 +19,14 @@ pub(crate) enum Receiver {
     Workflow,
 }
 
-/// The event, JSON text. A body that is no text in its charset is in it whole as well: `bodyRaw` in base64, marked by `bodyEncoding`.
+/// The event, JSON text. A body that is no text in its charset is in it whole as well: `bodyRaw` in
+/// base64, marked by `bodyEncoding`.
 pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> String {
-    let content_type = request.headers.iter().find(|(name, _)| name == "content-type").map_or_else(String::new, |(_, value)| value.to_ascii_lowercase());
+    let content_type = request
+        .headers
+        .iter()
+        .find(|(name, _)| name == "content-type")
+        .map_or_else(String::new, |(_, value)| value.to_ascii_lowercase());
     let read = match &request.parsed {
         Some(parsed) => Read { body: Some(parsed.clone()), is_whole: true },
         None => read_body(&content_type, &request.body),
@@ -71,8 +76,8 @@ const FIRST_WINS: [&str; 18] = [
     "user-agent",
 ];
 
-/// Header lines as `message.headers` of Node's `http` has them: of some names the first line counts, cookies are joined by `; `, others by `, `, and
-/// `set-cookie` is a list.
+/// Header lines as `message.headers` of Node's `http` has them: of some names the first line
+/// counts, cookies are joined by `; `, others by `, `, and `set-cookie` is a list.
 fn headers(lines: &[(String, String)]) -> Map<String, Value> {
     let mut headers = Map::new();
     for (name, value) in lines {
@@ -98,14 +103,17 @@ struct Read {
     is_whole: bool,
 }
 
-/// JSON and form bodies are parsed; what does not parse, or is nested deeper than values may be, stays text. An empty body is absent, and so is one that is
-/// no text, unless its type says that it is.
+/// JSON and form bodies are parsed; what does not parse, or is nested deeper than values may be,
+/// stays text. An empty body is absent, and so is one that is no text, unless its type says that it
+/// is.
 fn read_body(content_type: &str, body: &[u8]) -> Read {
     if body.is_empty() {
         return Read { body: None, is_whole: true };
     }
     let (charset, essence) = (charset_of(content_type), essence_of(content_type));
-    if essence == "application/x-www-form-urlencoded" && charset.is_none_or(Encoding::is_ascii_compatible) {
+    if essence == "application/x-www-form-urlencoded"
+        && charset.is_none_or(Encoding::is_ascii_compatible)
+    {
         let (fields, is_whole) = form(body, charset);
         return Read { body: Some(fields), is_whole };
     }
@@ -154,7 +162,11 @@ mod tests {
             path: "/a".into(),
             url: "http://h/e/k/a".into(),
             query: "x=1&y=2&y=3".into(),
-            headers: vec![("content-type".into(), content_type.into()), ("x-a".into(), "1".into()), ("x-a".into(), "2".into())],
+            headers: vec![
+                ("content-type".into(), content_type.into()),
+                ("x-a".into(), "1".into()),
+                ("x-a".into(), "2".into()),
+            ],
             client_ip: "127.0.0.1".into(),
             body: body.as_bytes().to_vec(),
             encoded: None,
@@ -164,13 +176,21 @@ mod tests {
 
     #[test]
     fn events_have_the_shape_of_their_receiver() {
-        let source: Value = serde_json::from_str(&http_event(&request("application/json", "{\"n\":1}"), Receiver::Source)).expect("JSON");
+        let source: Value = serde_json::from_str(&http_event(
+            &request("application/json", "{\"n\":1}"),
+            Receiver::Source,
+        ))
+        .expect("JSON");
         assert_eq!(
             source,
             json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 },
                 "url": "http://h/e/k/a", "client_ip": "127.0.0.1" })
         );
-        let workflow: Value = serde_json::from_str(&http_event(&request("application/x-www-form-urlencoded", "a=b"), Receiver::Workflow)).expect("JSON");
+        let workflow: Value = serde_json::from_str(&http_event(
+            &request("application/x-www-form-urlencoded", "a=b"),
+            Receiver::Workflow,
+        ))
+        .expect("JSON");
         assert_eq!(workflow["body"], json!({ "a": "b" }));
         assert_eq!(workflow["client_ip"], "127.0.0.1");
         assert!(workflow.get("bodyRaw").is_none() && workflow.get("timestamp").is_none());
@@ -182,13 +202,22 @@ mod tests {
             let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
             serde_json::from_str::<Value>(&http_event(&request, Receiver::Source)).expect("JSON")
         };
-        assert_eq!(body("application/json; charset=ISO-8859-1", b"{\"a\":\"\xe9\"}")["body"], json!({ "a": "é" }));
+        assert_eq!(
+            body("application/json; charset=ISO-8859-1", b"{\"a\":\"\xe9\"}")["body"],
+            json!({ "a": "é" })
+        );
         assert_eq!(body("text/xml; charset=\"windows-1252\"", b"<a>\x80</a>")["body"], "<a>€</a>");
         assert_eq!(body("text/plain;charset=utf-16", b"\xff\xfea\0\xe9\0")["body"], "aé");
         assert_eq!(body("text/plain; charset=nonsense", "é".as_bytes())["body"], "é");
         let marked = body("application/json", b"\xef\xbb\xbf{\"a\":1}");
-        assert_eq!((&marked["body"], &marked["bodyRaw"]), (&json!({ "a": 1 }), &json!("\u{feff}{\"a\":1}")));
-        assert_eq!(body("application/json", br#"{"a":"\ud83d"}"#)["body"], json!({ "a": "\u{fffd}" }));
+        assert_eq!(
+            (&marked["body"], &marked["bodyRaw"]),
+            (&json!({ "a": 1 }), &json!("\u{feff}{\"a\":1}"))
+        );
+        assert_eq!(
+            body("application/json", br#"{"a":"\ud83d"}"#)["body"],
+            json!({ "a": "\u{fffd}" })
+        );
     }
 
     fn event_of(content_type: &str, bytes: &[u8], receiver: Receiver) -> Value {
@@ -199,57 +228,116 @@ mod tests {
     #[test]
     fn a_body_that_is_no_text_is_whole_in_base64() {
         let png = b"\x89PNG\r\n\x1a\n\0";
-        for content_type in ["image/png", "", "application/octet-stream; charset=binary", "application/x-protobuf"] {
+        for content_type in
+            ["image/png", "", "application/octet-stream; charset=binary", "application/x-protobuf"]
+        {
             for receiver in [Receiver::Source, Receiver::Workflow] {
                 let event = event_of(content_type, png, receiver);
-                assert_eq!((&event["bodyRaw"], &event["bodyEncoding"]), (&json!(STANDARD.encode(png)), &json!("base64")), "{content_type}");
+                assert_eq!(
+                    (&event["bodyRaw"], &event["bodyEncoding"]),
+                    (&json!(STANDARD.encode(png)), &json!("base64")),
+                    "{content_type}"
+                );
                 assert!(event.get("body").is_none(), "{event}");
             }
         }
         // Bytes that are text are text, whatever their type says.
         let event = event_of("application/octet-stream", b"{\"a\":1}", Receiver::Workflow);
-        assert_eq!((&event["body"], event.get("bodyRaw"), event.get("bodyEncoding")), (&json!("{\"a\":1}"), None, None));
+        assert_eq!(
+            (&event["body"], event.get("bodyRaw"), event.get("bodyEncoding")),
+            (&json!("{\"a\":1}"), None, None)
+        );
         // What its type calls text is shown as such, and is whole beside it.
-        for content_type in ["text/plain", "text/csv; charset=utf-8", "application/xml", "image/svg+xml"] {
+        for content_type in
+            ["text/plain", "text/csv; charset=utf-8", "application/xml", "image/svg+xml"]
+        {
             let event = event_of(content_type, b"caf\xe9", Receiver::Workflow);
-            assert_eq!((&event["body"], &event["bodyRaw"]), (&json!("caf\u{fffd}"), &json!(STANDARD.encode(b"caf\xe9"))), "{content_type}");
+            assert_eq!(
+                (&event["body"], &event["bodyRaw"]),
+                (&json!("caf\u{fffd}"), &json!(STANDARD.encode(b"caf\xe9"))),
+                "{content_type}"
+            );
         }
         let event = event_of("application/json", b"{\"a\":\"\xff\"}", Receiver::Workflow);
-        assert_eq!((&event["body"], &event["bodyEncoding"]), (&json!({ "a": "\u{fffd}" }), &json!("base64")));
+        assert_eq!(
+            (&event["body"], &event["bodyEncoding"]),
+            (&json!({ "a": "\u{fffd}" }), &json!("base64"))
+        );
         // A charset of single bytes makes no text of them.
         let event = event_of("image/png; charset=iso-8859-1", png, Receiver::Source);
-        assert_eq!((&event["bodyRaw"], &event["bodyEncoding"], event.get("body")), (&json!(STANDARD.encode(png)), &json!("base64"), None));
+        assert_eq!(
+            (&event["bodyRaw"], &event["bodyEncoding"], event.get("body")),
+            (&json!(STANDARD.encode(png)), &json!("base64"), None)
+        );
         // A charset in which the bytes are none.
-        assert_eq!(event_of("text/plain; charset=euc-jp", b"\x8e", Receiver::Source)["bodyEncoding"], "base64");
+        assert_eq!(
+            event_of("text/plain; charset=euc-jp", b"\x8e", Receiver::Source)["bodyEncoding"],
+            "base64"
+        );
     }
 
     #[test]
     fn a_form_whose_escapes_are_no_text_keeps_them_beside_it() {
         let event = event_of("application/x-www-form-urlencoded", b"a=%E9&b=1", Receiver::Workflow);
-        assert_eq!((&event["body"], &event["bodyRaw"], event.get("bodyEncoding")), (&json!({ "a": "\u{fffd}", "b": "1" }), &json!("a=%E9&b=1"), None));
-        let event = event_of("application/x-www-form-urlencoded; charset=windows-1252", b"a=%E9&b=%80", Receiver::Workflow);
+        assert_eq!(
+            (&event["body"], &event["bodyRaw"], event.get("bodyEncoding")),
+            (&json!({ "a": "\u{fffd}", "b": "1" }), &json!("a=%E9&b=1"), None)
+        );
+        let event = event_of(
+            "application/x-www-form-urlencoded; charset=windows-1252",
+            b"a=%E9&b=%80",
+            Receiver::Workflow,
+        );
         assert_eq!((&event["body"], event.get("bodyRaw")), (&json!({ "a": "é", "b": "€" }), None));
-        let event = event_of("application/x-www-form-urlencoded; charset=utf-16le", b"a\0=\0b\0", Receiver::Workflow);
+        let event = event_of(
+            "application/x-www-form-urlencoded; charset=utf-16le",
+            b"a\0=\0b\0",
+            Receiver::Workflow,
+        );
         assert_eq!((&event["body"], event.get("bodyRaw")), (&json!({ "a": "b" }), None));
     }
 
     #[test]
     fn repeated_header_lines_are_as_node_has_them() {
         let line = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let lines = ["x-a", "accept", "cookie", "set-cookie", "content-type", "user-agent", "authorization", "server", "x-forwarded-for"];
-        let twice: Vec<_> = lines.iter().map(|name| line(name, "1")).chain(lines.iter().map(|name| line(name, "2"))).collect();
+        let lines = [
+            "x-a",
+            "accept",
+            "cookie",
+            "set-cookie",
+            "content-type",
+            "user-agent",
+            "authorization",
+            "server",
+            "x-forwarded-for",
+        ];
+        let twice: Vec<_> = lines
+            .iter()
+            .map(|name| line(name, "1"))
+            .chain(lines.iter().map(|name| line(name, "2")))
+            .collect();
         let expected = json!({ "x-a": "1, 2", "accept": "1, 2", "cookie": "1; 2", "set-cookie": ["1", "2"], "content-type": "1", "user-agent": "1",
             "authorization": "1", "server": "1", "x-forwarded-for": "1, 2" });
         assert_eq!(Value::Object(headers(&twice)), expected);
-        assert_eq!(Value::Object(headers(&[line("set-cookie", "a"), line("cookie", "a")])), json!({ "set-cookie": ["a"], "cookie": "a" }));
+        assert_eq!(
+            Value::Object(headers(&[line("set-cookie", "a"), line("cookie", "a")])),
+            json!({ "set-cookie": ["a"], "cookie": "a" })
+        );
     }
 
     #[test]
     fn a_body_that_does_not_parse_stays_text() {
-        let event: Value = serde_json::from_str(&http_event(&request("application/json", "{oops"), Receiver::Workflow)).expect("JSON");
+        let event: Value = serde_json::from_str(&http_event(
+            &request("application/json", "{oops"),
+            Receiver::Workflow,
+        ))
+        .expect("JSON");
         assert_eq!(event["body"], "{oops");
         let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        let event = |body: &str| json::read(&http_event(&request("application/json", body), Receiver::Workflow)).expect("an event is always read again");
+        let event = |body: &str| {
+            json::read(&http_event(&request("application/json", body), Receiver::Workflow))
+                .expect("an event is always read again")
+        };
         assert!(event(&deep(json::NESTED_MAX))["body"].is_array());
         assert_eq!(event(&deep(json::NESTED_MAX + 1))["body"], deep(json::NESTED_MAX + 1));
     }

@@ -1,4 +1,5 @@
-//! What the files of an organization's requests take for as long as they are kept. Whoever may call its endpoints sends them.
+//! What the files of an organization's requests take for as long as they are kept. Whoever may call
+//! its endpoints sends them.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -24,14 +25,21 @@ impl KeptFiles {
     ///
     /// # Errors
     /// `FilesFull` where the organization would have more than `max`; nothing is counted then.
-    pub(crate) fn take(&self, org: &OrgId, bytes: usize, max: u64, now: Timestamp) -> Result<(), EngineError> {
+    pub(crate) fn take(
+        &self,
+        org: &OrgId,
+        bytes: usize,
+        max: u64,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
         // What a clock said that was put back is no nearer to its end.
         let keep = |steps: &mut VecDeque<(Timestamp, u64)>| {
             steps.retain(|(end, _)| *end > now && end.ms() <= now.ms() + KEPT_MS + STEP_MS);
             !steps.is_empty()
         };
         let mut all = self.0.lock();
-        // Of all of them once an organization comes anew: for each piece of a file its own are enough.
+        // Of all of them once an organization comes anew: for each piece of a file its own are
+        // enough.
         if !all.get_mut(org).is_some_and(keep) {
             all.retain(|_, steps| keep(steps));
         }
@@ -39,9 +47,14 @@ impl KeptFiles {
         let (kept, bytes) = (steps.iter().map(|(_, bytes)| bytes).sum::<u64>(), bytes as u64);
         if kept.saturating_add(bytes) > max {
             let wait_ms = steps.front().map_or(STEP_MS, |(end, _)| end.ms() - now.ms());
-            return Err(EngineError::FilesFull { max_mb: max >> 20, wait: Duration::from_millis(wait_ms.unsigned_abs()) });
+            return Err(EngineError::FilesFull {
+                max_mb: max >> 20,
+                wait: Duration::from_millis(wait_ms.unsigned_abs()),
+            });
         }
-        let end = Timestamp((now.ms() + KEPT_MS).div_euclid(STEP_MS).saturating_add(1).saturating_mul(STEP_MS));
+        let end = Timestamp(
+            (now.ms() + KEPT_MS).div_euclid(STEP_MS).saturating_add(1).saturating_mul(STEP_MS),
+        );
         match steps.back_mut().filter(|(last, _)| *last == end) {
             Some((_, count)) => *count += bytes,
             None => steps.push_back((end, bytes)),

@@ -50,19 +50,28 @@ enum DefaultAnswer {
 
 /// Test events of a workflow or source that are kept, the newest.
 const TEST_EVENTS_KEPT: u32 = Page::LIMIT_MAX;
-/// Beyond a run's own limit, how long its client is kept waiting for a place among the runs under way.
+/// Beyond a run's own limit, how long its client is kept waiting for a place among the runs under
+/// way.
 const ANSWER_GRACE: Duration = Duration::from_secs(5);
 
 impl Engine {
     /// Accepts a request to a generated endpoint and gives the answer (spec 4.4, reference 3).
-    pub async fn handle_endpoint(&self, key: &str, mut request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
+    pub async fn handle_endpoint(
+        &self,
+        key: &str,
+        mut request: EndpointRequest,
+    ) -> Result<EndpointResponse, EngineError> {
         let (endpoint, program) = self.live_endpoint(key).await?;
         let (receiver, limit) = match &*program {
-            Program::Source(_) | Program::Damaged(_) => (Receiver::Source, self.0.config.source_timeout),
+            Program::Source(_) | Program::Damaged(_) => {
+                (Receiver::Source, self.0.config.source_timeout)
+            }
             Program::Workflow(workflow) => (Receiver::Workflow, workflow.timeout(true)),
         };
         let verified = match authorization(&endpoint, &program) {
-            Some(authorization) => self.authorize(&endpoint.org_id, authorization, &mut request).await?,
+            Some(authorization) => {
+                self.authorize(&endpoint.org_id, authorization, &mut request).await?
+            }
             None => false,
         };
         let event = http_event(&request, receiver);
@@ -73,8 +82,18 @@ impl Engine {
             return Ok(success_page());
         }
         let trace_id = self.0.traces.is_on().then(|| traces::continued(&request.headers)).flatten();
-        let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), trace_id, ..Origin::first("HTTP", endpoint.id.as_str()) };
-        let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        let origin = Origin {
+            verified,
+            keeps_nothing: asks_for(&request, "x-pd-nostore"),
+            trace_id,
+            ..Origin::first("HTTP", endpoint.id.as_str())
+        };
+        let run = self.new_run(
+            &program,
+            &origin,
+            event,
+            Start::Claimed { lease_until: self.lease_until() },
+        )?;
         let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
         let bytes = run.event.len();
         let default = match &*program {
@@ -83,14 +102,21 @@ impl Engine {
             _ => DefaultAnswer::AtOnce,
         };
         let answer = match default {
-            DefaultAnswer::AtOnce => self.accept_event(run, program, None).await.map(|()| success_page()),
+            DefaultAnswer::AtOnce => {
+                self.accept_event(run, program, None).await.map(|()| success_page())
+            }
             default => self.accept_and_wait(run, program, limit, default).await,
         };
         if matches!(answer, Err(EngineError::Overloaded | EngineError::QueueFull)) {
             self.0.refusals.hold(bytes, &self.0.tasks.token()).await;
         }
         if let Some((context, began)) = traced {
-            self.trace_request(&context, began, &request.method, answer.as_ref().ok().map(|a| a.status));
+            self.trace_request(
+                &context,
+                began,
+                &request.method,
+                answer.as_ref().ok().map(|a| a.status),
+            );
         }
         answer
     }
@@ -108,7 +134,9 @@ impl Engine {
 
     /// Whether an endpoint asks for an API key itself: then it is taken out of the event.
     pub(crate) async fn asks_for_key(&self, key: &str) -> bool {
-        self.live_endpoint(key).await.is_ok_and(|(endpoint, program)| matches!(authorization(&endpoint, &program), Some(Authorization::ApiKey)))
+        self.live_endpoint(key).await.is_ok_and(|(endpoint, program)| {
+            matches!(authorization(&endpoint, &program), Some(Authorization::ApiKey))
+        })
     }
 
     /// That a request to an endpoint is of somebody who may make it: before anything of it is kept.
@@ -120,7 +148,13 @@ impl Engine {
         Ok(())
     }
 
-    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, limit: Duration, default: DefaultAnswer) -> Result<EndpointResponse, EngineError> {
+    async fn accept_and_wait(
+        &self,
+        run: NewRun,
+        program: Arc<Program>,
+        limit: Duration,
+        default: DefaultAnswer,
+    ) -> Result<EndpointResponse, EngineError> {
         let id = run.id.clone();
         let (responder, answer) = oneshot::channel();
         self.accept_event(run, program, Some(responder)).await?;
@@ -131,28 +165,56 @@ impl Engine {
             (Ok(Ok(None)), _) => success_page(),
             (_, default) => {
                 self.0.responders.lock().remove(&id);
-                if matches!(default, DefaultAnswer::None(_)) { late_response() } else { success_page() }
+                if matches!(default, DefaultAnswer::None(_)) {
+                    late_response()
+                } else {
+                    success_page()
+                }
             }
         })
     }
 
-    /// Keeps an event for tests; nothing runs. As many are kept as a list shows: a request that runs nothing is held back by no queue.
-    async fn keep_test_event(&self, endpoint: &HttpInterface, event: String) -> Result<(), EngineError> {
+    /// Keeps an event for tests; nothing runs. As many are kept as a list shows: a request that
+    /// runs nothing is held back by no queue.
+    async fn keep_test_event(
+        &self,
+        endpoint: &HttpInterface,
+        event: String,
+    ) -> Result<(), EngineError> {
         let (org, owner) = (&endpoint.org_id, endpoint.owner.as_str());
         let page = Page { limit: TEST_EVENTS_KEPT, ..Page::default() };
-        let kept = self.0.store.list_events(org, owner, EventFilter::of(Some(TEST)), false, &page).await?.items;
+        let kept = self
+            .0
+            .store
+            .list_events(org, owner, EventFilter::of(Some(TEST)), false, &page)
+            .await?
+            .items;
         if kept.len() >= TEST_EVENTS_KEPT as usize
             && let Some(oldest) = kept.last()
         {
-            self.0.store.delete_events(org, owner, Some(TEST), (None, Some(oldest.event.id))).await?;
+            self.0
+                .store
+                .delete_events(org, owner, Some(TEST), (None, Some(oldest.event.id)))
+                .await?;
         }
         let event = self.new_event(owner, org, TEST.into(), event, "{}".into());
-        Ok(self.0.store.settle_effects(Effects { events: vec![event], ..Effects::default() }).await?)
+        Ok(self
+            .0
+            .store
+            .settle_effects(Effects { events: vec![event], ..Effects::default() })
+            .await?)
     }
 
-    /// Queues a run of an owner with limits: whichever server claims it counts what is under way. `here`: somebody waits here for its answer or its end, so this
-    /// server runs it, unless it ends before.
-    async fn accept_queued(&self, run: NewRun, queue_max: u32, here: bool, responder: Option<Responder>) -> Result<(), EngineError> {
+    /// Queues a run of an owner with limits: whichever server claims it counts what is under way.
+    /// `here`: somebody waits here for its answer or its end, so this server runs it, unless it
+    /// ends before.
+    async fn accept_queued(
+        &self,
+        run: NewRun,
+        queue_max: u32,
+        here: bool,
+        responder: Option<Responder>,
+    ) -> Result<(), EngineError> {
         if self.0.tasks.stopping() {
             return Err(EngineError::Overloaded);
         }
@@ -172,7 +234,12 @@ impl Engine {
     }
 
     /// Makes an event's run durable, and starts it where nothing holds it back.
-    pub(crate) async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+    pub(crate) async fn accept_event(
+        &self,
+        run: NewRun,
+        program: Arc<Program>,
+        responder: Option<Responder>,
+    ) -> Result<(), EngineError> {
         match program.limits() {
             Some(_) => self.accept_queued(run, program.queue_max(), false, responder).await,
             None => self.accept_here(run, program, responder).await,
@@ -180,14 +247,21 @@ impl Engine {
     }
 
     /// An endpoint that takes requests, and whose it is.
-    async fn live_endpoint(&self, key: &str) -> Result<(Arc<HttpInterface>, Arc<Program>), EngineError> {
+    async fn live_endpoint(
+        &self,
+        key: &str,
+    ) -> Result<(Arc<HttpInterface>, Arc<Program>), EngineError> {
         let unknown = || EngineError::not_found("endpoint", key);
         let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(unknown)?;
-        let program = self.program(&endpoint.org_id, &endpoint.owner, None).await?.ok_or_else(unknown)?;
+        let program =
+            self.program(&endpoint.org_id, &endpoint.owner, None).await?.ok_or_else(unknown)?;
         Ok((endpoint, program))
     }
 
-    pub(crate) async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
+    pub(crate) async fn endpoint(
+        &self,
+        key: &str,
+    ) -> Result<Option<Arc<HttpInterface>>, EngineError> {
         if let Some(endpoint) = self.0.cache.endpoint(key) {
             return Ok(Some(endpoint));
         }
@@ -200,12 +274,22 @@ impl Engine {
     }
 
     /// Makes a run durable as claimed by this node, and starts it.
-    async fn accept_here(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+    async fn accept_here(
+        &self,
+        run: NewRun,
+        program: Arc<Program>,
+        responder: Option<Responder>,
+    ) -> Result<(), EngineError> {
         let bytes = run.event.len() + run.context.len();
-        let admission = if self.0.tasks.stopping() { None } else { self.0.places.admit(&run.org_id, &run.owner, bytes) };
+        let admission = if self.0.tasks.stopping() {
+            None
+        } else {
+            self.0.places.admit(&run.org_id, &run.owner, bytes)
+        };
         let Some(admission) = admission else { return Err(EngineError::Overloaded) };
         let held = Held::claimed_here(&run);
-        // What ends this early, be it a panic, lets go of the run: held for ever, its lease would be renewed for ever.
+        // What ends this early, be it a panic, lets go of the run: held for ever, its lease would
+        // be renewed for ever.
         let grip = self.hold(&held);
         self.0.store.accept(run, &self.0.node).await?;
         let engine = self.clone();
@@ -220,33 +304,70 @@ impl Engine {
     }
 
     /// Accepts a run that nobody waits for.
-    pub(crate) async fn accept_run(&self, program: Arc<Program>, origin: &Origin, event: String) -> Result<RunId, EngineError> {
-        let run = self.new_run(&program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+    pub(crate) async fn accept_run(
+        &self,
+        program: Arc<Program>,
+        origin: &Origin,
+        event: String,
+    ) -> Result<RunId, EngineError> {
+        let run = self.new_run(
+            &program,
+            origin,
+            event,
+            Start::Claimed { lease_until: self.lease_until() },
+        )?;
         let id = run.id.clone();
         self.accept_event(run, program, None).await?;
         Ok(id)
     }
 
     /// Accepts a run for a caller who waits for its end.
-    pub(crate) async fn run_and_wait(&self, caller: &Caller, program: &Arc<Program>, origin: &Origin, event: String) -> Result<Run, EngineError> {
-        let run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+    pub(crate) async fn run_and_wait(
+        &self,
+        caller: &Caller,
+        program: &Arc<Program>,
+        origin: &Origin,
+        event: String,
+    ) -> Result<Run, EngineError> {
+        let run = self.new_run(
+            program,
+            origin,
+            event,
+            Start::Claimed { lease_until: self.lease_until() },
+        )?;
         self.wait_for(caller, program, run).await
     }
 
     /// Accepts a run that starts as claimed, and waits for its end.
-    pub(crate) async fn wait_for(&self, caller: &Caller, program: &Arc<Program>, run: NewRun) -> Result<Run, EngineError> {
+    pub(crate) async fn wait_for(
+        &self,
+        caller: &Caller,
+        program: &Arc<Program>,
+        run: NewRun,
+    ) -> Result<Run, EngineError> {
         let id = run.id.clone();
-        // The sender goes away unsent only when the server stops; the record then tells how far it came.
+        // The sender goes away unsent only when the server stops; the record then tells how far it
+        // came.
         let _ = self.begin(program, run).await?.await;
-        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+        self.0
+            .store
+            .run(&caller.org_id, &id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))
     }
 
     /// Accepts a run that starts as claimed; what is given ends when it is settled.
-    pub(crate) async fn begin(&self, program: &Arc<Program>, run: NewRun) -> Result<oneshot::Receiver<()>, EngineError> {
+    pub(crate) async fn begin(
+        &self,
+        program: &Arc<Program>,
+        run: NewRun,
+    ) -> Result<oneshot::Receiver<()>, EngineError> {
         let ended = self.when_settled(&run.id);
         match &**program {
             // One at a time, also where somebody asks for a run of it.
-            Program::Source(source) if source.source.limits.is_some() => self.accept_queued(run, program.queue_max(), true, None).await?,
+            Program::Source(source) if source.source.limits.is_some() => {
+                self.accept_queued(run, program.queue_max(), true, None).await?
+            }
             _ => self.accept_here(run, program.clone(), None).await?,
         }
         Ok(ended)
@@ -263,13 +384,20 @@ impl Engine {
 /// What an endpoint asks of those who make requests to it.
 fn authorization<'a>(endpoint: &HttpInterface, program: &'a Program) -> Option<&'a Authorization> {
     let Program::Workflow(workflow) = program else { return None };
-    workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str()).map(|(_, authorization)| authorization)
+    workflow
+        .authorizations
+        .iter()
+        .find(|(id, _)| id == endpoint.id.as_str())
+        .map(|(_, authorization)| authorization)
 }
 
 /// Whether a request asks for something special by a header or in its query (reference 4).
 fn asks_for(request: &EndpointRequest, name: &str) -> bool {
     let by_header = request.headers.iter().any(|(n, value)| n == name && value.trim() == "1");
-    by_header || (request.query.contains(name) && form_urlencoded::parse(request.query.as_bytes()).any(|(n, value)| n == name && value == "1"))
+    by_header
+        || (request.query.contains(name)
+            && form_urlencoded::parse(request.query.as_bytes())
+                .any(|(n, value)| n == name && value == "1"))
 }
 
 /// The default answer of an endpoint.
@@ -281,17 +409,29 @@ fn success_page() -> EndpointResponse {
     }
 }
 
-/// What is sent where the code answers itself and has not yet: its run waits for its turn, or goes again. That says nothing of how it will end.
+/// What is sent where the code answers itself and has not yet: its run waits for its turn, or goes
+/// again. That says nothing of how it will end.
 fn late_response() -> EndpointResponse {
     let text = "The event was accepted, but its run has not answered in time. It goes on: do not send the event again.";
-    EndpointResponse { status: 504, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
+    EndpointResponse {
+        status: 504,
+        headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())],
+        body: text.into(),
+    }
 }
 
 /// What is sent where the code answers itself and did not.
 fn no_response(receiver: Receiver) -> EndpointResponse {
     let (status, text) = match receiver {
         Receiver::Workflow => (400, "No $.respond called in workflow"),
-        Receiver::Source => (500, "The source has customResponse: true, and its run ended without an answer by this.http.respond()"),
+        Receiver::Source => (
+            500,
+            "The source has customResponse: true, and its run ended without an answer by this.http.respond()",
+        ),
     };
-    EndpointResponse { status, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
+    EndpointResponse {
+        status,
+        headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())],
+        body: text.into(),
+    }
 }

@@ -1,4 +1,5 @@
-//! Requests of code to the hosted platform's fixed API address: this server answers them (reference 3), with the key that the code gives.
+//! Requests of code to the hosted platform's fixed API address: this server answers them
+//! (reference 3), with the key that the code gives.
 
 use std::time::Duration;
 
@@ -35,29 +36,56 @@ struct Headers {
 }
 
 impl Engine {
-    /// Only `/v1` of this server, whatever the path says. What it shows of keys counts for the organization of the code that asks.
+    /// Only `/v1` of this server, whatever the path says. What it shows of keys counts for the
+    /// organization of the code that asks.
     pub(crate) async fn ask_platform(&self, org: &OrgId, payload: &RawValue) -> AskResult {
-        let ask: PlatformAsk = serde_json::from_str(payload.get()).map_err(|_| AskError::new("TypeError", "a request has method, path and headers"))?;
+        let ask: PlatformAsk = serde_json::from_str(payload.get())
+            .map_err(|_| AskError::new("TypeError", "a request has method, path and headers"))?;
         let base = url::Url::parse(&self.0.config.base_url).map_err(failed)?;
-        let url = base.join(&ask.path).map_err(|_| AskError::new("TypeError", "the request's path is none"))?;
+        let url = base
+            .join(&ask.path)
+            .map_err(|_| AskError::new("TypeError", "the request's path is none"))?;
         if url.origin() != base.origin() || !url.path().starts_with("/v1/") {
-            return Err(AskError::new("NotFound", "the hosted platform's API has the paths under /v1"));
+            return Err(AskError::new(
+                "NotFound",
+                "the hosted platform's API has the paths under /v1",
+            ));
         }
-        let method: Method = ask.method.parse().map_err(|_| AskError::new("TypeError", "the request's method is none"))?;
-        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build().map_err(failed)?;
-        let mut request = client.request(method, url).header(ASKED_BY, self.asked_by(org)).body(ask.body);
-        for (name, value) in [("authorization", ask.headers.authorization), ("content-type", ask.headers.content_type)] {
+        let method: Method = ask
+            .method
+            .parse()
+            .map_err(|_| AskError::new("TypeError", "the request's method is none"))?;
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(TIMEOUT)
+            .build()
+            .map_err(failed)?;
+        let mut request =
+            client.request(method, url).header(ASKED_BY, self.asked_by(org)).body(ask.body);
+        for (name, value) in [
+            ("authorization", ask.headers.authorization),
+            ("content-type", ask.headers.content_type),
+        ] {
             if let Some(value) = value {
                 request = request.header(name, value);
             }
         }
         let response = request.send().await.map_err(failed)?;
         let status = response.status().as_u16();
-        let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or("application/json").to_owned();
-        let body = answers::whole(response, ANSWER_BYTES_MAX).await.map_err(|error| match error {
-            AnswerError::TooLarge(error) => AskError::new("RangeError", format!("{error}; ask for less of it")),
-            AnswerError::Broken(error) => failed(error),
-        })?;
+        let content_type = response
+            .headers()
+            .get("content-type")
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or("application/json")
+            .to_owned();
+        let body =
+            answers::whole(response, ANSWER_BYTES_MAX).await.map_err(|error| match error {
+                AnswerError::TooLarge(error) => {
+                    AskError::new("RangeError", format!("{error}; ask for less of it"))
+                }
+                AnswerError::Broken(error) => failed(error),
+            })?;
         let answer = json!({ "status": status, "content_type": content_type, "body": String::from_utf8_lossy(&body) });
         to_raw_value(&answer).map(Some).map_err(failed)
     }

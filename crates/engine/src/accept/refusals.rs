@@ -1,5 +1,6 @@
-//! Requests that are refused because too many wait: the answer is held back for a moment. Clients that ask again as soon as they are answered would otherwise
-//! take as much of the processors by being refused as by being served.
+//! Requests that are refused because too many wait: the answer is held back for a moment. Clients
+//! that ask again as soon as they are answered would otherwise take as much of the processors by
+//! being refused as by being served.
 
 use std::time::Duration;
 
@@ -22,7 +23,8 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Waits, where the refused event has so many `bytes`, until the answer is to go out; no longer than until `stop`.
+    /// Waits, where the refused event has so many `bytes`, until the answer is to go out; no longer
+    /// than until `stop`.
     pub(crate) async fn hold(&self, bytes: usize, stop: &CancellationToken) {
         if bytes > BYTES_MAX {
             return;
@@ -41,12 +43,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_refusal_is_held_for_a_moment_where_that_costs_nobody_anything() {
-        let (refusals, stop, began) = (Refusals::default(), CancellationToken::new(), Instant::now());
+        let (refusals, stop, began) =
+            (Refusals::default(), CancellationToken::new(), Instant::now());
         refusals.hold(BYTES_MAX + 1, &stop).await;
         assert_eq!(began.elapsed(), Duration::ZERO, "it takes room");
         refusals.hold(BYTES_MAX, &stop).await;
         assert!(began.elapsed() >= HELD);
-        let (again, all) = (Instant::now(), refusals.0.try_acquire_many(u32::try_from(HELD_MAX).unwrap()).unwrap());
+        let (again, all) = (
+            Instant::now(),
+            refusals.0.try_acquire_many(u32::try_from(HELD_MAX).unwrap()).unwrap(),
+        );
         refusals.hold(1, &stop).await;
         assert_eq!(again.elapsed(), Duration::ZERO, "as many as may be are held");
         drop(all);

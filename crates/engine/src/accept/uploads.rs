@@ -1,4 +1,5 @@
-//! Files in requests to endpoints (reference 3): kept for half an hour, at an address that only who was given it knows.
+//! Files in requests to endpoints (reference 3): kept for half an hour, at an address that only who
+//! was given it knows.
 
 use bytes::{Bytes, BytesMut};
 use encoding_rs::Encoding;
@@ -60,7 +61,8 @@ enum FieldValue {
     Text(Bytes, Option<String>),
 }
 
-/// A body in the pieces that it comes in. An error holds a [`BodyFault`]; any other is that of the connection.
+/// A body in the pieces that it comes in. An error holds a [`BodyFault`]; any other is that of the
+/// connection.
 pub type Pieces = std::pin::Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
 impl Engine {
@@ -70,22 +72,39 @@ impl Engine {
     }
 
     /// Keeps the files of a request's body and gives what code sees as the body.
-    pub async fn take_files(&self, key: &str, files: FilesIn, body: Pieces) -> Result<Value, EngineError> {
-        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+    pub async fn take_files(
+        &self,
+        key: &str,
+        files: FilesIn,
+        body: Pieces,
+    ) -> Result<Value, EngineError> {
+        let endpoint = self
+            .endpoint(key)
+            .await?
+            .filter(|e| e.active)
+            .ok_or_else(|| EngineError::not_found("endpoint", key))?;
         let mut left = Left::of(self.0.config.upload_max_bytes);
         match files {
             FilesIn::Body { media_type } => {
                 let pieces = body.map_err(|error| EngineError::from(BodyFault::of(&error)));
-                let url = self.keep(&endpoint.org_id, ("body", &media_type), pieces, &mut left).await?;
+                let url =
+                    self.keep(&endpoint.org_id, ("body", &media_type), pieces, &mut left).await?;
                 Ok(json!({ "raw_body_url": url }))
             }
             FilesIn::Form { boundary, media_type, text_max } => {
-                self.take_form(&endpoint.org_id, (boundary, body), (charset_of(&media_type), text_max), &mut left).await
+                self.take_form(
+                    &endpoint.org_id,
+                    (boundary, body),
+                    (charset_of(&media_type), text_max),
+                    &mut left,
+                )
+                .await
             }
         }
     }
 
-    /// Keeps the files of a form. Its texts are decoded once all of it is here: the field that names their charset may come last.
+    /// Keeps the files of a form. Its texts are decoded once all of it is here: the field that
+    /// names their charset may come last.
     async fn take_form(
         &self,
         org: &OrgId,
@@ -106,17 +125,25 @@ impl Engine {
         };
         while let Some(mut part) = form.next_part().await.map_err(|e| refused(&e, max))? {
             if fields.len() == FIELDS_MAX {
-                return Err(EngineError::TooLarge { message: format!("the form has more than {FIELDS_MAX} fields") });
+                return Err(EngineError::TooLarge {
+                    message: format!("the form has more than {FIELDS_MAX} fields"),
+                });
             }
             let name = part.name().to_owned();
             let media_type = part.media_type().map(str::to_owned);
             let file_name = part.file_name().map(str::to_owned);
-            count(name.len() + media_type.as_ref().map_or(0, String::len) + file_name.as_ref().map_or(0, String::len))?;
+            count(
+                name.len()
+                    + media_type.as_ref().map_or(0, String::len)
+                    + file_name.as_ref().map_or(0, String::len),
+            )?;
             let value = match file_name {
                 Some(file_name) => {
                     let media_type = media_type.unwrap_or_else(|| BYTES.to_owned());
                     let pieces = part.into_stream().map_err(|e| refused(&e, max));
-                    FieldValue::File(self.keep_in_form(org, (&file_name, &media_type), pieces, left).await?)
+                    FieldValue::File(
+                        self.keep_in_form(org, (&file_name, &media_type), pieces, left).await?,
+                    )
                 }
                 None => {
                     let mut bytes = BytesMut::new();
@@ -175,7 +202,9 @@ impl Engine {
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
         left: &mut Left,
     ) -> Result<String, EngineError> {
-        let count = |bytes| self.0.kept_files.take(org, bytes, self.0.config.uploads_kept_bytes, self.now());
+        let count = |bytes| {
+            self.0.kept_files.take(org, bytes, self.0.config.uploads_kept_bytes, self.now())
+        };
         count(FILE_BYTES_MIN)?;
         let pieces = pieces.map(|piece| piece.and_then(|bytes| count(bytes.len()).map(|()| bytes)));
         let id = self.receive(org, (file_name, media_type), pieces, left).await?;
@@ -194,7 +223,11 @@ impl Engine {
             id: UploadId::generate(&self.0.ids),
             org_id: org.clone(),
             file_name: file_name.chars().take(NAME_CHARS_MAX).collect(),
-            media_type: if media_type.len() <= MEDIA_TYPE_BYTES_MAX { media_type.to_owned() } else { BYTES.to_owned() },
+            media_type: if media_type.len() <= MEDIA_TYPE_BYTES_MAX {
+                media_type.to_owned()
+            } else {
+                BYTES.to_owned()
+            },
             size: 0,
             expires_at: self.now().plus_ms(KEPT_MS),
         };
@@ -209,7 +242,10 @@ impl Engine {
             size += i64::try_from(piece.len()).unwrap_or(i64::MAX);
             part.extend_from_slice(&piece);
             while part.len() >= PART_BYTES {
-                self.0.store.add_upload_part(&id, position, part.split_to(PART_BYTES).to_vec()).await?;
+                self.0
+                    .store
+                    .add_upload_part(&id, position, part.split_to(PART_BYTES).to_vec())
+                    .await?;
                 position += 1;
             }
         }
@@ -224,39 +260,65 @@ impl Engine {
         format!("{id}-{}", self.0.keyring.code(PURPOSE, id.as_str()))
     }
 
-    /// The file that an address leads to. `NotFound` for an address that was not given out here; `Gone` once its time is over.
+    /// The file that an address leads to. `NotFound` for an address that was not given out here;
+    /// `Gone` once its time is over.
     pub async fn upload(&self, token: &str) -> Result<Upload, EngineError> {
         let unknown = || EngineError::not_found("file", millrace_model::shown(token));
-        let id: UploadId = token.split_once('-').and_then(|(id, _)| id.parse().ok()).ok_or_else(unknown)?;
+        let id: UploadId =
+            token.split_once('-').and_then(|(id, _)| id.parse().ok()).ok_or_else(unknown)?;
         let expected = self.upload_token(&id);
         if !same(expected.as_bytes(), token.as_bytes()) {
             return Err(unknown());
         }
-        let upload = self.0.store.upload(&id).await?.filter(|upload| upload.expires_at > self.now());
-        upload.ok_or_else(|| EngineError::Gone { message: format!("this file was kept for {} minutes and is gone", KEPT_MS / 60_000) })
+        let upload =
+            self.0.store.upload(&id).await?.filter(|upload| upload.expires_at > self.now());
+        upload.ok_or_else(|| EngineError::Gone {
+            message: format!("this file was kept for {} minutes and is gone", KEPT_MS / 60_000),
+        })
     }
 
-    /// A temporary address of a stored file. It ends with the file's name, by which clients name what they download.
+    /// A temporary address of a stored file. It ends with the file's name, by which clients name
+    /// what they download.
     pub(crate) fn link_to_file(&self, file: &StoredFile) -> String {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let until = self.now().plus_ms(KEPT_MS);
         let code = self.link_code(&file.upload_id, until, name);
-        format!("{}/uploads/{}-{}-{code}/{}", self.0.config.base_url, file.upload_id, until.ms(), utf8_percent_encode(name, UNRESERVED))
+        format!(
+            "{}/uploads/{}-{}-{code}/{}",
+            self.0.config.base_url,
+            file.upload_id,
+            until.ms(),
+            utf8_percent_encode(name, UNRESERVED)
+        )
     }
 
-    /// The stored file that a temporary address leads to. `NotFound` for an address that this server did not make; `Gone` once its time is over or its contents are gone.
+    /// The stored file that a temporary address leads to. `NotFound` for an address that this
+    /// server did not make; `Gone` once its time is over or its contents are gone.
     pub async fn linked_file(&self, token: &str, name: &str) -> Result<Upload, EngineError> {
-        let unknown = || EngineError::not_found("file", millrace_model::shown(&format!("{token}/{name}")));
+        let unknown =
+            || EngineError::not_found("file", millrace_model::shown(&format!("{token}/{name}")));
         let mut parts = token.splitn(3, '-');
-        let (id, until, code) = (parts.next(), parts.next().and_then(|ms| ms.parse().ok()), parts.next());
-        let (Some(id), Some(until), Some(code)) = (id.and_then(|id| id.parse::<UploadId>().ok()), until.map(Timestamp), code) else { return Err(unknown()) };
+        let (id, until, code) =
+            (parts.next(), parts.next().and_then(|ms| ms.parse().ok()), parts.next());
+        let (Some(id), Some(until), Some(code)) =
+            (id.and_then(|id| id.parse::<UploadId>().ok()), until.map(Timestamp), code)
+        else {
+            return Err(unknown());
+        };
         if !same(self.link_code(&id, until, name).as_bytes(), code.as_bytes()) {
             return Err(unknown());
         }
         let now = self.now();
-        let upload = self.0.store.upload(&id).await?.filter(|upload| until > now && upload.expires_at > now);
-        let upload = upload.ok_or_else(|| EngineError::Gone { message: format!("this address was good for {} minutes; ask for another", KEPT_MS / 60_000) })?;
-        let media_type = if upload.media_type.is_empty() { BYTES.to_owned() } else { upload.media_type };
+        let upload =
+            self.0.store.upload(&id).await?.filter(|upload| until > now && upload.expires_at > now);
+        let upload = upload.ok_or_else(|| EngineError::Gone {
+            message: format!(
+                "this address was good for {} minutes; ask for another",
+                KEPT_MS / 60_000
+            ),
+        })?;
+        let media_type =
+            if upload.media_type.is_empty() { BYTES.to_owned() } else { upload.media_type };
         Ok(Upload { file_name: name.to_owned(), media_type, ..upload })
     }
 
@@ -270,7 +332,12 @@ impl Engine {
         Box::pin(futures::stream::try_unfold(0, move |position| {
             let (engine, id) = (engine.clone(), id.clone());
             async move {
-                let part = engine.0.store.upload_part(&id, position).await.map_err(std::io::Error::other)?;
+                let part = engine
+                    .0
+                    .store
+                    .upload_part(&id, position)
+                    .await
+                    .map_err(std::io::Error::other)?;
                 Ok(part.map(|bytes| (Bytes::from(bytes), position + 1)))
             }
         }))
@@ -293,13 +360,21 @@ impl Left {
 }
 
 fn too_large(max: usize) -> EngineError {
-    EngineError::TooLarge { message: format!("the files are larger than {max} bytes, the limit of this server (--upload-max-bytes)") }
+    EngineError::TooLarge {
+        message: format!(
+            "the files are larger than {max} bytes, the limit of this server (--upload-max-bytes)"
+        ),
+    }
 }
 
 fn refused(error: &multer::Error, max: u64) -> EngineError {
     match error {
-        multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(usize::try_from(max).unwrap_or(usize::MAX)),
-        multer::Error::StreamReadFailed(cause) if HeadTooLong::is_in(cause.as_ref()) => EngineError::TooLarge { message: HeadTooLong.to_string() },
+        multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => {
+            too_large(usize::try_from(max).unwrap_or(usize::MAX))
+        }
+        multer::Error::StreamReadFailed(cause) if HeadTooLong::is_in(cause.as_ref()) => {
+            EngineError::TooLarge { message: HeadTooLong.to_string() }
+        }
         multer::Error::StreamReadFailed(cause) => BodyFault::of(cause.as_ref()).into(),
         error => EngineError::Invalid {
             code: "malformed_form",

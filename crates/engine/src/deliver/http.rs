@@ -8,7 +8,9 @@ use millrace_model::error_chain;
 use millrace_model::http::check_headers;
 use millrace_model::json;
 use millrace_store::Delivery;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
 use reqwest::{Method, Request, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -23,7 +25,17 @@ use crate::observe::traces;
 const REDIRECTS_MAX: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Headers that belong to the connection and not to the sender.
-const OWN_HEADERS: &[&str] = &["host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "expect", "proxy-authorization"];
+const OWN_HEADERS: &[&str] = &[
+    "host",
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "upgrade",
+    "te",
+    "trailer",
+    "expect",
+    "proxy-authorization",
+];
 
 #[derive(Deserialize)]
 struct Sent {
@@ -45,10 +57,14 @@ struct BasicAuth {
     password: Option<String>,
 }
 
-/// Sends the request under the rules by which hosts connect: what is decided on is what is connected to, for each redirect anew.
-/// `parent`: the `traceparent` that it carries, unless it has one.
+/// Sends the request under the rules by which hosts connect: what is decided on is what is
+/// connected to, for each redirect anew. `parent`: the `traceparent` that it carries, unless it has
+/// one.
 pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str>) -> Tried {
-    let request = json::read(&delivery.payload).and_then(serde_json::from_value).map_err(|e| format!("the request cannot be read: {e}")).and_then(build);
+    let request = json::read(&delivery.payload)
+        .and_then(serde_json::from_value)
+        .map_err(|e| format!("the request cannot be read: {e}"))
+        .and_then(build);
     let mut request = match request {
         Ok(request) => request,
         Err(error) => return Tried::never(error),
@@ -68,14 +84,25 @@ pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str
         let response = match client.execute(request).await {
             Ok(response) => response,
             // The address may hold a secret: it is not shown.
-            Err(error) if error.is_builder() => return Tried::never(error_chain(&error.without_url())),
-            Err(error) => return Tried::Later { status: None, error: error_chain(&error.without_url()) },
+            Err(error) if error.is_builder() => {
+                return Tried::never(error_chain(&error.without_url()));
+            }
+            Err(error) => {
+                return Tried::Later { status: None, error: error_chain(&error.without_url()) };
+            }
         };
         let status = response.status();
-        let (Some(location), Some(again)) = (response.headers().get(LOCATION).filter(|_| status.is_redirection()), again) else {
+        let (Some(location), Some(again)) =
+            (response.headers().get(LOCATION).filter(|_| status.is_redirection()), again)
+        else {
             return Tried::by_status(status.as_u16(), "");
         };
-        request = match location.to_str().ok().and_then(|to| again.url().join(to).ok()).filter(|to| matches!(to.scheme(), "http" | "https")) {
+        request = match location
+            .to_str()
+            .ok()
+            .and_then(|to| again.url().join(to).ok())
+            .filter(|to| matches!(to.scheme(), "http" | "https"))
+        {
             Some(to) => redirected(again, to, status),
             None => return Tried::never("a redirect to something that is not http or https"),
         };
@@ -83,9 +110,11 @@ pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str
     Tried::never(format!("more than {REDIRECTS_MAX} redirects"))
 }
 
-/// The request that follows a redirect: 307 and 308 repeat it, others become a GET. Another host gets no credentials.
+/// The request that follows a redirect: 307 and 308 repeat it, others become a GET. Another host
+/// gets no credentials.
 fn redirected(mut request: Request, to: Url, status: StatusCode) -> Request {
-    let is_elsewhere = (to.host_str(), to.port_or_known_default()) != (request.url().host_str(), request.url().port_or_known_default());
+    let is_elsewhere = (to.host_str(), to.port_or_known_default())
+        != (request.url().host_str(), request.url().port_or_known_default());
     let headers = request.headers_mut();
     if is_elsewhere {
         for name in [AUTHORIZATION, COOKIE] {
@@ -105,39 +134,57 @@ fn redirected(mut request: Request, to: Url, status: StatusCode) -> Request {
 
 /// What its clients have in common.
 pub(crate) fn common() -> reqwest::ClientBuilder {
-    reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).user_agent(format!("Millrace/{VERSION}"))
+    reqwest::Client::builder()
+        .no_proxy()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(TRY_TIMEOUT)
+        .user_agent(format!("Millrace/{VERSION}"))
 }
 
 /// What is refused is so for good; what is not found may be later.
 fn unreachable(why: &Unreachable) -> Tried {
     match why {
         Unreachable::Closed(_) | Unreachable::NoHost => Tried::never(why.to_string()),
-        Unreachable::NotFound(_) | Unreachable::Client(_) => Tried::Later { status: None, error: why.to_string() },
+        Unreachable::NotFound(_) | Unreachable::Client(_) => {
+            Tried::Later { status: None, error: why.to_string() }
+        }
     }
 }
 
 fn build(request: Sent) -> Result<Request, String> {
     let method = request.method.as_deref().unwrap_or("GET");
-    let method =
-        Method::from_bytes(method.as_bytes()).ok().filter(|m| *m != Method::CONNECT).ok_or_else(|| format!("`{method}` is not a method that can be sent"))?;
+    let method = Method::from_bytes(method.as_bytes())
+        .ok()
+        .filter(|m| *m != Method::CONNECT)
+        .ok_or_else(|| format!("`{method}` is not a method that can be sent"))?;
     let mut url = Url::parse(&request.url).map_err(|e| format!("the address is none: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("the address begins with `{}:`, allowed are http and https", url.scheme()));
+        return Err(format!(
+            "the address begins with `{}:`, allowed are http and https",
+            url.scheme()
+        ));
     }
     let params = request.params.unwrap_or_default();
     if !params.is_empty() {
         let mut query = url.query_pairs_mut();
-        for (name, value) in params.iter().flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text))) {
+        for (name, value) in params
+            .iter()
+            .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text)))
+        {
             query.append_pair(name, &value);
         }
     }
     let mut headers = headers(&request.headers.unwrap_or_default())?;
-    let form = headers.get(CONTENT_TYPE).is_some_and(|v| v.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+    let form = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|v| v.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     let body = match &request.data {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         Value::Object(fields) if form => {
-            let pairs = fields.iter().flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name.clone(), text)));
+            let pairs = fields.iter().flat_map(|(name, value)| {
+                texts(value).into_iter().map(move |text| (name.clone(), text))
+            });
             Some(url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish())
         }
         json => {
@@ -146,8 +193,10 @@ fn build(request: Sent) -> Result<Request, String> {
         }
     };
     if let Some(auth) = request.auth {
-        let pair = STANDARD.encode(format!("{}:{}", auth.username, auth.password.unwrap_or_default()));
-        let mut value = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| "`auth` cannot be sent".to_owned())?;
+        let pair =
+            STANDARD.encode(format!("{}:{}", auth.username, auth.password.unwrap_or_default()));
+        let mut value = HeaderValue::from_str(&format!("Basic {pair}"))
+            .map_err(|_| "`auth` cannot be sent".to_owned())?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }
@@ -158,11 +207,16 @@ fn build(request: Sent) -> Result<Request, String> {
 }
 
 fn headers(given: &Map<String, Value>) -> Result<HeaderMap, String> {
-    let given: Vec<_> = given.iter().flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name.as_str(), text))).collect();
-    check_headers(given.iter().map(|(name, text)| (*name, text.as_str()))).map_err(|error| error.to_string())?;
+    let given: Vec<_> = given
+        .iter()
+        .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name.as_str(), text)))
+        .collect();
+    check_headers(given.iter().map(|(name, text)| (*name, text.as_str())))
+        .map_err(|error| error.to_string())?;
     let mut headers = HeaderMap::new();
     for (name, text) in given {
-        let refuse = || format!("`{}` is not a header that can be sent", millrace_model::shown(name));
+        let refuse =
+            || format!("`{}` is not a header that can be sent", millrace_model::shown(name));
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
         if OWN_HEADERS.contains(&parsed.as_str()) {
             continue;
@@ -195,8 +249,13 @@ mod tests {
     #[tokio::test]
     async fn closed_addresses_are_refused_for_good() {
         let reach = Reach::new(millrace_model::egress::Shared::default(), common);
-        let refused = reach.client(&Url::parse("http://169.254.169.254/latest").expect("an address")).await.expect_err("is closed");
-        assert!(matches!(unreachable(&refused), Tried::Never { error, .. } if error.contains("--egress-allow")));
+        let refused = reach
+            .client(&Url::parse("http://169.254.169.254/latest").expect("an address"))
+            .await
+            .expect_err("is closed");
+        assert!(
+            matches!(unreachable(&refused), Tried::Never { error, .. } if error.contains("--egress-allow"))
+        );
     }
 
     #[test]
@@ -205,12 +264,25 @@ mod tests {
             let request = json!({ "method": "POST", "url": "http://a.test/x", "data": { "a": 1 }, "headers": { "cookie": "c" }, "auth": { "username": "u" } });
             built(request).expect("builds")
         };
-        let to = |url: &str, status: u16| redirected(request(), Url::parse(url).expect("an address"), StatusCode::from_u16(status).expect("a status"));
+        let to = |url: &str, status: u16| {
+            redirected(
+                request(),
+                Url::parse(url).expect("an address"),
+                StatusCode::from_u16(status).expect("a status"),
+            )
+        };
         let same = to("http://a.test/y", 307);
-        assert_eq!((same.method(), same.body().is_some(), same.headers().contains_key(AUTHORIZATION)), (&Method::POST, true, true));
+        assert_eq!(
+            (same.method(), same.body().is_some(), same.headers().contains_key(AUTHORIZATION)),
+            (&Method::POST, true, true)
+        );
         let other = to("http://a.test:81/y", 302);
         assert_eq!((other.method(), other.body().is_some()), (&Method::GET, false));
-        assert!(!other.headers().contains_key(AUTHORIZATION) && !other.headers().contains_key(COOKIE) && !other.headers().contains_key(CONTENT_TYPE));
+        assert!(
+            !other.headers().contains_key(AUTHORIZATION)
+                && !other.headers().contains_key(COOKIE)
+                && !other.headers().contains_key(CONTENT_TYPE)
+        );
     }
 
     #[test]
@@ -220,7 +292,10 @@ mod tests {
             "data": { "k": "ü" }, "auth": { "username": "u", "password": "p" },
         }))
         .expect("builds");
-        assert_eq!((request.method(), request.url().as_str()), (&Method::PUT, "https://x.test/a?b=1&c=2&c=d+e"));
+        assert_eq!(
+            (request.method(), request.url().as_str()),
+            (&Method::PUT, "https://x.test/a?b=1&c=2&c=d+e")
+        );
         let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok());
         assert_eq!(
             (header("x-a"), header("host"), header("content-type"), header("authorization")),
@@ -228,7 +303,10 @@ mod tests {
         );
         assert_eq!(request.body().and_then(|b| b.as_bytes()), Some(r#"{"k":"ü"}"#.as_bytes()));
         let form = json!({ "method": "POST", "url": "http://x.test", "headers": { "content-type": "application/x-www-form-urlencoded" }, "data": { "a": "b c", "n": 1 } });
-        assert_eq!(built(form).expect("builds").body().and_then(|b| b.as_bytes()), Some(b"a=b+c&n=1".as_slice()));
+        assert_eq!(
+            built(form).expect("builds").body().and_then(|b| b.as_bytes()),
+            Some(b"a=b+c&n=1".as_slice())
+        );
     }
 
     #[test]

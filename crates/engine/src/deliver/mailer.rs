@@ -15,13 +15,16 @@ use crate::deliver::smtp::MailServer;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);
-/// Mails that are tried before a server that took none of them is left alone for a while. Each is claimed by itself: what is claimed with others waits for
-/// them, and where they take long it is hidden until its time is over, and claimed in vain.
+/// Mails that are tried before a server that took none of them is left alone for a while. Each is
+/// claimed by itself: what is claimed with others waits for them, and where they take long it is
+/// hidden until its time is over, and claimed in vain.
 const ROUND: usize = 10;
 /// A try that takes longer has failed; a claimed mail is hidden from others for twice that.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Waits between tries, seconds; after the last the mail has failed for good: about two days in all.
-const RETRY_SECONDS: [i64; 12] = [5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
+/// Waits between tries, seconds; after the last the mail has failed for good: about two days in
+/// all.
+const RETRY_SECONDS: [i64; 12] =
+    [5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
 
 /// Connects to a mail server and greets it; nothing is sent.
 ///
@@ -39,13 +42,18 @@ pub async fn check_smtp(url: &str, timeout: Duration) -> Result<(), String> {
 impl Engine {
     pub(crate) fn spawn_mailer(&self) {
         let Some(url) = self.0.config.smtp_url.clone() else {
-            tracing::info!("no SMTP server is configured (--smtp-url): mail stays in the outbox, see `millrace mail`");
+            tracing::info!(
+                "no SMTP server is configured (--smtp-url): mail stays in the outbox, see `millrace mail`"
+            );
             return;
         };
         let server = match MailServer::from_url(&url) {
             Ok(server) => Arc::new(server),
             Err(error) => {
-                tracing::error!(error = error_chain(&error), "the SMTP address is not valid; mail stays in the outbox");
+                tracing::error!(
+                    error = error_chain(&error),
+                    "the SMTP address is not valid; mail stays in the outbox"
+                );
                 return;
             }
         };
@@ -68,7 +76,8 @@ impl Engine {
         });
     }
 
-    /// Sends some mails, in the turns of their organizations. Whether there may be more that can be sent: a server that took none is left alone for a while.
+    /// Sends some mails, in the turns of their organizations. Whether there may be more that can be
+    /// sent: a server that took none is left alone for a while.
     async fn send_round(&self, server: &MailServer, last: &mut Option<OrgId>) -> bool {
         let mut is_taking = false;
         for _ in 0..ROUND {
@@ -99,7 +108,9 @@ impl Engine {
             return None;
         }
         let sent = match self.message(&mail) {
-            Ok(message) => server.send(&message, TRY_TIMEOUT).await.map_err(|error| error_chain(&error)),
+            Ok(message) => {
+                server.send(&message, TRY_TIMEOUT).await.map_err(|error| error_chain(&error))
+            }
             Err(error) => Err(error),
         };
         let is_taken = sent.is_ok();
@@ -107,7 +118,9 @@ impl Engine {
             Ok(()) => MailResult::Sent,
             Err(error) => self.after_failure(&mail, error),
         };
-        if let Err(error) = self.recorded(hidden_until, || self.0.store.mail_result(&mail.id, result.clone())).await {
+        if let Err(error) =
+            self.recorded(hidden_until, || self.0.store.mail_result(&mail.id, result.clone())).await
+        {
             tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
         }
         Some(is_taken)
@@ -122,14 +135,26 @@ impl Engine {
     }
 
     fn message(&self, mail: &Mail) -> Result<Message, String> {
-        let from: Mailbox = self.0.config.mail_from.parse().map_err(|e| format!("the sender `{}` is not an address: {e}", self.0.config.mail_from))?;
-        let to: Mailbox = mail.recipient.parse().map_err(|e| format!("the recipient `{}` is not an address: {e}", mail.recipient))?;
+        let from: Mailbox = self.0.config.mail_from.parse().map_err(|e| {
+            format!("the sender `{}` is not an address: {e}", self.0.config.mail_from)
+        })?;
+        let to: Mailbox = mail
+            .recipient
+            .parse()
+            .map_err(|e| format!("the recipient `{}` is not an address: {e}", mail.recipient))?;
         let text = match &mail.link {
-            Some(sealed) => mail.text.replace(Mail::LINK, &self.0.keyring.open(mail.id.as_str(), sealed).map_err(|e| e.to_string())?),
+            Some(sealed) => mail.text.replace(
+                Mail::LINK,
+                &self.0.keyring.open(mail.id.as_str(), sealed).map_err(|e| e.to_string())?,
+            ),
             None => mail.text.clone(),
         };
         // The id makes a mail that is sent twice recognizable.
-        let builder = Message::builder().from(from).to(to).subject(&mail.subject).message_id(Some(format!("<{}@millrace>", mail.id)));
+        let builder = Message::builder()
+            .from(from)
+            .to(to)
+            .subject(&mail.subject)
+            .message_id(Some(format!("<{}@millrace>", mail.id)));
         let built = match &mail.html {
             None => builder.body(text),
             Some(html) if text.is_empty() => builder.singlepart(SinglePart::html(html.clone())),

@@ -1,5 +1,6 @@
-//! Deliveries after a run: each is tried until it is taken, refused for good, or given up. What was taken while the server
-//! died may come twice; requests carry the delivery's id, objects have a name of their own and mails are queued once.
+//! Deliveries after a run: each is tried until it is taken, refused for good, or given up. What was
+//! taken while the server died may come twice; requests carry the delivery's id, objects have a
+//! name of their own and mails are queued once.
 
 pub(crate) mod http;
 pub(crate) mod mailer;
@@ -17,7 +18,9 @@ use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::MailId;
 use millrace_model::json;
-use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{
+    Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailStatus, StoreError, StoreResult,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,7 +37,8 @@ const UNDER_WAY_MAX: usize = 32;
 const SHARE: u32 = 16;
 /// Tries, after which it has failed for good.
 const ATTEMPTS_MAX: i64 = 8;
-/// The wait after the first try, milliseconds; each further one is so many times longer: about an hour and a half in all.
+/// The wait after the first try, milliseconds; each further one is so many times longer: about an
+/// hour and a half in all.
 const FIRST_WAIT_MS: i64 = 5_000;
 const WAIT_FACTOR: i64 = 3;
 /// How much a wait may be shortened, percent: what failed together is not tried again together.
@@ -44,19 +48,26 @@ const RECORD_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Recipients of one e-mail.
 const RECIPIENTS_MAX: usize = 10;
 
-/// Whether there is time for a try of what was claimed, before others may take it over: the claim's answer may have come late, the server have stood
-/// still, or those before it have taken long. What is not tried comes again.
+/// Whether there is time for a try of what was claimed, before others may take it over: the claim's
+/// answer may have come late, the server have stood still, or those before it have taken long. What
+/// is not tried comes again.
 pub(crate) fn is_in_time(now: Timestamp, hidden_until: Timestamp, try_timeout: Duration) -> bool {
     now.plus_ms(i64::try_from(try_timeout.as_millis()).unwrap_or(i64::MAX)) <= hidden_until
 }
 
 impl Engine {
-    /// Records what became of a try, again and again while the database cannot be reached: what is not recorded is sent once more. Until others may do
-    /// that, who would not wait for this.
-    pub(crate) async fn recorded<F: Future<Output = StoreResult<()>> + Send>(&self, hidden_until: Timestamp, record: impl Fn() -> F + Send) -> StoreResult<()> {
+    /// Records what became of a try, again and again while the database cannot be reached: what is
+    /// not recorded is sent once more. Until others may do that, who would not wait for this.
+    pub(crate) async fn recorded<F: Future<Output = StoreResult<()>> + Send>(
+        &self,
+        hidden_until: Timestamp,
+        record: impl Fn() -> F + Send,
+    ) -> StoreResult<()> {
         loop {
             match record().await {
-                Err(StoreError::Overloaded | StoreError::Unavailable(_)) if self.now() < hidden_until && !self.0.tasks.stopping() => {
+                Err(StoreError::Overloaded | StoreError::Unavailable(_))
+                    if self.now() < hidden_until && !self.0.tasks.stopping() =>
+                {
                     tokio::time::sleep(RECORD_AGAIN_AFTER).await;
                 }
                 done => return done,
@@ -103,10 +114,17 @@ struct Email {
 impl Engine {
     pub(crate) fn spawn_deliverer(&self) {
         // For the operator's own object store; what code names is reached by clients of its own.
-        let http = match reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(TRY_TIMEOUT).build() {
+        let http = match reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(TRY_TIMEOUT)
+            .build()
+        {
             Ok(http) => http,
             Err(error) => {
-                tracing::error!(error = error_chain(&error), "no HTTP client could be made; what code sends stays queued");
+                tracing::error!(
+                    error = error_chain(&error),
+                    "no HTTP client could be made; what code sends stays queued"
+                );
                 return;
             }
         };
@@ -136,10 +154,18 @@ impl Engine {
         let now = self.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
         let held = Held { share: SHARE, by: places.held() };
-        let due = match self.0.store.claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1), &held).await {
+        let due = match self
+            .0
+            .store
+            .claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1), &held)
+            .await
+        {
             Ok(due) => due,
             Err(error) => {
-                tracing::error!(error = error_chain(&error), "could not read what is to be delivered");
+                tracing::error!(
+                    error = error_chain(&error),
+                    "could not read what is to be delivered"
+                );
                 return;
             }
         };
@@ -160,24 +186,39 @@ impl Engine {
     async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery, hidden_until: Timestamp) {
         let trying = async {
             match delivery.kind {
-                DeliveryKind::Http => http::send(&self.0.sending, delivery, self.traceparent_of(delivery).await.as_deref()).await,
-                DeliveryKind::S3 => s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await,
+                DeliveryKind::Http => {
+                    http::send(
+                        &self.0.sending,
+                        delivery,
+                        self.traceparent_of(delivery).await.as_deref(),
+                    )
+                    .await
+                }
+                DeliveryKind::S3 => {
+                    s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await
+                }
                 DeliveryKind::Email => self.queue_email(delivery).await,
             }
         };
-        let tried = tokio::time::timeout(TRY_TIMEOUT, trying)
-            .await
-            .unwrap_or_else(|_| Tried::Later { status: None, error: format!("no answer within {} s", TRY_TIMEOUT.as_secs()) });
+        let tried =
+            tokio::time::timeout(TRY_TIMEOUT, trying).await.unwrap_or_else(|_| Tried::Later {
+                status: None,
+                error: format!("no answer within {} s", TRY_TIMEOUT.as_secs()),
+            });
         let result = self.delivery_result(delivery, tried);
         if let Some(error) = &result.error {
             tracing::info!(delivery.id = %delivery.id, run.id = %delivery.run_id, attempt = delivery.attempts + 1, error, "a delivery failed");
         }
-        if let Err(error) = self.recorded(hidden_until, || self.0.store.delivery_result(&delivery.id, result.clone())).await {
+        if let Err(error) = self
+            .recorded(hidden_until, || self.0.store.delivery_result(&delivery.id, result.clone()))
+            .await
+        {
             tracing::error!(delivery.id = %delivery.id, error = error_chain(&error), "could not record a delivery; it may be tried again");
         }
     }
 
-    /// What a delivery carries on of its run's trace, where traces are on and the run is still known.
+    /// What a delivery carries on of its run's trace, where traces are on and the run is still
+    /// known.
     async fn traceparent_of(&self, delivery: &Delivery) -> Option<String> {
         if !self.0.traces.is_on() {
             return None;
@@ -193,15 +234,28 @@ impl Engine {
             Tried::Never { status, error } => (status, Some(error), None),
             Tried::Later { status, error } => {
                 let random = i64::from(u16::from_le_bytes(self.0.ids.bytes()));
-                (status, Some(error), wait_ms(delivery.attempts + 1, random).map(|ms| at.plus_ms(ms)))
+                (
+                    status,
+                    Some(error),
+                    wait_ms(delivery.attempts + 1, random).map(|ms| at.plus_ms(ms)),
+                )
             }
         };
-        DeliveryResult { response_status: status.map(i64::from), error: error.map(|e| e.chars().take(1000).collect()), retry_at, at }
+        DeliveryResult {
+            response_status: status.map(i64::from),
+            error: error.map(|e| e.chars().take(1000).collect()),
+            retry_at,
+            at,
+        }
     }
 
-    /// To the outbox, which tries again by itself: one mail for each recipient, the owner where none is given.
+    /// To the outbox, which tries again by itself: one mail for each recipient, the owner where
+    /// none is given.
     async fn queue_email(&self, delivery: &Delivery) -> Tried {
-        let later = |error: &dyn std::error::Error| Tried::Later { status: None, error: error_chain(error) };
+        let later = |error: &dyn std::error::Error| Tried::Later {
+            status: None,
+            error: error_chain(error),
+        };
         let email: Email = match serde_json::from_str(&delivery.payload) {
             Ok(email) => email,
             Err(error) => return Tried::never(format!("the e-mail cannot be read: {error}")),
@@ -260,7 +314,9 @@ fn recipients(to: &Value) -> Result<Vec<String>, String> {
     };
     let mut all = Vec::new();
     for text in texts {
-        let parsed: Mailboxes = text.parse().map_err(|e| format!("`{}` is not an e-mail address: {e}", millrace_model::shown(text)))?;
+        let parsed: Mailboxes = text.parse().map_err(|e| {
+            format!("`{}` is not an e-mail address: {e}", millrace_model::shown(text))
+        })?;
         all.extend(parsed.iter().map(ToString::to_string));
     }
     match all.len() {
@@ -309,9 +365,18 @@ mod tests {
 
     #[test]
     fn recipients_are_addresses_and_few() {
-        assert_eq!(recipients(&json!("a@x.test, B <b@x.test>")), Ok(vec!["a@x.test".into(), "B <b@x.test>".into()]));
+        assert_eq!(
+            recipients(&json!("a@x.test, B <b@x.test>")),
+            Ok(vec!["a@x.test".into(), "B <b@x.test>".into()])
+        );
         assert_eq!(recipients(&json!(["a@x.test", "c@x.test"])).map(|r| r.len()), Ok(2));
-        for bad in [json!("nobody"), json!([]), json!(7), json!(vec!["a@x.test"; 11]), json!("a@x.test\nBcc: b@x.test")] {
+        for bad in [
+            json!("nobody"),
+            json!([]),
+            json!(7),
+            json!(vec!["a@x.test"; 11]),
+            json!("a@x.test\nBcc: b@x.test"),
+        ] {
             assert!(recipients(&bad).is_err(), "{bad}");
         }
     }
@@ -319,6 +384,9 @@ mod tests {
     #[test]
     fn statuses_tell_what_becomes_of_a_delivery() {
         assert_eq!(Tried::by_status(204, ""), Tried::Taken { status: Some(204) });
-        assert!(matches!(Tried::by_status(404, ""), Tried::Never { .. }) && matches!(Tried::by_status(429, ""), Tried::Later { .. }));
+        assert!(
+            matches!(Tried::by_status(404, ""), Tried::Never { .. })
+                && matches!(Tried::by_status(429, ""), Tried::Later { .. })
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Clients for addresses that users and code name: they connect under the rules by which hosts do. What is decided on is what is connected to.
+//! Clients for addresses that users and code name: they connect under the rules by which hosts do.
+//! What is decided on is what is connected to.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -47,25 +48,40 @@ impl Reach {
         Self { egress, common, clients: Mutex::default() }
     }
 
-    /// A client that connects to the open addresses of this URL's host, as they are now, and to no others.
+    /// A client that connects to the open addresses of this URL's host, as they are now, and to no
+    /// others.
     pub(crate) async fn client(&self, url: &Url) -> Result<Client, Unreachable> {
-        let (Some(host), Some(port), "http" | "https") = (url.host(), url.port_or_known_default(), url.scheme()) else { return Err(Unreachable::NoHost) };
+        let (Some(host), Some(port), "http" | "https") =
+            (url.host(), url.port_or_known_default(), url.scheme())
+        else {
+            return Err(Unreachable::NoHost);
+        };
         let found: Vec<SocketAddr> = match host {
             Host::Ipv4(ip) => vec![SocketAddr::from((ip, port))],
             Host::Ipv6(ip) => vec![SocketAddr::from((ip, port))],
-            Host::Domain(name) => match tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name, port))).await {
-                Ok(Ok(found)) => found.collect(),
-                Ok(Err(error)) => return Err(Unreachable::NotFound(format!(": {error}"))),
-                Err(_) => return Err(Unreachable::NotFound(": no resolver answered in time".into())),
-            },
+            Host::Domain(name) => {
+                match tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name, port)))
+                    .await
+                {
+                    Ok(Ok(found)) => found.collect(),
+                    Ok(Err(error)) => return Err(Unreachable::NotFound(format!(": {error}"))),
+                    Err(_) => {
+                        return Err(Unreachable::NotFound(": no resolver answered in time".into()));
+                    }
+                }
+            }
         };
-        let mut open = self.egress.get().open(&found).map_err(|refusal| refusal.map_or_else(|| Unreachable::NotFound(String::new()), Unreachable::Closed))?;
+        let mut open = self.egress.get().open(&found).map_err(|refusal| {
+            refusal.map_or_else(|| Unreachable::NotFound(String::new()), Unreachable::Closed)
+        })?;
         open.sort();
         let key = (host.to_string(), port);
-        if let Some((_, client)) = self.clients.lock().get(&key).filter(|(known, _)| *known == open) {
+        if let Some((_, client)) = self.clients.lock().get(&key).filter(|(known, _)| *known == open)
+        {
             return Ok(client.clone());
         }
-        // A redirect would lead past the decision, and a proxy of the environment would look the name up again.
+        // A redirect would lead past the decision, and a proxy of the environment would look the
+        // name up again.
         let builder = (self.common)().redirect(reqwest::redirect::Policy::none()).no_proxy();
         let builder = match host {
             Host::Domain(name) => builder.resolve_to_addrs(name, &open),
@@ -81,7 +97,8 @@ impl Reach {
     }
 }
 
-/// The rule that closes a URL whose host is written as an address: that can be told before anything is sent there.
+/// The rule that closes a URL whose host is written as an address: that can be told before anything
+/// is sent there.
 pub(crate) fn closed(egress: &Shared, url: &Url) -> Option<Refusal> {
     let port = url.port_or_known_default()?;
     let address = match url.host()? {
@@ -114,19 +131,33 @@ mod tests {
             "http://localhost/",
         ] {
             let refused = reach.client(&url(text)).await;
-            assert!(matches!(refused, Err(Unreachable::Closed(refusal)) if refusal.to_string().contains("--egress-allow")), "{text}");
+            assert!(
+                matches!(refused, Err(Unreachable::Closed(refusal)) if refusal.to_string().contains("--egress-allow")),
+                "{text}"
+            );
         }
         assert!(matches!(reach.client(&url("ftp://127.0.0.1/")).await, Err(Unreachable::NoHost)));
-        assert!(closed(&Shared::default(), &url("http://10.1.2.3/")).is_some() && closed(&Shared::default(), &url("http://name.test/")).is_none());
+        assert!(
+            closed(&Shared::default(), &url("http://10.1.2.3/")).is_some()
+                && closed(&Shared::default(), &url("http://name.test/")).is_none()
+        );
     }
 
     #[tokio::test]
     async fn what_is_opened_is_reached_and_closed_again_with_the_policy() {
-        let egress =
-            Shared::from(Policy { allow: vec!["localhost:81".parse().expect("a name"), "127.0.0.1".parse().expect("an address")], ..Policy::default() });
+        let egress = Shared::from(Policy {
+            allow: vec![
+                "localhost:81".parse().expect("a name"),
+                "127.0.0.1".parse().expect("an address"),
+            ],
+            ..Policy::default()
+        });
         let reach = Reach::new(egress.clone(), Client::builder);
         assert!(reach.client(&url("http://127.0.0.1:80/")).await.is_ok());
         egress.set(Policy::default());
-        assert!(matches!(reach.client(&url("http://127.0.0.1:80/")).await, Err(Unreachable::Closed(_))), "a client that was made before is asked about again");
+        assert!(
+            matches!(reach.client(&url("http://127.0.0.1:80/")).await, Err(Unreachable::Closed(_))),
+            "a client that was made before is asked about again"
+        );
     }
 }

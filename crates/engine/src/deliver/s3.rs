@@ -1,4 +1,5 @@
-//! `$.send.s3`: an object in a store that speaks S3, with the operator's credentials (Signature Version 4, path style).
+//! `$.send.s3`: an object in a store that speaks S3, with the operator's credentials (Signature
+//! Version 4, path style).
 
 use std::io::Write as _;
 
@@ -19,7 +20,8 @@ use crate::deliver::Tried;
 use crate::tenants::secrets::sha256_hex;
 
 /// What stays as it is in a path.
-pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+pub(crate) const UNRESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// What is shown of a refusal, characters.
 const REFUSAL_CHARS_MAX: usize = 300;
 /// Bytes of an HMAC's block.
@@ -43,7 +45,11 @@ pub struct S3Config {
 // By hand: it holds a key.
 impl std::fmt::Debug for S3Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("S3Config").field("endpoint", &self.endpoint).field("region", &self.region).field("buckets", &self.buckets).finish_non_exhaustive()
+        f.debug_struct("S3Config")
+            .field("endpoint", &self.endpoint)
+            .field("region", &self.region)
+            .field("buckets", &self.buckets)
+            .finish_non_exhaustive()
     }
 }
 
@@ -56,11 +62,18 @@ struct Object {
     payload: Value,
 }
 
-/// Writes one object: `<prefix>/YYYY/MM/DD/HH/YYYY-MM-DD-HH-MM-SS-<id>.gz`, a line for each item of a list. A second try
-/// writes the same one.
-pub(crate) async fn put(client: &reqwest::Client, config: Option<&S3Config>, delivery: &Delivery, now: Timestamp) -> Tried {
+/// Writes one object: `<prefix>/YYYY/MM/DD/HH/YYYY-MM-DD-HH-MM-SS-<id>.gz`, a line for each item of
+/// a list. A second try writes the same one.
+pub(crate) async fn put(
+    client: &reqwest::Client,
+    config: Option<&S3Config>,
+    delivery: &Delivery,
+    now: Timestamp,
+) -> Tried {
     let Some(config) = config else {
-        return Tried::never("no object store is configured: the server's operator sets --s3-endpoint, --s3-region and the variables of its key");
+        return Tried::never(
+            "no object store is configured: the server's operator sets --s3-endpoint, --s3-region and the variables of its key",
+        );
     };
     let (url, body) = match object(config, delivery) {
         Ok(object) => object,
@@ -74,14 +87,21 @@ pub(crate) async fn put(client: &reqwest::Client, config: Option<&S3Config>, del
     };
     let headers = [("host", host.as_str()), ("x-amz-content-sha256", &hash), ("x-amz-date", &date)];
     let authorization = sign(config, &date, "PUT", url.path(), &headers, &hash);
-    let request = client.put(url.clone()).header("x-amz-content-sha256", &hash).header("x-amz-date", &date).header("authorization", authorization);
+    let request = client
+        .put(url.clone())
+        .header("x-amz-content-sha256", &hash)
+        .header("x-amz-date", &date)
+        .header("authorization", authorization);
     match request.header("content-type", "application/gzip").body(body).send().await {
         Ok(response) => {
             let status = response.status().as_u16();
             if response.status().is_success() {
                 return Tried::Taken { status: Some(status) };
             }
-            Tried::by_status(status.max(400), &format!(": {}", answers::start_of(response, REFUSAL_CHARS_MAX).await))
+            Tried::by_status(
+                status.max(400),
+                &format!(": {}", answers::start_of(response, REFUSAL_CHARS_MAX).await),
+            )
         }
         Err(error) => Tried::Later { status: None, error: error_chain(&error.without_url()) },
     }
@@ -89,34 +109,51 @@ pub(crate) async fn put(client: &reqwest::Client, config: Option<&S3Config>, del
 
 /// The object's address and contents.
 fn object(config: &S3Config, delivery: &Delivery) -> Result<(Url, Vec<u8>), String> {
-    let object: Object = json::read(&delivery.payload).and_then(serde_json::from_value).map_err(|e| format!("the object cannot be read: {e}"))?;
+    let object: Object = json::read(&delivery.payload)
+        .and_then(serde_json::from_value)
+        .map_err(|e| format!("the object cannot be read: {e}"))?;
     let bucket = &object.bucket;
-    let fits =
-        (3..=63).contains(&bucket.len()) && bucket.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) && !bucket.contains("..");
+    let fits = (3..=63).contains(&bucket.len())
+        && bucket.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+        && !bucket.contains("..");
     if !fits {
         return Err(format!("`{}` is not a bucket's name", millrace_model::shown(bucket)));
     }
     if !config.buckets.is_empty() && !config.buckets.contains(bucket) {
-        return Err(format!("the bucket `{bucket}` is none of those that the server's operator allows (--s3-buckets)"));
+        return Err(format!(
+            "the bucket `{bucket}` is none of those that the server's operator allows (--s3-buckets)"
+        ));
     }
     let prefix = object.prefix.trim_matches('/');
-    if prefix.split('/').any(|part| matches!(part, "." | "..")) || prefix.chars().any(char::is_control) || prefix.len() > 800 {
+    if prefix.split('/').any(|part| matches!(part, "." | ".."))
+        || prefix.chars().any(char::is_control)
+        || prefix.len() > 800
+    {
         return Err("the prefix is not one that an object's name can begin with".into());
     }
     let at = delivery.created_at.datetime();
     let slash = if prefix.is_empty() { "" } else { "/" };
-    let key = format!("{prefix}{slash}{}-{}.gz", at.format("%Y/%m/%d/%H/%Y-%m-%d-%H-%M-%S"), delivery.id);
-    let path: Vec<String> = std::iter::once(bucket.as_str()).chain(key.split('/')).map(|part| utf8_percent_encode(part, UNRESERVED).to_string()).collect();
+    let key =
+        format!("{prefix}{slash}{}-{}.gz", at.format("%Y/%m/%d/%H/%Y-%m-%d-%H-%M-%S"), delivery.id);
+    let path: Vec<String> = std::iter::once(bucket.as_str())
+        .chain(key.split('/'))
+        .map(|part| utf8_percent_encode(part, UNRESERVED).to_string())
+        .collect();
     let url = format!("{}/{}", config.endpoint.trim_end_matches('/'), path.join("/"));
     let url = Url::parse(&url).map_err(|e| format!("the object store's address is none: {e}"))?;
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     let lines = lines(&object.payload);
-    gzip.write_all(lines.as_bytes()).and_then(|()| gzip.finish()).map(|body| (url, body)).map_err(|e| format!("the object could not be packed: {e}"))
+    gzip.write_all(lines.as_bytes())
+        .and_then(|()| gzip.finish())
+        .map(|body| (url, body))
+        .map_err(|e| format!("the object could not be packed: {e}"))
 }
 
 /// Lines of JSON; a text stays as it is.
 fn lines(payload: &Value) -> String {
-    let line = |item: &Value| format!("{}\n", item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+    let line = |item: &Value| {
+        format!("{}\n", item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+    };
     match payload {
         Value::Array(items) => items.iter().map(line).collect(),
         item => line(item),
@@ -129,17 +166,31 @@ fn amz_date(at: Timestamp) -> String {
 }
 
 /// The `Authorization` of a request without a query. `headers`: in lower case, sorted.
-fn sign(config: &S3Config, date: &str, method: &str, path: &str, headers: &[(&str, &str)], payload_hash: &str) -> String {
+fn sign(
+    config: &S3Config,
+    date: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    payload_hash: &str,
+) -> String {
     let names = headers.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";");
-    let canonical: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
+    let canonical: String =
+        headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
     let request = format!("{method}\n{path}\n\n{canonical}\n{names}\n{payload_hash}");
     let day = date.split('T').next().unwrap_or("");
     let scope = format!("{day}/{}/s3/aws4_request", config.region);
     let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", sha256_hex(request.as_bytes()));
     let secret = format!("AWS4{}", config.secret_access_key);
-    let key = [day, &config.region, "s3", "aws4_request"].iter().fold(secret.into_bytes(), |key, part| hmac(&key, part.as_bytes()).to_vec());
-    let signature: String = hmac(&key, to_sign.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={signature}", config.access_key_id)
+    let key = [day, &config.region, "s3", "aws4_request"]
+        .iter()
+        .fold(secret.into_bytes(), |key, part| hmac(&key, part.as_bytes()).to_vec());
+    let signature: String =
+        hmac(&key, to_sign.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={signature}",
+        config.access_key_id
+    )
 }
 
 /// HMAC-SHA256 (RFC 2104).
@@ -150,7 +201,8 @@ fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     } else {
         block[..key.len()].copy_from_slice(key);
     }
-    let inner = Sha256::new().chain_update(block.map(|b| b ^ 0x36)).chain_update(message).finalize();
+    let inner =
+        Sha256::new().chain_update(block.map(|b| b ^ 0x36)).chain_update(message).finalize();
     Sha256::new().chain_update(block.map(|b| b ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
@@ -174,11 +226,23 @@ mod tests {
     #[test]
     fn a_request_is_signed_as_the_documentation_shows() {
         let hash = sha256_hex(b"");
-        let headers =
-            [("host", "examplebucket.s3.amazonaws.com"), ("range", "bytes=0-9"), ("x-amz-content-sha256", hash.as_str()), ("x-amz-date", "20130524T000000Z")];
+        let headers = [
+            ("host", "examplebucket.s3.amazonaws.com"),
+            ("range", "bytes=0-9"),
+            ("x-amz-content-sha256", hash.as_str()),
+            ("x-amz-date", "20130524T000000Z"),
+        ];
         let signed = sign(&config(), "20130524T000000Z", "GET", "/test.txt", &headers, &hash);
-        assert!(signed.ends_with("Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"), "{signed}");
-        assert!(signed.contains("SignedHeaders=host;range;x-amz-content-sha256;x-amz-date"), "{signed}");
+        assert!(
+            signed.ends_with(
+                "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+            ),
+            "{signed}"
+        );
+        assert!(
+            signed.contains("SignedHeaders=host;range;x-amz-content-sha256;x-amz-date"),
+            "{signed}"
+        );
     }
 
     fn delivery(payload: Value) -> Delivery {
@@ -202,13 +266,22 @@ mod tests {
 
     #[test]
     fn an_object_has_a_name_of_its_time_and_lines() {
-        let (url, _) = object(&config(), &delivery(json!({ "bucket": "logs", "prefix": "/a b/ü/", "payload": 1 }))).expect("an object");
+        let (url, _) = object(
+            &config(),
+            &delivery(json!({ "bucket": "logs", "prefix": "/a b/ü/", "payload": 1 })),
+        )
+        .expect("an object");
         assert_eq!(url.path(), "/logs/a%20b/%C3%BC/2013/05/24/00/2013-05-24-00-00-00-dl_1.gz");
         assert_eq!(lines(&json!([{ "a": 1 }, "text"])), "{\"a\":1}\ntext\n");
-        for bad in [json!({ "bucket": "a/b" }), json!({ "bucket": "logs", "prefix": "a/../b" }), json!({})] {
+        for bad in
+            [json!({ "bucket": "a/b" }), json!({ "bucket": "logs", "prefix": "a/../b" }), json!({})]
+        {
             assert!(object(&config(), &delivery(bad.clone())).is_err(), "{bad}");
         }
         let some = S3Config { buckets: vec!["mine".into()], ..config() };
-        assert!(object(&some, &delivery(json!({ "bucket": "logs" }))).is_err_and(|e| e.contains("--s3-buckets")));
+        assert!(
+            object(&some, &delivery(json!({ "bucket": "logs" })))
+                .is_err_and(|e| e.contains("--s3-buckets"))
+        );
     }
 }

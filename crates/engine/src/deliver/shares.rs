@@ -1,4 +1,5 @@
-//! Places for what is under way to the outside, of which one organization gets no more than its share: receivers that let it wait hold up nobody else.
+//! Places for what is under way to the outside, of which one organization gets no more than its
+//! share: receivers that let it wait hold up nobody else.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,11 +28,15 @@ impl Shares {
         self.held.lock().clone()
     }
 
-    /// Whose turn it is among those that wait: the first whose organization holds the fewest places. None where all hold their share.
+    /// Whose turn it is among those that wait: the first whose organization holds the fewest
+    /// places. None where all hold their share.
     pub(crate) fn next<'a>(&self, waiting: impl Iterator<Item = &'a OrgId>) -> Option<usize> {
         let held = self.held.lock();
         let counted = waiting.map(|org| held.get(org).copied().unwrap_or(0)).enumerate();
-        counted.filter(|(_, count)| *count < self.share).min_by_key(|(_, count)| *count).map(|(at, _)| at)
+        counted
+            .filter(|(_, count)| *count < self.share)
+            .min_by_key(|(_, count)| *count)
+            .map(|(at, _)| at)
     }
 
     /// A place, where there is a free one.
@@ -78,7 +83,8 @@ mod tests {
         assert_eq!((next(&[&a]), shares.held()[&a], shares.free()), (Some(0), 1, 4));
         drop(second);
         assert!(shares.held().is_empty());
-        let all: Vec<Place> = [&a, &a, &b, &b, &c].into_iter().filter_map(|org| shares.take(org)).collect();
+        let all: Vec<Place> =
+            [&a, &a, &b, &b, &c].into_iter().filter_map(|org| shares.take(org)).collect();
         assert!(all.len() == 5 && shares.take(&c).is_none() && shares.held()[&c] == 1);
     }
 }

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use lettre::Message;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
-#[expect(deprecated, reason = "implicit TLS over a stream of one's own has no other door in lettre 0.11")]
+#[expect(
+    deprecated,
+    reason = "implicit TLS over a stream of one's own has no other door in lettre 0.11"
+)]
 use lettre::transport::smtp::client::AsyncNetworkStream;
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
@@ -25,11 +28,13 @@ const READ_BYTES_MAX: usize = 1 << 20;
 /// How long the answer to QUIT is waited for.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Why a mail was not sent, or the mail server not checked. No variant shows the address: it may hold
-/// a password.
+/// Why a mail was not sent, or the mail server not checked. No variant shows the address: it may
+/// hold a password.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SmtpError {
-    #[error("the address is not valid; expected is smtp://user:password@host:port, with `?tls=required` or `?tls=opportunistic`, or smtps://…")]
+    #[error(
+        "the address is not valid; expected is smtp://user:password@host:port, with `?tls=required` or `?tls=opportunistic`, or smtps://…"
+    )]
     Address,
     #[error("no connection to the SMTP server")]
     Connect(#[source] io::Error),
@@ -60,11 +65,18 @@ pub(crate) struct MailServer {
 }
 
 impl MailServer {
-    /// Parses an address with the meaning that lettre gives to it: a path is the name of the greeting.
+    /// Parses an address with the meaning that lettre gives to it: a path is the name of the
+    /// greeting.
     pub(crate) fn from_url(url: &str) -> Result<Self, SmtpError> {
         let url = Url::parse(url).map_err(|_| SmtpError::Address)?;
-        let host = url.host_str().map(|host| host.trim_matches(['[', ']'])).filter(|host| !host.is_empty()).ok_or(SmtpError::Address)?.to_owned();
-        let mode = url.query_pairs().find(|(name, _)| name == "tls").map(|(_, value)| value.into_owned());
+        let host = url
+            .host_str()
+            .map(|host| host.trim_matches(['[', ']']))
+            .filter(|host| !host.is_empty())
+            .ok_or(SmtpError::Address)?
+            .to_owned();
+        let mode =
+            url.query_pairs().find(|(name, _)| name == "tls").map(|(_, value)| value.into_owned());
         let parameters = || TlsParameters::new(host.clone());
         let (port, tls) = match (url.scheme(), mode.as_deref()) {
             ("smtp", None) => (25, Tls::Never),
@@ -73,13 +85,19 @@ impl MailServer {
             ("smtps", _) => (465, Tls::Implicit(parameters()?)),
             _ => return Err(SmtpError::Address),
         };
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()).map_err(|_| SmtpError::Address);
+        let decoded = |text: &str| {
+            percent_decode_str(text)
+                .decode_utf8()
+                .map(|text| text.into_owned())
+                .map_err(|_| SmtpError::Address)
+        };
         let credentials = match url.password() {
             Some(password) => Some(Credentials::new(decoded(url.username())?, decoded(password)?)),
             None => None,
         };
         let name = url.path().trim_matches('/');
-        let hello = if name.is_empty() { ClientId::default() } else { ClientId::Domain(name.to_owned()) };
+        let hello =
+            if name.is_empty() { ClientId::default() } else { ClientId::Domain(name.to_owned()) };
         Ok(Self { port: url.port().unwrap_or(port), host, tls, hello, credentials })
     }
 
@@ -90,8 +108,10 @@ impl MailServer {
             connection.send(message.envelope(), &message.formatted()).await?;
             Ok(connection)
         };
-        let mut connection = tokio::time::timeout(timeout, sent).await.unwrap_or(Err(SmtpError::Timeout))?;
-        // The mail is taken: a server that does not answer QUIT would get it again if that were a failure.
+        let mut connection =
+            tokio::time::timeout(timeout, sent).await.unwrap_or(Err(SmtpError::Timeout))?;
+        // The mail is taken: a server that does not answer QUIT would get it again if that were a
+        // failure.
         let _ = tokio::time::timeout(GOODBYE, connection.abort()).await;
         Ok(())
     }
@@ -108,17 +128,24 @@ impl MailServer {
     }
 
     async fn connect(&self) -> Result<AsyncSmtpConnection, SmtpError> {
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(SmtpError::Connect)?;
+        let stream = TcpStream::connect((self.host.as_str(), self.port))
+            .await
+            .map_err(SmtpError::Connect)?;
         let peer = stream.peer_addr().map_err(SmtpError::Connect)?;
         let stream = Box::new(Bounded { stream, peer, left: READ_BYTES_MAX });
         let stream: Box<dyn AsyncTokioStream> = match &self.tls {
             Tls::Implicit(parameters) => encrypted(stream, peer, parameters.clone()).await?,
             Tls::Never | Tls::Opportunistic(_) | Tls::Required(_) => stream,
         };
-        let mut connection = AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await?;
+        let mut connection =
+            AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await?;
         match &self.tls {
-            Tls::Required(parameters) => connection.starttls(parameters.clone(), &self.hello).await?,
-            Tls::Opportunistic(parameters) if connection.can_starttls() => connection.starttls(parameters.clone(), &self.hello).await?,
+            Tls::Required(parameters) => {
+                connection.starttls(parameters.clone(), &self.hello).await?
+            }
+            Tls::Opportunistic(parameters) if connection.can_starttls() => {
+                connection.starttls(parameters.clone(), &self.hello).await?
+            }
             Tls::Never | Tls::Opportunistic(_) | Tls::Implicit(_) => {}
         }
         if let Some(credentials) = &self.credentials {
@@ -129,7 +156,11 @@ impl MailServer {
 }
 
 #[expect(deprecated, reason = "see the import")]
-async fn encrypted(stream: Box<dyn AsyncTokioStream>, peer: SocketAddr, parameters: TlsParameters) -> Result<Box<dyn AsyncTokioStream>, SmtpError> {
+async fn encrypted(
+    stream: Box<dyn AsyncTokioStream>,
+    peer: SocketAddr,
+    parameters: TlsParameters,
+) -> Result<Box<dyn AsyncTokioStream>, SmtpError> {
     let mut stream = AsyncNetworkStream::use_existing_tokio1(stream);
     stream.upgrade_tls(parameters).await?;
     // What comes out of TLS is less than what goes in, and that is bounded.
@@ -145,9 +176,15 @@ struct Bounded<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.left == 0 {
-            let error = format!("the SMTP server answered with more than {READ_BYTES_MAX} bytes, the most that is read");
+            let error = format!(
+                "the SMTP server answered with more than {READ_BYTES_MAX} bytes, the most that is read"
+            );
             return Poll::Ready(Err(io::Error::other(error)));
         }
         let before = buffer.filled().len();
@@ -158,7 +195,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -171,7 +212,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug> AsyncTokioStream for Bounded<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug> AsyncTokioStream
+    for Bounded<S>
+{
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
@@ -205,7 +248,11 @@ mod tests {
             }
             (line.starts_with("QUIT"), lines)
         });
-        let message = Message::builder().from("a@x.test".parse().unwrap()).to("b@x.test".parse().unwrap()).body(String::from("hello")).unwrap();
+        let message = Message::builder()
+            .from("a@x.test".parse().unwrap())
+            .to("b@x.test".parse().unwrap())
+            .body(String::from("hello"))
+            .unwrap();
         let server = MailServer::from_url(&format!("smtp://127.0.0.1:{port}")).unwrap();
         server.send(&message, Duration::from_secs(60)).await.expect("it is taken");
         assert!(peer.await.unwrap().0, "it says goodbye");
@@ -226,11 +273,24 @@ mod tests {
         let of = |host: &str, port, tls, signs_in| Some((host.to_owned(), port, tls, signs_in));
         assert_eq!(read("smtp://localhost"), of("localhost", 25, "never", false));
         assert_eq!(read("smtp://u:p%40@mail.test:2525"), of("mail.test", 2525, "never", true));
-        assert_eq!(read("smtp://u:p@mail.test?tls=required"), of("mail.test", 587, "required", true));
-        assert_eq!(read("smtp://mail.test/name?tls=opportunistic"), of("mail.test", 587, "opportunistic", false));
+        assert_eq!(
+            read("smtp://u:p@mail.test?tls=required"),
+            of("mail.test", 587, "required", true)
+        );
+        assert_eq!(
+            read("smtp://mail.test/name?tls=opportunistic"),
+            of("mail.test", 587, "opportunistic", false)
+        );
         assert_eq!(read("smtps://u:p@mail.test"), of("mail.test", 465, "implicit", true));
         assert_eq!(read("smtp://[::1]:25"), of("::1", 25, "never", false));
-        for wrong in ["", "mail.test", "http://mail.test", "smtp://", "smtp://mail.test?tls=maybe", "smtp://u:%ff@mail.test"] {
+        for wrong in [
+            "",
+            "mail.test",
+            "http://mail.test",
+            "smtp://",
+            "smtp://mail.test?tls=maybe",
+            "smtp://u:%ff@mail.test",
+        ] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -1,7 +1,9 @@
-//! Deliveries to webhooks: each is queued with the run that made its event, and tried until the receiver takes it.
+//! Deliveries to webhooks: each is queued with the run that made its event, and tried until the
+//! receiver takes it.
 //!
-//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up nobody else's. One organization has its share of the lanes;
-//! where lanes are short, each is given back after a batch, and goes to the organization that has the fewest.
+//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up
+//! nobody else's. One organization has its share of the lanes; where lanes are short, each is given
+//! back after a batch, and goes to the organization that has the fewest.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,12 +36,14 @@ const POLL: Duration = Duration::from_secs(1);
 /// A try that takes longer has failed.
 const TRY_TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A claimed delivery is hidden from others for so long; then whoever claimed it is taken to have died.
+/// A claimed delivery is hidden from others for so long; then whoever claimed it is taken to have
+/// died.
 const HIDDEN_MS: i64 = 30_000;
 /// Webhooks that are sent to at once, and those of one organization among them.
 const LANES_MAX: usize = 64;
 const SHARE: u32 = 32;
-/// Deliveries to one webhook at once, and batches before another webhook may have the lane; one where others have less than their share and no lane.
+/// Deliveries to one webhook at once, and batches before another webhook may have the lane; one
+/// where others have less than their share and no lane.
 const BATCH: u32 = 8;
 const BATCHES_MAX: u32 = 16;
 /// How long a success may take to end its answer, whose body nobody needs.
@@ -65,7 +69,12 @@ impl Tried {
     /// Whether the receiver is there, whatever it says of this event.
     fn is_up(&self) -> bool {
         // Of one that may not be asked nothing is known, and nothing is won by waiting for it.
-        self.is_closed || self.answered.is_some_and(|s| !s.is_server_error() && s != StatusCode::TOO_MANY_REQUESTS && s != StatusCode::REQUEST_TIMEOUT)
+        self.is_closed
+            || self.answered.is_some_and(|s| {
+                !s.is_server_error()
+                    && s != StatusCode::TOO_MANY_REQUESTS
+                    && s != StatusCode::REQUEST_TIMEOUT
+            })
     }
 }
 
@@ -82,13 +91,21 @@ struct Lanes {
 impl Engine {
     pub(crate) fn spawn_webhook_deliverer(&self) {
         let reach = Arc::new(Reach::new(self.0.config.egress.clone(), common));
-        let lanes = Lanes { reach, busy: Arc::default(), places: Shares::new(LANES_MAX, SHARE), are_short: Arc::default() };
+        let lanes = Lanes {
+            reach,
+            busy: Arc::default(),
+            places: Shares::new(LANES_MAX, SHARE),
+            are_short: Arc::default(),
+        };
         self.keep_going("webhooks", move |engine, stop| {
             let lanes = lanes.clone();
             async move {
                 loop {
                     if let Err(error) = engine.open_lanes(&lanes).await {
-                        tracing::error!(error = error_chain(&error), "could not look for deliveries; trying again");
+                        tracing::error!(
+                            error = error_chain(&error),
+                            "could not look for deliveries; trying again"
+                        );
                     }
                     tokio::select! {
                         biased;
@@ -133,7 +150,11 @@ impl Engine {
 
     async fn serve_lane(&self, lanes: &Lanes, webhook: Webhook) -> Result<(), EngineError> {
         // A secret that cannot be read fails its deliveries, each with that error.
-        let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret).map_err(|error| error.to_string());
+        let secret = self
+            .0
+            .keyring
+            .open(webhook.id.as_str(), &webhook.secret)
+            .map_err(|error| error.to_string());
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
             let now = self.now();
@@ -142,11 +163,18 @@ impl Engine {
             }
             let limit = if health.is_probing() { 1 } else { BATCH };
             let hidden_until = now.plus_ms(HIDDEN_MS);
-            let batch = self.0.store.claim_webhook_deliveries(webhook.id.as_str(), now, hidden_until, limit).await?;
+            let batch = self
+                .0
+                .store
+                .claim_webhook_deliveries(webhook.id.as_str(), now, hidden_until, limit)
+                .await?;
             if batch.is_empty() || !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
                 break;
             }
-            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(&lanes.reach, &webhook, secret.as_deref(), delivery))).await;
+            let tried = join_all(batch.iter().map(|delivery| {
+                self.try_delivery(&lanes.reach, &webhook, secret.as_deref(), delivery)
+            }))
+            .await;
             let mut tries = Vec::with_capacity(batch.len());
             for (delivery, tried) in batch.iter().zip(tried) {
                 health = health.after(tried.is_up(), self.now());
@@ -155,7 +183,10 @@ impl Engine {
             if health.failures > 0 && health.paused_until.is_some() {
                 tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
             }
-            self.recorded(hidden_until, || self.0.store.record_webhook_deliveries(&webhook.id, tries.clone(), health)).await?;
+            self.recorded(hidden_until, || {
+                self.0.store.record_webhook_deliveries(&webhook.id, tries.clone(), health)
+            })
+            .await?;
             if lanes.are_short.load(Ordering::Relaxed) {
                 break;
             }
@@ -168,30 +199,69 @@ impl Engine {
         let answered = tried.answered.map(|s| s.as_u16());
         let id = delivery.id.clone();
         let Some(error) = tried.error else {
-            return WebhookTry { id, status: DeliveryStatus::Delivered, answered, error: None, next_at: None };
+            return WebhookTry {
+                id,
+                status: DeliveryStatus::Delivered,
+                answered,
+                error: None,
+                next_at: None,
+            };
         };
-        // Gone: the receiver will never take it. Closed: once the operator opens the address, it can be replayed.
+        // Gone: the receiver will never take it. Closed: once the operator opens the address, it
+        // can be replayed.
         let gone = tried.is_closed || tried.answered == Some(StatusCode::GONE);
         let chance = f64::from(u32::from_le_bytes(self.0.ids.bytes::<4>())) / f64::from(u32::MAX);
-        let next_at = if gone { None } else { next_try(delivery.attempts + 1, chance, self.now(), tried.retry_after_ms, delivery.give_up_at) };
+        let next_at = if gone {
+            None
+        } else {
+            next_try(
+                delivery.attempts + 1,
+                chance,
+                self.now(),
+                tried.retry_after_ms,
+                delivery.give_up_at,
+            )
+        };
         if next_at.is_none() {
             tracing::warn!(webhook.id = %webhook.id, delivery.id = %id, error, "a delivery was given up; it can be replayed");
         }
-        let status = if next_at.is_some() { DeliveryStatus::Queued } else { DeliveryStatus::Failed };
+        let status =
+            if next_at.is_some() { DeliveryStatus::Queued } else { DeliveryStatus::Failed };
         WebhookTry { id, status, answered, error: Some(error), next_at }
     }
 
-    async fn try_delivery(&self, reach: &Reach, webhook: &Webhook, secret: Result<&str, &String>, delivery: &WebhookDelivery) -> Tried {
+    async fn try_delivery(
+        &self,
+        reach: &Reach,
+        webhook: &Webhook,
+        secret: Result<&str, &String>,
+        delivery: &WebhookDelivery,
+    ) -> Tried {
         let secs = self.now().secs();
-        let failed = |error: String| Tried { answered: None, error: Some(error), retry_after_ms: None, is_closed: false };
-        let signature = match secret.map_err(Clone::clone).and_then(|secret| sign(secret, delivery.id.as_str(), secs, &delivery.body)) {
+        let failed = |error: String| Tried {
+            answered: None,
+            error: Some(error),
+            retry_after_ms: None,
+            is_closed: false,
+        };
+        let signature = match secret
+            .map_err(Clone::clone)
+            .and_then(|secret| sign(secret, delivery.id.as_str(), secs, &delivery.body))
+        {
             Ok(signature) => signature,
             Err(error) => return failed(error),
         };
-        let Ok(url) = Url::parse(&webhook.url) else { return failed("the webhook's address is damaged".into()) };
+        let Ok(url) = Url::parse(&webhook.url) else {
+            return failed("the webhook's address is damaged".into());
+        };
         let client = match reach.client(&url).await {
             Ok(client) => client,
-            Err(why) => return Tried { is_closed: matches!(why, Unreachable::Closed(_)), ..failed(why.to_string()) },
+            Err(why) => {
+                return Tried {
+                    is_closed: matches!(why, Unreachable::Closed(_)),
+                    ..failed(why.to_string())
+                };
+            }
         };
         let request = client
             .post(url)
@@ -210,27 +280,48 @@ impl Engine {
             Err(error) => return failed(error_chain(&error.without_url())),
         };
         let status = response.status();
-        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
-        let retry_after_ms = header("retry-after").and_then(|secs| secs.trim().parse::<i64>().ok()).map(|secs| secs.saturating_mul(1000));
-        let body = tokio::time::timeout(ANSWER_TIMEOUT, answers::start_of(response, ERROR_CHARS_MAX)).await.unwrap_or_default();
+        let header = |name: &str| {
+            response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned)
+        };
+        let retry_after_ms = header("retry-after")
+            .and_then(|secs| secs.trim().parse::<i64>().ok())
+            .map(|secs| secs.saturating_mul(1000));
+        let body =
+            tokio::time::timeout(ANSWER_TIMEOUT, answers::start_of(response, ERROR_CHARS_MAX))
+                .await
+                .unwrap_or_default();
         let error = match status {
             s if s.is_success() => None,
-            s if s.is_redirection() => Some(format!("the receiver answered {}, a redirect, which is not followed", s.as_u16())),
-            s => Some(format!("the receiver answered {}: {body}", s.as_u16()).trim_end_matches([':', ' ']).to_owned()),
+            s if s.is_redirection() => Some(format!(
+                "the receiver answered {}, a redirect, which is not followed",
+                s.as_u16()
+            )),
+            s => Some(
+                format!("the receiver answered {}: {body}", s.as_u16())
+                    .trim_end_matches([':', ' '])
+                    .to_owned(),
+            ),
         };
         Tried { answered: Some(status), error, retry_after_ms, is_closed: false }
     }
 }
 
-/// What clients for webhooks have in common. An answer is taken as it is sent: a small one cannot become a large one here.
+/// What clients for webhooks have in common. An answer is taken as it is sent: a small one cannot
+/// become a large one here.
 fn common() -> reqwest::ClientBuilder {
-    reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).no_gzip().user_agent(format!("Millrace-Webhooks/{VERSION}"))
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(TRY_TIMEOUT)
+        .no_gzip()
+        .user_agent(format!("Millrace-Webhooks/{VERSION}"))
 }
 
 /// The signature of Standard Webhooks: HMAC-SHA256 over id, time and body, in base64.
 fn sign(secret: &str, id: &str, timestamp: i64, body: &str) -> Result<String, String> {
     let damaged = "the webhook's secret is damaged";
-    let key = STANDARD.decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret)).map_err(|_| damaged)?;
+    let key = STANDARD
+        .decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret))
+        .map_err(|_| damaged)?;
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| damaged)?;
     mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
     Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
@@ -243,7 +334,12 @@ mod tests {
     #[test]
     fn the_signature_is_that_of_standard_webhooks() {
         // The example of the specification's reference libraries.
-        let signed = sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
+        let signed = sign(
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            r#"{"test": 2432232314}"#,
+        );
         assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
         assert!(sign("whsec_***", "a", 1, "{}").is_err());
     }

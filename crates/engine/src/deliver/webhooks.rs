@@ -45,9 +45,20 @@ struct Sent<'a> {
 
 impl Engine {
     /// Makes a webhook; what signs its deliveries is shown this once.
-    pub async fn create_webhook(&self, caller: &Caller, new: NewWebhook) -> Result<(Webhook, String), EngineError> {
+    pub async fn create_webhook(
+        &self,
+        caller: &Caller,
+        new: NewWebhook,
+    ) -> Result<(Webhook, String), EngineError> {
         let (webhook, secret) = self.new_webhook(caller, new)?;
-        self.check_webhook_count(self.0.store.list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count + 1)?;
+        self.check_webhook_count(
+            self.0
+                .store
+                .list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() })
+                .await?
+                .total_count
+                + 1,
+        )?;
         self.0.store.create_webhook(webhook.clone()).await?;
         Ok((webhook, secret))
     }
@@ -57,17 +68,30 @@ impl Engine {
         if count <= WEBHOOKS_MAX {
             return Ok(());
         }
-        let message = format!("an organization may have {WEBHOOKS_MAX} webhooks; delete some first");
+        let message =
+            format!("an organization may have {WEBHOOKS_MAX} webhooks; delete some first");
         Err(EngineError::Conflict { code: "too_many_webhooks", message })
     }
 
     /// A webhook that is not stored yet, and its secret.
-    pub(crate) fn new_webhook(&self, caller: &Caller, new: NewWebhook) -> Result<(Webhook, String), EngineError> {
+    pub(crate) fn new_webhook(
+        &self,
+        caller: &Caller,
+        new: NewWebhook,
+    ) -> Result<(Webhook, String), EngineError> {
         let url = webhook_url(&new.url)?;
-        if let Some(refusal) = Url::parse(&url).ok().and_then(|url| crate::deliver::reach::closed(&self.0.config.egress, &url)) {
+        if let Some(refusal) = Url::parse(&url)
+            .ok()
+            .and_then(|url| crate::deliver::reach::closed(&self.0.config.egress, &url))
+        {
             return Err(EngineError::invalid(
                 "url",
-                format!("`url` leads to {}, {}; whoever runs the server opens it with --egress-allow {}", refusal.address.ip(), refusal.rule, refusal.address),
+                format!(
+                    "`url` leads to {}, {}; whoever runs the server opens it with --egress-allow {}",
+                    refusal.address.ip(),
+                    refusal.rule,
+                    refusal.address
+                ),
             ));
         }
         let name = line("name", new.name, 100)?;
@@ -92,11 +116,19 @@ impl Engine {
 
     /// A webhook of the organization.
     pub async fn webhook(&self, caller: &Caller, id: &WebhookId) -> Result<Webhook, EngineError> {
-        self.0.store.webhook(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("webhook", id))
+        self.0
+            .store
+            .webhook(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("webhook", id))
     }
 
     /// The webhooks, newest first.
-    pub async fn list_webhooks(&self, caller: &Caller, page: &Page) -> Result<Listing<Webhook>, EngineError> {
+    pub async fn list_webhooks(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<Webhook>, EngineError> {
         Ok(self.0.store.list_webhooks(&caller.org_id, page).await?)
     }
 
@@ -119,8 +151,14 @@ impl Engine {
         Ok(self.0.store.list_webhook_deliveries(&caller.org_id, id.as_str(), status, page).await?)
     }
 
-    /// Sends a delivery again, or without `delivery` all dead letters, the oldest first. How many are queued now.
-    pub async fn replay_webhook_deliveries(&self, caller: &Caller, id: &WebhookId, delivery: Option<WebhookDeliveryId>) -> Result<u64, EngineError> {
+    /// Sends a delivery again, or without `delivery` all dead letters, the oldest first. How many
+    /// are queued now.
+    pub async fn replay_webhook_deliveries(
+        &self,
+        caller: &Caller,
+        id: &WebhookId,
+        delivery: Option<WebhookDeliveryId>,
+    ) -> Result<u64, EngineError> {
         self.webhook(caller, id).await?;
         let now = self.now();
         let replay = WebhookReplay {
@@ -133,7 +171,12 @@ impl Engine {
         };
         let count = self.0.store.replay_webhook_deliveries(replay).await?;
         if let (Some(delivery), 0) = (delivery, count) {
-            let there = self.0.store.webhook_delivery(&caller.org_id, &delivery).await?.is_some_and(|d| d.target_id == id.as_str());
+            let there = self
+                .0
+                .store
+                .webhook_delivery(&caller.org_id, &delivery)
+                .await?
+                .is_some_and(|d| d.target_id == id.as_str());
             if !there {
                 return Err(EngineError::not_found("delivery", delivery));
             }
@@ -143,14 +186,23 @@ impl Engine {
     }
 
     /// An event to be sent to a webhook, of that trace.
-    pub(crate) fn webhook_delivery(&self, event: &Event, target: &str, trace: &str) -> Result<WebhookDelivery, EngineError> {
+    pub(crate) fn webhook_delivery(
+        &self,
+        event: &Event,
+        target: &str,
+        trace: &str,
+    ) -> Result<WebhookDelivery, EngineError> {
         let damaged = |e| EngineError::internal("could not write an event", e);
         let payload = serde_json::from_str::<&RawValue>(&event.payload).map_err(damaged)?;
-        let mut metadata: Map<String, Value> = serde_json::from_str(&event.metadata).map_err(damaged)?;
-        for (field, value) in [("emitter_id", &event.emitter_id), ("emit_id", &event.emit_id), ("name", &event.name)] {
+        let mut metadata: Map<String, Value> =
+            serde_json::from_str(&event.metadata).map_err(damaged)?;
+        for (field, value) in
+            [("emitter_id", &event.emitter_id), ("emit_id", &event.emit_id), ("name", &event.name)]
+        {
             metadata.insert(field.into(), json!(value));
         }
-        let sent = Sent { id: event.id.to_string(), indexed_at_ms: event.id.ms, event: payload, metadata };
+        let sent =
+            Sent { id: event.id.to_string(), indexed_at_ms: event.id.ms, event: payload, metadata };
         let now = self.now();
         Ok(WebhookDelivery {
             id: WebhookDeliveryId::generate(&self.0.ids),
@@ -173,7 +225,12 @@ impl Engine {
 fn webhook_url(text: &str) -> Result<String, EngineError> {
     let refused = || {
         let shown = millrace_model::shown(text);
-        EngineError::invalid("url", format!("`{shown}` is not the address of a webhook; it starts with http:// or https:// and names a host"))
+        EngineError::invalid(
+            "url",
+            format!(
+                "`{shown}` is not the address of a webhook; it starts with http:// or https:// and names a host"
+            ),
+        )
     };
     if text.is_empty() {
         return Err(EngineError::missing("url", "`url` is required: where events are sent"));
@@ -181,14 +238,20 @@ fn webhook_url(text: &str) -> Result<String, EngineError> {
     let url = Url::parse(text).map_err(|_| refused())?;
     // Where the host is missing, the parser takes the first part of the path for it.
     let names_host = text.split_once("://").is_some_and(|(_, rest)| !rest.starts_with(['/', '\\']));
-    let fits = names_host && matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.is_empty()) && text.len() <= 2048;
+    let fits = names_host
+        && matches!(url.scheme(), "http" | "https")
+        && url.host_str().is_some_and(|host| !host.is_empty())
+        && text.len() <= 2048;
     if fits { Ok(url.into()) } else { Err(refused()) }
 }
 
 fn line(field: &str, text: Option<String>, max: usize) -> Result<Option<String>, EngineError> {
     match text {
         Some(text) if text.chars().count() > max || text.chars().any(char::is_control) => {
-            Err(EngineError::invalid(field, format!("`{field}` has at most {max} characters on one line")))
+            Err(EngineError::invalid(
+                field,
+                format!("`{field}` has at most {max} characters on one line"),
+            ))
         }
         text => Ok(text.filter(|text| !text.is_empty())),
     }
@@ -200,9 +263,19 @@ mod tests {
 
     #[test]
     fn a_webhook_is_at_a_host() {
-        assert_eq!(webhook_url("https://a.test:8443/x?y=1").ok().as_deref(), Some("https://a.test:8443/x?y=1"));
+        assert_eq!(
+            webhook_url("https://a.test:8443/x?y=1").ok().as_deref(),
+            Some("https://a.test:8443/x?y=1")
+        );
         assert_eq!(webhook_url("http://127.0.0.1").ok().as_deref(), Some("http://127.0.0.1/"));
-        for wrong in ["", "a.test", "ftp://a.test", "https://", "javascript:alert(1)", &format!("http://a.test/{}", "x".repeat(2048))] {
+        for wrong in [
+            "",
+            "a.test",
+            "ftp://a.test",
+            "https://",
+            "javascript:alert(1)",
+            &format!("http://a.test/{}", "x".repeat(2048)),
+        ] {
             assert!(webhook_url(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,4 +1,5 @@
-//! Saving components: code → artifact → what the module says of itself. Nothing is stored unless all of it works.
+//! Saving components: code → artifact → what the module says of itself. Nothing is stored unless
+//! all of it works.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
-use millrace_model::component::{Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent};
+use millrace_model::component::{
+    Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent,
+};
 use millrace_model::ids::ComponentId;
 use millrace_model::own_files::{bytes_of, problem_of_part};
 use millrace_model::page::{Listing, Page};
@@ -55,7 +58,8 @@ pub enum CodeRef {
 /// The ending of the file beside a module that names the packages there.
 const BESIDE: &str = "beside.json";
 
-/// The package lock as it is stored: the versions, and what lies beside the bundle. With it and the checksums the packages can be had again.
+/// The package lock as it is stored: the versions, and what lies beside the bundle. With it and the
+/// checksums the packages can be had again.
 #[derive(Serialize, Deserialize)]
 struct StoredLock {
     #[serde(flatten)]
@@ -72,11 +76,19 @@ pub(crate) struct Built {
 
 impl Engine {
     /// Builds and stores a component; with `publish` it answers to its key from now on.
-    pub async fn save_component(&self, caller: &Caller, code: CodeRef, publish: bool) -> Result<SavedComponent, EngineError> {
+    pub async fn save_component(
+        &self,
+        caller: &Caller,
+        code: CodeRef,
+        publish: bool,
+    ) -> Result<SavedComponent, EngineError> {
         let is_registered = matches!(code, CodeRef::Key(_));
         let mut built = match code {
             CodeRef::Key(key) => {
-                let code = self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?;
+                let code = self
+                    .registry_code(caller, &key)
+                    .await?
+                    .ok_or_else(|| EngineError::not_found("component", key))?;
                 self.build_component(caller, &code, None).await?
             }
             code => self.build_component(caller, &code, None).await?,
@@ -110,8 +122,13 @@ impl Engine {
         Ok(component)
     }
 
-    /// A component by id, by the hash of its code, or by its published key, with `@version` behind it or without.
-    pub async fn component(&self, caller: &Caller, name: &str) -> Result<SavedComponent, EngineError> {
+    /// A component by id, by the hash of its code, or by its published key, with `@version` behind
+    /// it or without.
+    pub async fn component(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<SavedComponent, EngineError> {
         let store = &self.0.store;
         let found = match name.parse::<ComponentId>() {
             Ok(id) => store.component(&caller.org_id, &id).await?,
@@ -124,12 +141,18 @@ impl Engine {
         found.ok_or_else(|| EngineError::not_found("component", name))
     }
 
-    /// A component to look at: as [`Self::component`], and where nothing is published with the key, the newest that was saved with it.
-    pub async fn shown_component(&self, caller: &Caller, name: &str) -> Result<SavedComponent, EngineError> {
+    /// A component to look at: as [`Self::component`], and where nothing is published with the key,
+    /// the newest that was saved with it.
+    pub async fn shown_component(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<SavedComponent, EngineError> {
         match self.component(caller, name).await {
             Err(EngineError::NotFound { .. }) => {
                 let (key, version) = key_and_version(name);
-                let saved = self.0.store.newest_component_of_key(&caller.org_id, key, version).await?;
+                let saved =
+                    self.0.store.newest_component_of_key(&caller.org_id, key, version).await?;
                 saved.ok_or_else(|| EngineError::not_found("component", name))
             }
             found => found,
@@ -137,19 +160,26 @@ impl Engine {
     }
 
     /// The published components.
-    pub async fn list_components(&self, caller: &Caller, page: &Page) -> Result<Listing<SavedComponent>, EngineError> {
+    pub async fn list_components(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<SavedComponent>, EngineError> {
         Ok(self.0.store.list_components(&caller.org_id, page).await?)
     }
 
     /// Takes a published component's key away; workflows that use it go on.
     pub async fn unpublish_component(&self, caller: &Caller, key: &str) -> Result<(), EngineError> {
         match self.0.store.unpublish_component(&caller.org_id, key).await {
-            Err(millrace_store::StoreError::NotFound) => Err(EngineError::not_found("component", key)),
+            Err(millrace_store::StoreError::NotFound) => {
+                Err(EngineError::not_found("component", key))
+            }
             other => Ok(other?),
         }
     }
 
-    /// The saved component that `code` names, or a new one, built; `earlier`: whose package lock a redeploy keeps.
+    /// The saved component that `code` names, or a new one, built; `earlier`: whose package lock a
+    /// redeploy keeps.
     pub(crate) async fn resolve_component(
         &self,
         caller: &Caller,
@@ -159,20 +189,29 @@ impl Engine {
         match code {
             CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
             CodeRef::Key(key) => match self.component(caller, key).await {
-                Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
-                    // The registry keeps the files.
-                    Some(code) => self.built_or_known(caller, &code, earlier, false).await,
-                    None => Err(error),
-                },
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    match self.registry_code(caller, key).await? {
+                        // The registry keeps the files.
+                        Some(code) => self.built_or_known(caller, &code, earlier, false).await,
+                        None => Err(error),
+                    }
+                }
                 found => Ok((found?, None)),
             },
-            CodeRef::Code { .. } | CodeRef::Url(_) => self.built_or_known(caller, code, earlier, true).await,
+            CodeRef::Code { .. } | CodeRef::Url(_) => {
+                self.built_or_known(caller, code, earlier, true).await
+            }
         }
     }
 
-    /// The action that `code` names, for a run of it by itself. A caller that may not deploy runs what is published or stands in a registry; nothing is
-    /// stored and no app is registered, whoever asks.
-    pub(crate) async fn runnable_component(&self, caller: &Caller, code: &CodeRef) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
+    /// The action that `code` names, for a run of it by itself. A caller that may not deploy runs
+    /// what is published or stands in a registry; nothing is stored and no app is registered,
+    /// whoever asks.
+    pub(crate) async fn runnable_component(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+    ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
         let may_deploy = || self.check_scope(caller, Scope::Deploy);
         let registered = match code {
             CodeRef::Component(id) => {
@@ -183,10 +222,12 @@ impl Engine {
                 return Ok((component, None));
             }
             CodeRef::Key(key) => match self.component(caller, key).await {
-                Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
-                    Some(code) => Some(code),
-                    None => return Err(error),
-                },
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    match self.registry_code(caller, key).await? {
+                        Some(code) => Some(code),
+                        None => return Err(error),
+                    }
+                }
                 found => {
                     let component = found?;
                     // A hash of code names what is saved as well.
@@ -205,7 +246,8 @@ impl Engine {
         Ok((built.component, Some(built.artifact)))
     }
 
-    /// What the code is built to; where the same code was built to the same before, the component that was saved then.
+    /// What the code is built to; where the same code was built to the same before, the component
+    /// that was saved then.
     async fn built_or_known(
         &self,
         caller: &Caller,
@@ -224,50 +266,104 @@ impl Engine {
     }
 
     /// The component that was saved of the same code with the same files, built to the same module.
-    async fn same_component(&self, component: &SavedComponent) -> Result<Option<SavedComponent>, EngineError> {
-        let known = self.0.store.component_by_hash(&component.org_id, &component.code_hash, Some(&component.artifact_id)).await?;
+    async fn same_component(
+        &self,
+        component: &SavedComponent,
+    ) -> Result<Option<SavedComponent>, EngineError> {
+        let known = self
+            .0
+            .store
+            .component_by_hash(
+                &component.org_id,
+                &component.code_hash,
+                Some(&component.artifact_id),
+            )
+            .await?;
         Ok(known.filter(|known| known.url == component.url && known.files == component.files))
     }
 
     /// Bundles and describes, and registers the apps that the component names.
-    pub(crate) async fn build_component(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<Built, EngineError> {
+    pub(crate) async fn build_component(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        earlier: Option<&SavedComponent>,
+    ) -> Result<Built, EngineError> {
         let (built, auth_keys) = self.bundled(caller, code, earlier).await?;
         self.infer_apps(caller, &built.component.manifest.props, &auth_keys).await?;
         Ok(built)
     }
 
-    /// Bundles and describes, and stores nothing. With the keys of `$auth` that the code reads of each app.
-    async fn bundled(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<(Built, AuthKeys), EngineError> {
+    /// Bundles and describes, and stores nothing. With the keys of `$auth` that the code reads of
+    /// each app.
+    async fn bundled(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        earlier: Option<&SavedComponent>,
+    ) -> Result<(Built, AuthKeys), EngineError> {
         let (entry, url) = match code {
-            CodeRef::Code { code, files, entry, is_javascript, url } => (entry_of(code, files, entry.as_deref(), *is_javascript)?, url.clone()),
+            CodeRef::Code { code, files, entry, is_javascript, url } => {
+                (entry_of(code, files, entry.as_deref(), *is_javascript)?, url.clone())
+            }
             CodeRef::Url(url) => (Entry::Url { url: url.clone() }, Some(url.clone())),
             CodeRef::Component(_) | CodeRef::Key(_) => {
-                return Err(EngineError::missing("component_code", "give `component_code` or `component_url`"));
+                return Err(EngineError::missing(
+                    "component_code",
+                    "give `component_code` or `component_url`",
+                ));
             }
         };
         let lock = match earlier {
-            Some(component) => {
-                self.0.store.artifact(&component.artifact_id).await?.and_then(|a| serde_json::from_str::<StoredLock>(&a.lock).ok()).map(|stored| stored.lock)
-            }
+            Some(component) => self
+                .0
+                .store
+                .artifact(&component.artifact_id)
+                .await?
+                .and_then(|a| serde_json::from_str::<StoredLock>(&a.lock).ok())
+                .map(|stored| stored.lock),
             None => None,
         };
-        let bundle = self.0.bundler.of(caller.org_id.as_str()).bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
+        let bundle = self
+            .0
+            .bundler
+            .of(caller.org_id.as_str())
+            .bundle(BundleRequest { entry, lock })
+            .await
+            .map_err(bundle_error)?;
         let stored = StoredLock { lock: bundle.lock, beside: bundle.beside };
-        let lock = serde_json::to_string(&stored).map_err(|e| EngineError::internal("could not write the package lock", e))?;
+        let lock = serde_json::to_string(&stored)
+            .map_err(|e| EngineError::internal("could not write the package lock", e))?;
         let identity = match &stored.beside {
             Some(beside) => format!("{}\n{}", bundle.code, json!(beside)),
             None => bundle.code.clone(),
         };
-        let artifact = Artifact { id: sha256_hex(identity.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, responds: bundle.responds };
-        let manifest = self.describe(caller, &artifact).await.map_err(|error| of_an_old_node(error, &bundle.unfit))?;
+        let artifact = Artifact {
+            id: sha256_hex(identity.as_bytes()),
+            code: bundle.code,
+            source_map: bundle.source_map,
+            lock,
+            responds: bundle.responds,
+        };
+        let manifest = self
+            .describe(caller, &artifact)
+            .await
+            .map_err(|error| of_an_old_node(error, &bundle.unfit))?;
         manifest.check_key()?;
         let now = self.now();
         // Of an address only the entry is kept: the rest is where it came from.
         let files = match code {
             // Of code without a path, only one that is no JavaScript has a name to keep.
-            CodeRef::Code { files, entry, .. } if entry.is_some() || bundle.entry.ends_with(".ts") => {
-                let others = files.iter().filter(|(path, _)| **path != bundle.entry && Some(*path) != entry.as_ref());
-                Some(CodeFiles { entry: bundle.entry.clone(), others: others.map(|(path, text)| (path.clone(), text.clone())).collect() })
+            CodeRef::Code { files, entry, .. }
+                if entry.is_some() || bundle.entry.ends_with(".ts") =>
+            {
+                let others = files
+                    .iter()
+                    .filter(|(path, _)| **path != bundle.entry && Some(*path) != entry.as_ref());
+                Some(CodeFiles {
+                    entry: bundle.entry.clone(),
+                    others: others.map(|(path, text)| (path.clone(), text.clone())).collect(),
+                })
             }
             _ => None,
         };
@@ -278,7 +374,11 @@ impl Engine {
             code_hash: sha256_hex(bundle.entry_code.as_bytes()),
             code: bundle.entry_code,
             url,
-            component_type: if manifest.component_type.as_deref() == Some("action") { ComponentType::Action } else { ComponentType::Source },
+            component_type: if manifest.component_type.as_deref() == Some("action") {
+                ComponentType::Action
+            } else {
+                ComponentType::Source
+            },
             manifest,
             artifact_id: artifact.id.clone(),
             published: false,
@@ -289,7 +389,11 @@ impl Engine {
     }
 
     /// Loads the module in a host of its own and asks what it is.
-    async fn describe(&self, caller: &Caller, artifact: &Artifact) -> Result<Manifest, EngineError> {
+    async fn describe(
+        &self,
+        caller: &Caller,
+        artifact: &Artifact,
+    ) -> Result<Manifest, EngineError> {
         let module = self.module(MODULE, artifact).await?;
         let isolate = Arc::new(IsolateSpec {
             id: format!("describe:{}:{}", artifact.id, self.0.ids.base62(6)),
@@ -301,8 +405,17 @@ impl Engine {
             isolates_max: 1,
             in_order: false,
         });
-        let body = to_raw_value(&json!({ "kind": "describe", "module": MODULE })).map_err(|e| EngineError::internal("could not ask for the manifest", e))?;
-        let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None }, Arc::new(Ignore)).await;
+        let body = to_raw_value(&json!({ "kind": "describe", "module": MODULE }))
+            .map_err(|e| EngineError::internal("could not ask for the manifest", e))?;
+        let outcome = self
+            .0
+            .runner
+            .call(
+                isolate.clone(),
+                Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None },
+                Arc::new(Ignore),
+            )
+            .await;
         let runner = self.0.runner.clone();
         self.0.tasks.spawn(async move { runner.evict(&isolate.id).await });
         let done = outcome.result.map_err(|failure| {
@@ -312,7 +425,10 @@ impl Engine {
             }
             EngineError::Component {
                 code: "component_does_not_load",
-                message: format!("the component does not load: {}: {}", failure.code, failure.message),
+                message: format!(
+                    "the component does not load: {}: {}",
+                    failure.code, failure.message
+                ),
                 details: json!({ "error": failure.code, "stack": failure.stack }),
             }
         })?;
@@ -324,36 +440,56 @@ impl Engine {
     }
 
     /// The module of a stored artifact, written from the store where it is missing.
-    pub(crate) async fn stored_module(&self, name: &str, id: &str) -> Result<ModuleSpec, EngineError> {
+    pub(crate) async fn stored_module(
+        &self,
+        name: &str,
+        id: &str,
+    ) -> Result<ModuleSpec, EngineError> {
         let path = self.0.config.artifact_dir.join(format!("{id}.mjs"));
         if is_written(&path).await {
             return self.with_packages(name, path).await;
         }
-        let artifact = self
-            .0
-            .store
-            .artifact(id)
-            .await?
-            .ok_or_else(|| EngineError::damaged("the built code of a component", format!("the artifact `{id}` is missing in the store")))?;
+        let artifact = self.0.store.artifact(id).await?.ok_or_else(|| {
+            EngineError::damaged(
+                "the built code of a component",
+                format!("the artifact `{id}` is missing in the store"),
+            )
+        })?;
         self.module(name, &artifact).await
     }
 
     /// The module of an artifact, with the packages beside it.
-    pub(crate) async fn module(&self, name: &str, artifact: &Artifact) -> Result<ModuleSpec, EngineError> {
+    pub(crate) async fn module(
+        &self,
+        name: &str,
+        artifact: &Artifact,
+    ) -> Result<ModuleSpec, EngineError> {
         let path = self.artifact_path(artifact).await?;
         self.with_packages(name, path).await
     }
 
-    /// A module whose file is there. The packages beside it are those of the store, which gets again what it lacks: after a restore, or on another server.
-    async fn with_packages(&self, name: &str, path: std::path::PathBuf) -> Result<ModuleSpec, EngineError> {
+    /// A module whose file is there. The packages beside it are those of the store, which gets
+    /// again what it lacks: after a restore, or on another server.
+    async fn with_packages(
+        &self,
+        name: &str,
+        path: std::path::PathBuf,
+    ) -> Result<ModuleSpec, EngineError> {
         let packages = match tokio::fs::read(path.with_extension(BESIDE)).await {
             Ok(text) => {
-                let beside: Beside = serde_json::from_slice(&text).map_err(|e| EngineError::internal("could not read what lies beside an artifact", e))?;
+                let beside: Beside = serde_json::from_slice(&text).map_err(|e| {
+                    EngineError::internal("could not read what lies beside an artifact", e)
+                })?;
                 let store = self.0.bundler.provide(&beside).await.map_err(bundle_error)?;
                 Some(Arc::new(Packages { store, beside }))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(EngineError::internal("could not read what lies beside an artifact", error)),
+            Err(error) => {
+                return Err(EngineError::internal(
+                    "could not read what lies beside an artifact",
+                    error,
+                ));
+            }
         };
         Ok(ModuleSpec { name: name.to_owned(), path, packages })
     }
@@ -371,24 +507,34 @@ impl Engine {
             self.write_whole(&dir.join(&map_name), map.as_bytes()).await.map_err(failed)?;
             code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
         }
-        let lock: StoredLock = serde_json::from_str(&artifact.lock).map_err(|e| EngineError::internal("could not read a package lock", e))?;
+        let lock: StoredLock = serde_json::from_str(&artifact.lock)
+            .map_err(|e| EngineError::internal("could not read a package lock", e))?;
         if let Some(mut beside) = lock.beside {
             // First: a module that is there has what lies beside it.
             let own = std::mem::take(&mut beside.files);
             if !own.is_empty() {
                 self.write_own_files(&path.with_extension(OWN_FILES), own).await.map_err(failed)?;
             }
-            let text = serde_json::to_vec(&beside).map_err(|e| EngineError::internal("could not write what lies beside an artifact", e))?;
+            let text = serde_json::to_vec(&beside).map_err(|e| {
+                EngineError::internal("could not write what lies beside an artifact", e)
+            })?;
             self.write_whole(&path.with_extension(BESIDE), &text).await.map_err(failed)?;
         }
         self.write_whole(&path, code.as_bytes()).await.map_err(failed)?;
         Ok(path)
     }
 
-    /// An author's own files as a folder, which is there whole or not at all. Their names come from a process that read what strangers wrote: they are checked here.
-    async fn write_own_files(&self, folder: &Path, files: BTreeMap<String, String>) -> std::io::Result<()> {
+    /// An author's own files as a folder, which is there whole or not at all. Their names come from
+    /// a process that read what strangers wrote: they are checked here.
+    async fn write_own_files(
+        &self,
+        folder: &Path,
+        files: BTreeMap<String, String>,
+    ) -> std::io::Result<()> {
         if files.keys().any(|path| path.split('/').any(|part| problem_of_part(part).is_some())) {
-            return Err(std::io::Error::other("a path of what lies beside an artifact leads out of its folder"));
+            return Err(std::io::Error::other(
+                "a path of what lies beside an artifact leads out of its folder",
+            ));
         }
         let part = folder.with_extension(format!("{}.part", self.0.ids.base62(8)));
         let folder = folder.to_path_buf();
@@ -414,7 +560,8 @@ impl Engine {
         written.await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
     }
 
-    /// A reader sees the whole file or none, also after a loss of power: its name may be on the disk before what is in it.
+    /// A reader sees the whole file or none, also after a loss of power: its name may be on the
+    /// disk before what is in it.
     async fn write_whole(&self, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
         let part = path.with_extension(format!("{}.part", self.0.ids.base62(8)));
         let written = async {
@@ -436,8 +583,14 @@ impl Engine {
 /// An error of loading, with the packages that may not run on the Node in use.
 fn of_an_old_node(error: EngineError, unfit: &[String]) -> EngineError {
     match error {
-        EngineError::Component { code: code @ "component_does_not_load", message, details } if !unfit.is_empty() => {
-            EngineError::Component { code, message: format!("{message} ({})", unfit.join("; ")), details }
+        EngineError::Component { code: code @ "component_does_not_load", message, details }
+            if !unfit.is_empty() =>
+        {
+            EngineError::Component {
+                code,
+                message: format!("{message} ({})", unfit.join("; ")),
+                details,
+            }
         }
         error => error,
     }
@@ -464,36 +617,63 @@ pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
 /// The `language` of code that is refused where it is no JavaScript.
 pub const JAVASCRIPT: &str = "javascript";
 
-/// The path of inline code: its language, where that is given, is the ending of its name. Without either, the code tells.
+/// The path of inline code: its language, where that is given, is the ending of its name. Without
+/// either, the code tells.
 ///
 /// # Errors
 /// Where the language is another than that of the ending, or none that runs.
-pub fn entry_in_language(entry: Option<String>, stem: &str, language: Option<&str>) -> Result<Option<String>, EngineError> {
+pub fn entry_in_language(
+    entry: Option<String>,
+    stem: &str,
+    language: Option<&str>,
+) -> Result<Option<String>, EngineError> {
     let (endings, ending): (&[&str], _) = match language {
         None => return Ok(entry),
         Some(JAVASCRIPT) => (&[".mjs", ".js", ".cjs", ".jsx"], ".mjs"),
         Some("typescript") => (&[".ts", ".mts", ".cts", ".tsx"], ".ts"),
         Some(other) => {
             let shown = millrace_model::shown(other);
-            return Err(EngineError::invalid("language", format!("`{shown}` is no language of components; allowed are `javascript` and `typescript`")));
+            return Err(EngineError::invalid(
+                "language",
+                format!(
+                    "`{shown}` is no language of components; allowed are `javascript` and `typescript`"
+                ),
+            ));
         }
     };
     match entry {
         Some(entry) if endings.iter().any(|ending| entry.ends_with(ending)) => Ok(Some(entry)),
         Some(entry) if entry.rsplit('/').next().is_some_and(|name| name.contains('.')) => {
-            Err(EngineError::invalid("language", format!("`{}` does not fit the code's path `{entry}`; leave one of both out", language.unwrap_or_default())))
+            Err(EngineError::invalid(
+                "language",
+                format!(
+                    "`{}` does not fit the code's path `{entry}`; leave one of both out",
+                    language.unwrap_or_default()
+                ),
+            ))
         }
         entry => Ok(Some(format!("{}{ending}", entry.as_deref().unwrap_or(stem)))),
     }
 }
 
-fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>, is_javascript: bool) -> Result<Entry, EngineError> {
+fn entry_of(
+    code: &str,
+    files: &BTreeMap<String, String>,
+    entry: Option<&str>,
+    is_javascript: bool,
+) -> Result<Entry, EngineError> {
     if code.trim().is_empty() {
-        return Err(EngineError::missing("component_code", "`component_code` is empty; give the text of a component"));
+        return Err(EngineError::missing(
+            "component_code",
+            "`component_code` is empty; give the text of a component",
+        ));
     }
     let entry = entry.unwrap_or("component");
     if entry.starts_with('/') || entry.split('/').any(|part| part == ".." || part.is_empty()) {
-        return Err(EngineError::invalid("component_entry", format!("`{entry}` is not a path below the root of the files")));
+        return Err(EngineError::invalid(
+            "component_entry",
+            format!("`{entry}` is not a path below the root of the files"),
+        ));
     }
     let mut files = files.clone();
     files.insert(entry.to_owned(), code.to_owned());
@@ -507,9 +687,11 @@ pub(crate) fn bundle_error(error: BundleError) -> EngineError {
             tracing::warn!(reason = %error, "a component could not be bundled");
             EngineError::NoProcess
         }
-        error if error.is_user_error() => {
-            EngineError::Component { code: error.code(), message: error.to_string(), details: json!({ "field": "component_code" }) }
-        }
+        error if error.is_user_error() => EngineError::Component {
+            code: error.code(),
+            message: error.to_string(),
+            details: json!({ "field": "component_code" }),
+        },
         error => EngineError::internal("could not bundle the component", error),
     }
 }

@@ -1,4 +1,5 @@
-//! What an editor asks while props are filled in: options of a prop, and props that depend on others (spec 2.7.1, reference 2).
+//! What an editor asks while props are filled in: options of a prop, and props that depend on
+//! others (spec 2.7.1, reference 2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ const REFUSALS_TOLD: usize = 3;
 pub enum FormOf {
     /// A component that is to be used; with a type, one of that type.
     Component(CodeRef, Option<ComponentType>),
-    /// A deployed source: what the form does not give is as it is stored, and `$.service.db` shows what the source keeps.
+    /// A deployed source: what the form does not give is as it is stored, and `$.service.db` shows
+    /// what the source keeps.
     Source(SourceId),
 }
 
@@ -56,7 +58,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A form's component, the values that hold, and the source with what its `additionalProps` made last.
+/// A form's component, the values that hold, and the source with what its `additionalProps` made
+/// last.
 struct Form {
     component: SavedComponent,
     values: Map<String, Value>,
@@ -114,27 +117,48 @@ pub struct PropsAnswer {
 
 impl Engine {
     /// Runs the options method of a prop.
-    pub async fn prop_options(&self, caller: &Caller, request: OptionsRequest) -> Result<OptionsAnswer, EngineError> {
+    pub async fn prop_options(
+        &self,
+        caller: &Caller,
+        request: OptionsRequest,
+    ) -> Result<OptionsAnswer, EngineError> {
         let form = self.form(caller, &request.of, request.configured_props).await?;
         let component = &form.component;
         let known = component.manifest.props.iter().any(|def| def.name == request.prop_name);
         if !known && !component.manifest.has_additional_props {
-            let names = component.manifest.props.iter().map(|def| format!("`{}`", def.name)).collect::<Vec<_>>().join(", ");
+            let names = component
+                .manifest
+                .props
+                .iter()
+                .map(|def| format!("`{}`", def.name))
+                .collect::<Vec<_>>()
+                .join(", ");
             let name = millrace_model::shown(&request.prop_name);
-            return Err(EngineError::invalid("prop_name", format!("the component has no prop `{name}`; it has {names}")));
+            return Err(EngineError::invalid(
+                "prop_name",
+                format!("the component has no prop `{name}`; it has {names}"),
+            ));
         }
         let previous = self.previous(caller, &form, request.form.as_deref()).await?;
         let question = json!({
             "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
             "previous": previous.as_deref(),
         });
-        Ok(match self.ask(caller, &form.subject(), question, &form.values, previous.as_deref()).await? {
-            Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
-            Err(failure) => OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() },
-        })
+        Ok(
+            match self
+                .ask(caller, &form.subject(), question, &form.values, previous.as_deref())
+                .await?
+            {
+                Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
+                Err(failure) => {
+                    OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() }
+                }
+            },
+        )
     }
 
-    /// Runs `additionalProps`. `id`: that of an earlier answer to the same form, whose props the function then sees.
+    /// Runs `additionalProps`. `id`: that of an earlier answer to the same form, whose props the
+    /// function then sees.
     pub async fn dynamic_props(
         &self,
         caller: &Caller,
@@ -144,28 +168,69 @@ impl Engine {
     ) -> Result<PropsAnswer, EngineError> {
         let form = self.form(caller, of, configured_props).await?;
         let previous = self.previous(caller, &form, id.as_deref()).await?;
-        Ok(match self.ask(caller, &form.subject(), additional_props(previous.as_deref()), &form.values, previous.as_deref()).await? {
-            Ok(mut answer) => {
-                let id = self.tell_form(caller, &form.component.artifact_id, id, answer["dynamic_props"].take()).await?;
-                PropsAnswer { form: id, props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() }
-            }
-            Err(failure) => PropsAnswer { errors: vec![told(&failure)], ..PropsAnswer::default() },
-        })
+        Ok(
+            match self
+                .ask(
+                    caller,
+                    &form.subject(),
+                    additional_props(previous.as_deref()),
+                    &form.values,
+                    previous.as_deref(),
+                )
+                .await?
+            {
+                Ok(mut answer) => {
+                    let id = self
+                        .tell_form(
+                            caller,
+                            &form.component.artifact_id,
+                            id,
+                            answer["dynamic_props"].take(),
+                        )
+                        .await?;
+                    PropsAnswer {
+                        form: id,
+                        props: answer["props"]
+                            .as_array_mut()
+                            .map(std::mem::take)
+                            .unwrap_or_default(),
+                        errors: Vec::new(),
+                    }
+                }
+                Err(failure) => {
+                    PropsAnswer { errors: vec![told(&failure)], ..PropsAnswer::default() }
+                }
+            },
+        )
     }
 
-    /// What `additionalProps` gave before: to the form, or where none is named, to the source that it is about.
-    async fn previous(&self, caller: &Caller, form: &Form, id: Option<&str>) -> Result<Option<Vec<PropDef>>, EngineError> {
+    /// What `additionalProps` gave before: to the form, or where none is named, to the source that
+    /// it is about.
+    async fn previous(
+        &self,
+        caller: &Caller,
+        form: &Form,
+        id: Option<&str>,
+    ) -> Result<Option<Vec<PropDef>>, EngineError> {
         let told = self.told_before(caller, &form.component.artifact_id, id).await?;
         Ok(told.or_else(|| form.source.as_ref().and_then(|(_, made)| made.clone())))
     }
 
     /// `given`: what the form has so far; it is laid over what is stored of a source.
-    async fn form(&self, caller: &Caller, of: &FormOf, given: Map<String, Value>) -> Result<Form, EngineError> {
+    async fn form(
+        &self,
+        caller: &Caller,
+        of: &FormOf,
+        given: Map<String, Value>,
+    ) -> Result<Form, EngineError> {
         let id = match of {
             FormOf::Component(code, kind) => {
                 let (component, _) = self.resolve_component(caller, code, None).await?;
                 if let Some(kind) = kind.filter(|kind| *kind != component.component_type) {
-                    return Err(EngineError::not_found(kind.name(), component.manifest.key.as_deref().unwrap_or(component.id.as_str())));
+                    return Err(EngineError::not_found(
+                        kind.name(),
+                        component.manifest.key.as_deref().unwrap_or(component.id.as_str()),
+                    ));
                 }
                 return Ok(Form { component, values: given, source: None });
             }
@@ -179,7 +244,8 @@ impl Engine {
         Ok(Form { component, values, source: Some((source.id, source.dynamic_props)) })
     }
 
-    /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them. `previous`: what it made before.
+    /// The definitions that hold for these values: the component's, or what its `additionalProps`
+    /// makes of them. `previous`: what it made before.
     pub(crate) async fn definitions(
         &self,
         caller: &Caller,
@@ -195,18 +261,31 @@ impl Engine {
             message,
             details: json!({ "field": "configured_props", "stack": stack }),
         };
-        let answer = self.ask(caller, subject, additional_props(previous), values, previous).await?;
+        let answer =
+            self.ask(caller, subject, additional_props(previous), values, previous).await?;
         let mut answer = answer.map_err(|failure| {
             // Words for whoever fills in the form need no place in the code.
-            let stack = Some(failure.stack.as_str()).filter(|_| failure.code != CONFIGURATION_ERROR);
-            refused(format!("the component could not say which props it needs: {}", told(&failure)), stack)
+            let stack =
+                Some(failure.stack.as_str()).filter(|_| failure.code != CONFIGURATION_ERROR);
+            refused(
+                format!("the component could not say which props it needs: {}", told(&failure)),
+                stack,
+            )
         })?;
         let defs = serde_json::from_value(answer["props"].take());
-        defs.map(Some).map_err(|error| refused(format!("the props that `additionalProps` gave are not of the expected form: {error}"), None))
+        defs.map(Some).map_err(|error| {
+            refused(
+                format!(
+                    "the props that `additionalProps` gave are not of the expected form: {error}"
+                ),
+                None,
+            )
+        })
     }
 
-    /// As [`Engine::definitions`], for a source that is deployed with these values. Choosing a value is what has the others asked for (spec 2.7.1): as
-    /// long as one that decides on them is missing, that is the error, and so it is where the code fails on values that are wrong.
+    /// As [`Engine::definitions`], for a source that is deployed with these values. Choosing a
+    /// value is what has the others asked for (spec 2.7.1): as long as one that decides on them is
+    /// missing, that is the error, and so it is where the code fails on values that are wrong.
     pub(crate) async fn source_definitions(
         &self,
         caller: &Caller,
@@ -218,9 +297,15 @@ impl Engine {
         if !subject.component.manifest.has_additional_props {
             return Ok(None);
         }
-        let given = values.iter().filter(|(name, _)| own.iter().any(|def| def.name == **name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let given = values
+            .iter()
+            .filter(|(name, _)| own.iter().any(|def| def.name == **name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         let wrong = async || self.checked_values(caller, own, &given, Site::Source).await.err();
-        let decides = |def: &PropDef| def.required() && def.rest.get("reloadProps") == Some(&Value::Bool(true));
+        let decides = |def: &PropDef| {
+            def.required() && def.rest.get("reloadProps") == Some(&Value::Bool(true))
+        };
         let is_missing = |def: &PropDef| given.get(&def.name).is_none_or(Value::is_null);
         if own.iter().any(|def| decides(def) && is_missing(def))
             && let Some(error) = wrong().await
@@ -233,8 +318,10 @@ impl Engine {
         }
     }
 
-    /// Asks a component in a host of its own, with the accounts and stores that the values name. `made`: definitions that its `additionalProps` gave
-    /// before, for values of the component's own and of those. What it sets in its `$.service.db` is kept nowhere. `Ok(Err)` is the code's own failure.
+    /// Asks a component in a host of its own, with the accounts and stores that the values name.
+    /// `made`: definitions that its `additionalProps` gave before, for values of the component's
+    /// own and of those. What it sets in its `$.service.db` is kept nowhere. `Ok(Err)` is the
+    /// code's own failure.
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
@@ -245,7 +332,12 @@ impl Engine {
     ) -> Result<Result<Value, CallFailure>, EngineError> {
         let component = subject.component;
         let (own, made) = (&component.manifest.props, made.unwrap_or_default());
-        let defs: Vec<PropDef> = own.iter().filter(|def| made.iter().all(|m| m.name != def.name)).chain(made).cloned().collect();
+        let defs: Vec<PropDef> = own
+            .iter()
+            .filter(|def| made.iter().all(|m| m.name != def.name))
+            .chain(made)
+            .cloned()
+            .collect();
         let defs = &defs;
         let errors = self.account_errors(caller, defs, values, Site::Step).await?;
         if !errors.is_empty() {
@@ -265,14 +357,21 @@ impl Engine {
         }
         let inputs = Inputs::new(Value::Object(values), accounts);
         let props = match inputs.text(self, &caller.org_id).await? {
-            Ok(text) => serde_json::from_str::<Value>(&text).map_err(|e| EngineError::internal("could not read props", e))?,
+            Ok(text) => serde_json::from_str::<Value>(&text)
+                .map_err(|e| EngineError::internal("could not read props", e))?,
             Err(CallOutcome { result: Err(failure), .. }) => return Ok(Err(failure)),
-            Err(_) => return Err(EngineError::internal("an account could not be used, for no reason", component.id.to_string())),
+            Err(_) => {
+                return Err(EngineError::internal(
+                    "an account could not be used, for no reason",
+                    component.id.to_string(),
+                ));
+            }
         };
         question["dynamic_props"] = json!(dynamic_of(own, Some(defs)));
         question["module"] = MODULE.into();
         question["props"] = props;
-        // Not the isolate of the component's runs, so that no question touches their state; one for each key and external user, as that of an action run by itself.
+        // Not the isolate of the component's runs, so that no question touches their state; one for
+        // each key and external user, as that of an action run by itself.
         let whose = subject.source.map_or_else(|| caller.org_id.as_str(), SourceId::as_str);
         let isolate = Arc::new(IsolateSpec {
             id: format!("configure:{whose}:{}:{}", isolate_owner(caller), component.artifact_id),
@@ -285,11 +384,18 @@ impl Engine {
             in_order: false,
         });
         let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
-        let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;
+        let body = to_raw_value(&question)
+            .map_err(|e| EngineError::internal("could not write a question", e))?;
         let sink = Arc::new(Answering { engine: self.clone(), scope, refusals: Mutex::default() });
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT, first_step: None }, sink.clone()).await;
+        let outcome = self
+            .0
+            .runner
+            .call(isolate, Call { body, timeout: TIMEOUT, first_step: None }, sink.clone())
+            .await;
         match outcome.result {
-            Ok(done) => serde_json::from_str(done.result.get()).map(Ok).map_err(|e| EngineError::internal("could not read an answer", e)),
+            Ok(done) => serde_json::from_str(done.result.get())
+                .map(Ok)
+                .map_err(|e| EngineError::internal("could not read an answer", e)),
             Err(failure) => Ok(Err(with_refusals(failure, &sink.refusals.lock()))),
         }
     }

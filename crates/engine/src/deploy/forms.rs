@@ -1,5 +1,6 @@
-//! Forms: `additionalProps` is told what it gave before when a form asks again, and when what was filled in is deployed or run (spec 2.7.1). That
-//! is stored, so that it outlives a restart and is known to every server.
+//! Forms: `additionalProps` is told what it gave before when a form asks again, and when what was
+//! filled in is deployed or run (spec 2.7.1). That is stored, so that it outlives a restart and is
+//! known to every server.
 
 use millrace_model::component::PropDef;
 use millrace_model::form::{FORMS_MAX, Form, KEPT_MS, PROPS_BYTES_MAX};
@@ -15,35 +16,67 @@ const FIELD: &str = "dynamic_props_id";
 
 impl Engine {
     /// What the form of that id was told last; none where no form is named.
-    pub(crate) async fn told_before(&self, caller: &Caller, artifact_id: &str, form: Option<&str>) -> Result<Option<Vec<PropDef>>, EngineError> {
+    pub(crate) async fn told_before(
+        &self,
+        caller: &Caller,
+        artifact_id: &str,
+        form: Option<&str>,
+    ) -> Result<Option<Vec<PropDef>>, EngineError> {
         let Some(text) = form else { return Ok(None) };
         let unknown = |why: &str| {
             let shown = millrace_model::shown(text);
-            EngineError::invalid(FIELD, format!("`{shown}` {why}; leave `{FIELD}` out, or give the id of the latest answer of `/v1/components/props`"))
+            EngineError::invalid(
+                FIELD,
+                format!(
+                    "`{shown}` {why}; leave `{FIELD}` out, or give the id of the latest answer of `/v1/components/props`"
+                ),
+            )
         };
         let id: FormId = text.parse().map_err(|_| unknown("is not the id of a form"))?;
-        let known = self.0.store.form(&caller.org_id, &id).await?.filter(|form| form.expires_at > self.now());
-        let form = known.ok_or_else(|| unknown("is not known: a form is forgotten a day after it was last asked for its props"))?;
+        let known = self
+            .0
+            .store
+            .form(&caller.org_id, &id)
+            .await?
+            .filter(|form| form.expires_at > self.now());
+        let form = known.ok_or_else(|| {
+            unknown("is not known: a form is forgotten a day after it was last asked for its props")
+        })?;
         if form.artifact_id != of_caller(caller, artifact_id) {
             return Err(unknown("is of another component, or of another version of it"));
         }
         Ok(Some(form.props))
     }
 
-    /// Keeps what a form is told now: `made`, the definitions that `additionalProps` made or changed. Gives the form's id, a new one where it has none.
-    pub(crate) async fn tell_form(&self, caller: &Caller, artifact_id: &str, form: Option<String>, made: Value) -> Result<String, EngineError> {
+    /// Keeps what a form is told now: `made`, the definitions that `additionalProps` made or
+    /// changed. Gives the form's id, a new one where it has none.
+    pub(crate) async fn tell_form(
+        &self,
+        caller: &Caller,
+        artifact_id: &str,
+        form: Option<String>,
+        made: Value,
+    ) -> Result<String, EngineError> {
         let id = form.map_or_else(|| FormId::generate(&self.0.ids), FormId::from_row);
         let fits = made.to_string().len() <= PROPS_BYTES_MAX;
-        // What cannot be read as definitions is shown all the same; only the next question does not tell of it.
-        let props = if fits { serde_json::from_value(made).unwrap_or_default() } else { Vec::new() };
-        let form =
-            Form { id: id.clone(), org_id: caller.org_id.clone(), artifact_id: of_caller(caller, artifact_id), props, expires_at: self.now().plus_ms(KEPT_MS) };
+        // What cannot be read as definitions is shown all the same; only the next question does not
+        // tell of it.
+        let props =
+            if fits { serde_json::from_value(made).unwrap_or_default() } else { Vec::new() };
+        let form = Form {
+            id: id.clone(),
+            org_id: caller.org_id.clone(),
+            artifact_id: of_caller(caller, artifact_id),
+            props,
+            expires_at: self.now().plus_ms(KEPT_MS),
+        };
         self.0.store.keep_form(form, FORMS_MAX).await?;
         Ok(id.to_string())
     }
 }
 
-/// What a form is about: the code, and the external user for whom it is filled in, so that the definitions made of one user's data are not shown to another.
+/// What a form is about: the code, and the external user for whom it is filled in, so that the
+/// definitions made of one user's data are not shown to another.
 fn of_caller(caller: &Caller, artifact_id: &str) -> String {
     match &caller.external_user_id {
         Some(user) => format!("{artifact_id}:{}", sha256_hex(user.as_bytes())),

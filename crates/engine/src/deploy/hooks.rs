@@ -1,4 +1,5 @@
-//! Hooks of a source (spec 3.1): they run with `this` as `run` does, and what they leave is settled at once.
+//! Hooks of a source (spec 3.1): they run with `this` as `run` does, and what they leave is settled
+//! at once.
 
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
@@ -13,9 +14,15 @@ use crate::run::sink::{CallDb, Collector};
 use crate::{Engine, EngineError};
 
 impl Engine {
-    /// Runs a hook if the component has it, and settles its emits; what it writes to `$.service.db` is stored as it comes. Without `emits` its emits are
-    /// dropped, and are not known to dedupe. `Ok(Err)` is the hook's own failure.
-    pub(crate) async fn run_hook(&self, program: &Program, hook: Hook, emits: bool) -> Result<Result<(), CallFailure>, EngineError> {
+    /// Runs a hook if the component has it, and settles its emits; what it writes to `$.service.db`
+    /// is stored as it comes. Without `emits` its emits are dropped, and are not known to dedupe.
+    /// `Ok(Err)` is the hook's own failure.
+    pub(crate) async fn run_hook(
+        &self,
+        program: &Program,
+        hook: Hook,
+        emits: bool,
+    ) -> Result<Result<(), CallFailure>, EngineError> {
         let Program::Source(source) = program else { return Ok(Ok(())) };
         if !source.has_hook(hook) {
             return Ok(Ok(()));
@@ -23,19 +30,40 @@ impl Engine {
         let run_id = RunId::at(&self.0.ids, self.now());
         let scope = AskScope::new(source.source.org_id.clone(), source.stores.clone(), None);
         let db = CallDb::OfHook(self.hook_db(&source.source.id));
-        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), db, None, Some(scope));
+        let sink = Collector::new(
+            self.clone(),
+            source.source.id.as_str(),
+            run_id.clone(),
+            db,
+            None,
+            Some(scope),
+        );
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
                 let db = self.db_of(source).await?;
-                let body = source_call(&props, &source.dynamic_props, db.as_deref(), Some(hook), "null")?;
-                self.0.runner.call(source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout, first_step: None }, sink.clone()).await
+                let body =
+                    source_call(&props, &source.dynamic_props, db.as_deref(), Some(hook), "null")?;
+                self.0
+                    .runner
+                    .call(
+                        source.isolate.clone(),
+                        Call { body, timeout: self.0.config.source_timeout, first_step: None },
+                        sink.clone(),
+                    )
+                    .await
             }
             Err(outcome) => outcome,
         };
         self.store_hook_writes(&source.source.id).await?;
         let (mut collected, _) = sink.take();
         if let Err(failure) = &outcome.result {
-            collected.logs.push(self.error_line(&format!("the {} hook failed: {}: {}\n{}", hook.name(), failure.code, failure.message, failure.stack)));
+            collected.logs.push(self.error_line(&format!(
+                "the {} hook failed: {}: {}\n{}",
+                hook.name(),
+                failure.code,
+                failure.message,
+                failure.stack
+            )));
         }
         if !emits {
             collected.emits.clear();
@@ -51,8 +79,15 @@ impl Engine {
     }
 }
 
-/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text; `db`: what its `$.service.db` holds.
-pub(crate) fn source_call(props: &str, dynamic_props: &str, db: Option<&RawValue>, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
+/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text; `db`: what its
+/// `$.service.db` holds.
+pub(crate) fn source_call(
+    props: &str,
+    dynamic_props: &str,
+    db: Option<&RawValue>,
+    hook: Option<Hook>,
+    event: &str,
+) -> Result<Box<RawValue>, EngineError> {
     let hook = hook.map_or_else(|| "null".to_owned(), |h| format!("\"{}\"", h.name()));
     let body = format!(
         r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props},"db":{}}}"#,

@@ -12,7 +12,11 @@ pub(crate) fn checked(mark: Option<MadeFrom>) -> Result<Option<MadeFrom>, Engine
     Ok(mark)
 }
 
-/// The mark after a change: the one that came with it, else the one before without its fingerprints.
-pub(crate) fn marked(given: Option<MadeFrom>, before: Option<MadeFrom>) -> Result<Option<MadeFrom>, EngineError> {
+/// The mark after a change: the one that came with it, else the one before without its
+/// fingerprints.
+pub(crate) fn marked(
+    given: Option<MadeFrom>,
+    before: Option<MadeFrom>,
+) -> Result<Option<MadeFrom>, EngineError> {
     Ok(checked(given)?.or_else(|| before.map(MadeFrom::changed_by_others)))
 }

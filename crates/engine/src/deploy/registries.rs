@@ -1,6 +1,8 @@
-//! Registries: trees of components that an organization uploaded, from which components are deployed by key.
+//! Registries: trees of components that an organization uploaded, from which components are
+//! deployed by key.
 //!
-//! The server never reads a folder or an address of its own for a registry: whoever may use the API would read it, too.
+//! The server never reads a folder or an address of its own for a registry: whoever may use the API
+//! would read it, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -11,7 +13,9 @@ use millrace_model::component::{KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::page::Page;
 use millrace_model::prop_type::PropType;
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search};
+use millrace_model::registry::{
+    Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search,
+};
 use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
 
@@ -26,7 +30,8 @@ const ORIGIN_MAX: usize = 1_000;
 const FILES_BYTES_MAX: usize = 8 << 20;
 /// Versions that an error names.
 const VERSIONS_NAMED: usize = 10;
-/// Archives that are taken at once: of each the server has all files in memory, until they are stored.
+/// Archives that are taken at once: of each the server has all files in memory, until they are
+/// stored.
 pub(crate) const UPLOADS_MAX: usize = 2;
 /// Of one organization, one at a time; these may wait, with their archives.
 const UPLOADS_OF_ONE: Share = Share { places_max: 1, waiting_max: 4 };
@@ -68,7 +73,8 @@ pub struct RegistryView {
     pub registry: Registry,
     /// Files that should be components and could not be read as one.
     pub unindexed: Vec<Unindexed>,
-    /// How many files of components were read anew: the others are as they were when the registry was indexed last.
+    /// How many files of components were read anew: the others are as they were when the registry
+    /// was indexed last.
     pub read: usize,
 }
 
@@ -96,35 +102,65 @@ pub(crate) struct SearchIndex {
 pub(crate) struct SearchIndexes(parking_lot::Mutex<VecDeque<(OrgId, Arc<SearchIndex>)>>);
 
 impl Engine {
-    /// Adds or replaces a registry: reads the archive, indexes it in a process of its own, stores all of it or nothing.
-    pub async fn put_registry(&self, caller: &Caller, upload: RegistryUpload) -> Result<RegistryView, EngineError> {
+    /// Adds or replaces a registry: reads the archive, indexes it in a process of its own, stores
+    /// all of it or nothing.
+    pub async fn put_registry(
+        &self,
+        caller: &Caller,
+        upload: RegistryUpload,
+    ) -> Result<RegistryView, EngineError> {
         let RegistryUpload { name, origin, revision, archive, is_new } = upload;
         check_name(&name)?;
         if origin.len() > ORIGIN_MAX || revision.len() > NAME_MAX {
-            return Err(EngineError::invalid("origin", format!("`origin` takes at most {ORIGIN_MAX} bytes, `revision` {NAME_MAX}")));
+            return Err(EngineError::invalid(
+                "origin",
+                format!("`origin` takes at most {ORIGIN_MAX} bytes, `revision` {NAME_MAX}"),
+            ));
         }
         let exists = self.0.store.registries(&caller.org_id).await?.iter().any(|r| r.name == name);
         if is_new && exists {
-            let message = format!("there is a registry `{name}`; update it, or add this one under another name");
+            let message = format!(
+                "there is a registry `{name}`; update it, or add this one under another name"
+            );
             return Err(EngineError::Conflict { code: "registry_exists", message });
         }
         if !is_new && !exists {
             return Err(EngineError::not_found("registry", name));
         }
-        let place = self.0.uploads.take(&caller.org_id.as_str().into(), UPLOADS_OF_ONE).await.map_err(bundle_error)?;
+        let place = self
+            .0
+            .uploads
+            .take(&caller.org_id.as_str().into(), UPLOADS_OF_ONE)
+            .await
+            .map_err(bundle_error)?;
         let app = name.clone();
         // The place goes along: what is unpacked for a client that went away is in memory, too.
-        let (_place, files) = tokio::task::spawn_blocking(move || (place, unpack_tree(&archive, &app)))
-            .await
-            .map_err(|e| EngineError::internal("reading the archive broke down", e))?;
+        let (_place, files) =
+            tokio::task::spawn_blocking(move || (place, unpack_tree(&archive, &app)))
+                .await
+                .map_err(|e| EngineError::internal("reading the archive broke down", e))?;
         let bundler = self.0.bundler.of(caller.org_id.as_str());
-        let (index, files) = bundler.index(&tree_of(&caller.org_id, &name), files.map_err(bundle_error)?).await.map_err(bundle_error)?;
-        let components: Vec<_> = index.entries.into_iter().filter(|c| c.key.len() <= KEY_BYTES_MAX).collect();
+        let (index, files) = bundler
+            .index(&tree_of(&caller.org_id, &name), files.map_err(bundle_error)?)
+            .await
+            .map_err(bundle_error)?;
+        let components: Vec<_> =
+            index.entries.into_iter().filter(|c| c.key.len() <= KEY_BYTES_MAX).collect();
         if components.is_empty() {
-            return Err(EngineError::invalid("archive", "the archive holds no component with a `key`"));
+            return Err(EngineError::invalid(
+                "archive",
+                "the archive holds no component with a `key`",
+            ));
         }
-        let hashed = move || files.into_iter().map(|(path, text)| RegistryFile { hash: sha256_hex(text.as_bytes()), path, text }).collect::<Vec<_>>();
-        let files = tokio::task::spawn_blocking(hashed).await.map_err(|e| EngineError::internal("hashing the files broke down", e))?;
+        let hashed = move || {
+            files
+                .into_iter()
+                .map(|(path, text)| RegistryFile { hash: sha256_hex(text.as_bytes()), path, text })
+                .collect::<Vec<_>>()
+        };
+        let files = tokio::task::spawn_blocking(hashed)
+            .await
+            .map_err(|e| EngineError::internal("hashing the files broke down", e))?;
         let now = self.now();
         let count = |len: usize| i64::try_from(len).unwrap_or(i64::MAX);
         let registry = Registry {
@@ -138,7 +174,8 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        let registry = self.0.store.put_registry(NewRegistry { registry, files, components }).await?;
+        let registry =
+            self.0.store.put_registry(NewRegistry { registry, files, components }).await?;
         self.0.search_indexes.forget(&caller.org_id);
         Ok(RegistryView { registry, unindexed: index.unindexed, read: index.read })
     }
@@ -159,31 +196,54 @@ impl Engine {
     }
 
     /// The registries' components that fit, best first (see [`search`]).
-    pub async fn search_components(&self, caller: &Caller, asked: &AskedComponents<'_>, limit: usize) -> Result<Vec<RegistryComponent>, EngineError> {
+    pub async fn search_components(
+        &self,
+        caller: &Caller,
+        asked: &AskedComponents<'_>,
+        limit: usize,
+    ) -> Result<Vec<RegistryComponent>, EngineError> {
         let index = self.search_index(&caller.org_id).await?;
         let published = self.published(caller).await?;
-        let keys: HashSet<&str> = published.iter().map(|component| component.key.as_str()).collect();
+        let keys: HashSet<&str> =
+            published.iter().map(|component| component.key.as_str()).collect();
         // A key names what was published first, so that is what is found under it.
-        let others = index.components.iter().filter(|component| !asked.is_own && !keys.contains(component.key.as_str()));
-        let of_type = published.iter().chain(others).filter(|component| asked.component_type.is_none_or(|kind| component.component_type == kind));
+        let others = index
+            .components
+            .iter()
+            .filter(|component| !asked.is_own && !keys.contains(component.key.as_str()));
+        let of_type = published.iter().chain(others).filter(|component| {
+            asked.component_type.is_none_or(|kind| component.component_type == kind)
+        });
         // Of an app that the catalogue has not, its components tell the slug all the same.
         let app = match asked.app {
-            Some(app) => Some(self.find_app(&caller.org_id, app).await?.map_or_else(|| app.to_owned(), |found| found.name_slug)),
+            Some(app) => Some(
+                self.find_app(&caller.org_id, app)
+                    .await?
+                    .map_or_else(|| app.to_owned(), |found| found.name_slug),
+            ),
             None => None,
         };
         Ok(search(of_type, asked.words, app.as_deref(), limit).into_iter().cloned().collect())
     }
 
-    /// What the organization published, as what a registry holds: it has no file, and its app is the first that its props ask for.
+    /// What the organization published, as what a registry holds: it has no file, and its app is
+    /// the first that its props ask for.
     async fn published(&self, caller: &Caller) -> Result<Vec<RegistryComponent>, EngineError> {
-        let (mut found, mut page) = (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
+        let (mut found, mut page) =
+            (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
         loop {
             let listing = self.0.store.list_components(&caller.org_id, &page).await?;
-            let Some(next) = listing.next(|component| component.id.to_string()) else { return Ok(found) };
+            let Some(next) = listing.next(|component| component.id.to_string()) else {
+                return Ok(found);
+            };
             page.after = Some(next);
             found.extend(listing.items.into_iter().filter_map(|component| {
                 let manifest = component.manifest;
-                let app = manifest.props.iter().filter(|prop| prop.is(PropType::App)).find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
+                let app = manifest
+                    .props
+                    .iter()
+                    .filter(|prop| prop.is(PropType::App))
+                    .find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
                 Some(RegistryComponent {
                     key: manifest.key?,
                     name: manifest.name.unwrap_or_default(),
@@ -199,27 +259,58 @@ impl Engine {
     }
 
     /// A component of a registry by key, with `@version` behind it or without, not built.
-    pub async fn registry_entry(&self, caller: &Caller, name: &str) -> Result<RegistryEntry, EngineError> {
-        let found = self.find_registry_component(caller, name).await?.ok_or_else(|| EngineError::not_found("component", name))?;
+    pub async fn registry_entry(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<RegistryEntry, EngineError> {
+        let found = self
+            .find_registry_component(caller, name)
+            .await?
+            .ok_or_else(|| EngineError::not_found("component", name))?;
         let files = self.registry_tree(&found).await?;
         let component = found.component;
         let code = files.get(&component.path).cloned().unwrap_or_default();
-        let facts = self.0.bundler.of(caller.org_id.as_str()).facts(files, component.path.clone()).await.map_err(bundle_error)?;
+        let facts = self
+            .0
+            .bundler
+            .of(caller.org_id.as_str())
+            .facts(files, component.path.clone())
+            .await
+            .map_err(bundle_error)?;
         let versions = self.0.store.registry_versions(&caller.org_id, &component.key).await?;
-        Ok(RegistryEntry { component, code, manifest: facts.map(|facts| facts.manifest).unwrap_or_default(), versions })
+        Ok(RegistryEntry {
+            component,
+            code,
+            manifest: facts.map(|facts| facts.manifest).unwrap_or_default(),
+            versions,
+        })
     }
 
     /// The code of a registry's component, with the files that it may import.
-    pub(crate) async fn registry_code(&self, caller: &Caller, name: &str) -> Result<Option<CodeRef>, EngineError> {
-        let Some(found) = self.find_registry_component(caller, name).await? else { return Ok(None) };
+    pub(crate) async fn registry_code(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Option<CodeRef>, EngineError> {
+        let Some(found) = self.find_registry_component(caller, name).await? else {
+            return Ok(None);
+        };
         let files = self.registry_tree(&found).await?;
         let path = found.component.path;
-        let code = files.get(&path).cloned().ok_or_else(|| EngineError::internal("a registry lacks the file of a component", path.clone()))?;
+        let code = files.get(&path).cloned().ok_or_else(|| {
+            EngineError::internal("a registry lacks the file of a component", path.clone())
+        })?;
         Ok(Some(CodeRef::Code { code, files, entry: Some(path), is_javascript: false, url: None }))
     }
 
-    /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may have.
-    async fn find_registry_component(&self, caller: &Caller, name: &str) -> Result<Option<FoundComponent>, EngineError> {
+    /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may
+    /// have.
+    async fn find_registry_component(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Option<FoundComponent>, EngineError> {
         let (key, version) = key_and_version(name);
         let found = self.0.store.registry_component(&caller.org_id, key, version).await?;
         let Some(version) = version.filter(|_| found.is_none()) else { return Ok(found) };
@@ -227,7 +318,12 @@ impl Engine {
         if known.is_empty() {
             return Ok(None);
         }
-        let named = known.iter().take(VERSIONS_NAMED).map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ");
+        let named = known
+            .iter()
+            .take(VERSIONS_NAMED)
+            .map(|v| format!("`{v}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
         Err(EngineError::Invalid {
             code: "no_such_version",
             message: format!("no registry has version `{version}` of `{key}`; there are {named}"),
@@ -236,15 +332,24 @@ impl Engine {
     }
 
     /// The files of the component's app, and of all apps that these name, and so on.
-    async fn registry_tree(&self, found: &FoundComponent) -> Result<BTreeMap<String, String>, EngineError> {
+    async fn registry_tree(
+        &self,
+        found: &FoundComponent,
+    ) -> Result<BTreeMap<String, String>, EngineError> {
         let (mut tree, mut bytes) = (BTreeMap::new(), 0);
         let mut waiting = vec![app_of(&found.component.path).to_owned(), String::new()];
         let mut seen: BTreeSet<String> = waiting.iter().cloned().collect();
         while let Some(app) = waiting.pop() {
-            for file in self.0.store.registry_files(&found.registry, &app, found.generation).await? {
+            for file in self.0.store.registry_files(&found.registry, &app, found.generation).await?
+            {
                 // Files outside of apps are manifests, which import nothing.
                 if !app.is_empty() {
-                    waiting.extend(apps_mentioned(&file.text).into_iter().map(str::to_owned).filter(|app| seen.insert(app.clone())));
+                    waiting.extend(
+                        apps_mentioned(&file.text)
+                            .into_iter()
+                            .map(str::to_owned)
+                            .filter(|app| seen.insert(app.clone())),
+                    );
                 }
                 bytes += file.text.len();
                 tree.insert(file.path, file.text);
@@ -258,8 +363,10 @@ impl Engine {
 
     pub(crate) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
         // Another node may have changed them: the list is small, the components are not.
-        let now: Vec<_> = self.0.store.registries(org).await?.into_iter().map(|r| (r.id, r.updated_at)).collect();
-        if let Some(index) = self.0.search_indexes.get(org).filter(|index| index.registries == now) {
+        let now: Vec<_> =
+            self.0.store.registries(org).await?.into_iter().map(|r| (r.id, r.updated_at)).collect();
+        if let Some(index) = self.0.search_indexes.get(org).filter(|index| index.registries == now)
+        {
             return Ok(index);
         }
         let mut components = Vec::new();
@@ -302,5 +409,10 @@ fn check_name(name: &str) -> Result<(), EngineError> {
         return Ok(());
     }
     let shown: String = name.chars().take(NAME_MAX).collect();
-    Err(EngineError::invalid("name", format!("`{shown}` is not a registry's name; allowed are 1 to {NAME_MAX} letters, digits, `-`, `_` and `.`")))
+    Err(EngineError::invalid(
+        "name",
+        format!(
+            "`{shown}` is not a registry's name; allowed are 1 to {NAME_MAX} letters, digits, `-`, `_` and `.`"
+        ),
+    ))
 }

@@ -52,26 +52,45 @@ pub struct SettingsRequest {
 }
 
 impl SettingsRequest {
-    /// Reads what a request gives as `settings`; what is refused is named by its own field. A name that is none is refused too: a limit that is
-    /// written wrongly would otherwise be missed only when it was needed.
+    /// Reads what a request gives as `settings`; what is refused is named by its own field. A name
+    /// that is none is refused too: a limit that is written wrongly would otherwise be missed only
+    /// when it was needed.
     pub fn read(settings: &Value) -> Result<Self, EngineError> {
         let Value::Object(given) = settings else {
-            return Err(EngineError::invalid("settings", "`settings` is not of the expected form; allowed is an object"));
+            return Err(EngineError::invalid(
+                "settings",
+                "`settings` is not of the expected form; allowed is an object",
+            ));
         };
         // Their names, each without a value.
         let known = serde_json::to_value(Self::default()).unwrap_or_default();
-        let known: Vec<String> = known.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        let known: Vec<String> =
+            known.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
         for (name, value) in given {
             let shown = millrace_model::shown(name);
             let field = format!("settings.{shown}");
             if !known.contains(name) {
-                return Err(EngineError::invalid(&field, format!("`{shown}` is not a setting of a workflow; allowed are {}", known.join(", "))));
+                return Err(EngineError::invalid(
+                    &field,
+                    format!(
+                        "`{shown}` is not a setting of a workflow; allowed are {}",
+                        known.join(", ")
+                    ),
+                ));
             }
             if let Err(error) = Self::deserialize(json!({ (name): value })) {
-                return Err(EngineError::invalid(&field, format!("`{field}` is not of the expected form: {error}")));
+                return Err(EngineError::invalid(
+                    &field,
+                    format!("`{field}` is not of the expected form: {error}"),
+                ));
             }
         }
-        Self::deserialize(settings).map_err(|error| EngineError::invalid("settings", format!("`settings` is not of the expected form: {error}")))
+        Self::deserialize(settings).map_err(|error| {
+            EngineError::invalid(
+                "settings",
+                format!("`settings` is not of the expected form: {error}"),
+            )
+        })
     }
 }
 
@@ -96,39 +115,66 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
 }
 
 /// `operator`: whose ceilings hold.
-pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, operator: &EngineConfig) -> Result<Settings, EngineError> {
+pub(crate) fn settings_of(
+    request: &SettingsRequest,
+    before: &Settings,
+    operator: &EngineConfig,
+) -> Result<Settings, EngineError> {
     let timeout_ms = chosen("timeout_ms", &request.timeout_ms, before.timeout_ms.as_ref(), None)?;
     let memory_mb = chosen("memory_mb", &request.memory_mb, before.memory_mb.as_ref(), None)?;
     let timeout_ms_max = timeout_ms_max(operator);
     if request.timeout_ms.is_some()
         && let Some(ms) = timeout_ms.filter(|ms| !(1..=timeout_ms_max).contains(ms))
     {
-        let message =
-            format!("`{ms}` is not a wall-clock limit on this server; its operator allows 1 to {timeout_ms_max} milliseconds (--timeout-max-seconds)");
+        let message = format!(
+            "`{ms}` is not a wall-clock limit on this server; its operator allows 1 to {timeout_ms_max} milliseconds (--timeout-max-seconds)"
+        );
         return Err(EngineError::invalid("settings.timeout_ms", message));
     }
     if let Some(mb) = memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
-        return Err(EngineError::invalid("settings.memory_mb", format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB")));
+        return Err(EngineError::invalid(
+            "settings.memory_mb",
+            format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB"),
+        ));
     }
     if request.memory_mb.is_some()
         && let Some(mb) = memory_mb.filter(|mb| *mb > operator.memory_mb_max)
     {
         let max = operator.memory_mb_max;
-        let message = format!("`{mb}` MiB is more than a workflow may have on this server; its operator allows {max} MiB (--memory-max-mb)");
+        let message = format!(
+            "`{mb}` MiB is more than a workflow may have on this server; its operator allows {max} MiB (--memory-max-mb)"
+        );
         return Err(EngineError::invalid("settings.memory_mb", message));
     }
-    let auto_retry = chosen("auto_retry", &request.auto_retry, before.auto_retry.as_ref(), Some(Retry::default()))?;
-    if let Some(retry) = auto_retry.as_ref().filter(|r| !(1..=RETRIES_MAX).contains(&r.max) || !(1..=RETRY_WAIT_MS_MAX).contains(&r.first_ms)) {
+    let auto_retry = chosen(
+        "auto_retry",
+        &request.auto_retry,
+        before.auto_retry.as_ref(),
+        Some(Retry::default()),
+    )?;
+    if let Some(retry) = auto_retry.as_ref().filter(|r| {
+        !(1..=RETRIES_MAX).contains(&r.max) || !(1..=RETRY_WAIT_MS_MAX).contains(&r.first_ms)
+    }) {
         let message = format!(
             "`{{max: {}, first_ms: {}}}` are no retries; allowed are 1 to {RETRIES_MAX} of them, the first after 1 to {RETRY_WAIT_MS_MAX} milliseconds",
             retry.max, retry.first_ms
         );
         return Err(EngineError::invalid("settings.auto_retry", message));
     }
-    let concurrency = chosen("concurrency", &request.concurrency, before.concurrency.as_ref(), None)?;
-    let calls_per_isolate = chosen("calls_per_isolate", &request.calls_per_isolate, before.calls_per_isolate.as_ref(), None)?;
-    if let Some(calls) = calls_per_isolate.filter(|calls| !(1..=CALLS_PER_ISOLATE_MAX).contains(calls)) {
-        let message = format!("`{calls}` runs cannot share a process; allowed are 1 to {CALLS_PER_ISOLATE_MAX}, or `false` for 1");
+    let concurrency =
+        chosen("concurrency", &request.concurrency, before.concurrency.as_ref(), None)?;
+    let calls_per_isolate = chosen(
+        "calls_per_isolate",
+        &request.calls_per_isolate,
+        before.calls_per_isolate.as_ref(),
+        None,
+    )?;
+    if let Some(calls) =
+        calls_per_isolate.filter(|calls| !(1..=CALLS_PER_ISOLATE_MAX).contains(calls))
+    {
+        let message = format!(
+            "`{calls}` runs cannot share a process; allowed are 1 to {CALLS_PER_ISOLATE_MAX}, or `false` for 1"
+        );
         return Err(EngineError::invalid("settings.calls_per_isolate", message));
     }
     let throttle = chosen("throttle", &request.throttle, before.throttle.as_ref(), None)?;
@@ -137,11 +183,15 @@ pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, operator
         if let Some(value) = value.filter(|v| !(1..=LIMIT_MAX).contains(v)) {
             return Err(EngineError::invalid(
                 &format!("settings.{name}"),
-                format!("`{value}` is not a limit; allowed are 1 to {LIMIT_MAX}, or `false` for none"),
+                format!(
+                    "`{value}` is not a limit; allowed are 1 to {LIMIT_MAX}, or `false` for none"
+                ),
             ));
         }
     }
-    if let Some(t) = throttle.filter(|t| t.runs > LIMIT_MAX || !(1..=INTERVAL_MS_MAX).contains(&t.interval_ms)) {
+    if let Some(t) =
+        throttle.filter(|t| t.runs > LIMIT_MAX || !(1..=INTERVAL_MS_MAX).contains(&t.interval_ms))
+    {
         let message = format!(
             "`{{runs: {}, interval_ms: {}}}` is not a throttle; allowed are 0 to {LIMIT_MAX} runs in 1 to {INTERVAL_MS_MAX} milliseconds, or `false` for none",
             t.runs, t.interval_ms
@@ -165,7 +215,8 @@ pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, operator
     })
 }
 
-/// The settings that a version has on this server: what it was deployed with, and no more than the operator allows by now.
+/// The settings that a version has on this server: what it was deployed with, and no more than the
+/// operator allows by now.
 pub(crate) fn within(settings: &Settings, operator: &EngineConfig) -> Settings {
     Settings {
         timeout_ms: settings.timeout_ms.map(|ms| ms.min(timeout_ms_max(operator))),
@@ -192,19 +243,30 @@ pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, E
         }
     }
     if all.len() > RECIPIENTS_MAX {
-        return Err(EngineError::invalid(field, format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len())));
+        return Err(EngineError::invalid(
+            field,
+            format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len()),
+        ));
     }
     Ok(all)
 }
 
 /// A setting from now on; not given, it stays. `usual`: what `true` stands for.
-pub(crate) fn chosen<T: Clone>(name: &str, given: &Option<Choice<T>>, before: Option<&T>, usual: Option<T>) -> Result<Option<T>, EngineError> {
+pub(crate) fn chosen<T: Clone>(
+    name: &str,
+    given: &Option<Choice<T>>,
+    before: Option<&T>,
+    usual: Option<T>,
+) -> Result<Option<T>, EngineError> {
     match given {
         None => Ok(before.cloned()),
         Some(Choice::Flag(false)) => Ok(None),
         Some(Choice::Flag(true)) => match usual {
             Some(usual) => Ok(Some(usual)),
-            None => Err(EngineError::invalid(&format!("settings.{name}"), format!("`{name}` needs a value, or `false` for none"))),
+            None => Err(EngineError::invalid(
+                &format!("settings.{name}"),
+                format!("`{name}` needs a value, or `false` for none"),
+            )),
         },
         Some(Choice::Value(value)) => Ok(Some(value.clone())),
     }

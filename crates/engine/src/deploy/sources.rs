@@ -8,7 +8,10 @@ use millrace_model::prop_type::PropType;
 use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
 use millrace_model::slug::unique_slug;
-use millrace_model::source::{CALLS_PER_ISOLATE_MAX, HttpInterface, Owner, Source, SourceContent, SourceDeployment, SourceSettings, Timer};
+use millrace_model::source::{
+    CALLS_PER_ISOLATE_MAX, HttpInterface, Owner, Source, SourceContent, SourceDeployment,
+    SourceSettings, Timer,
+};
 use millrace_model::tenant::Caller;
 use millrace_runner::CallFailure;
 use millrace_store::{Interfaces, StoreError};
@@ -67,15 +70,30 @@ pub struct SettingsOfSource {
 
 impl SettingsOfSource {
     fn over(&self, before: SourceSettings) -> Result<SourceSettings, EngineError> {
-        let checked = |name: &str, choice: &Option<Choice<u32>>, before: Option<u32>, max: u32| match chosen(name, choice, before.as_ref(), None)? {
-            Some(value) if value == 0 || value > max => {
-                Err(EngineError::invalid(name, format!("`{value}` is not a number of runs; allowed are 1 to {max}, or `false` for what it is by default")))
+        let checked = |name: &str, choice: &Option<Choice<u32>>, before: Option<u32>, max: u32| {
+            match chosen(name, choice, before.as_ref(), None)? {
+                Some(value) if value == 0 || value > max => Err(EngineError::invalid(
+                    name,
+                    format!(
+                        "`{value}` is not a number of runs; allowed are 1 to {max}, or `false` for what it is by default"
+                    ),
+                )),
+                value => Ok(value),
             }
-            value => Ok(value),
         };
         Ok(SourceSettings {
-            calls_per_isolate: checked("calls_per_isolate", &self.calls_per_isolate, before.calls_per_isolate, CALLS_PER_ISOLATE_MAX)?,
-            concurrency: checked("concurrency", &self.concurrency, before.concurrency, CONCURRENCY_MAX)?,
+            calls_per_isolate: checked(
+                "calls_per_isolate",
+                &self.calls_per_isolate,
+                before.calls_per_isolate,
+                CALLS_PER_ISOLATE_MAX,
+            )?,
+            concurrency: checked(
+                "concurrency",
+                &self.concurrency,
+                before.concurrency,
+                CONCURRENCY_MAX,
+            )?,
         })
     }
 }
@@ -95,28 +113,46 @@ pub struct UpdateSource {
     pub active: Option<bool>,
     /// How its runs are run.
     pub settings: SettingsOfSource,
-    /// The file it is made from; none: whoever asks knows of no file, and what the record says of one is no longer all of it.
+    /// The file it is made from; none: whoever asks knows of no file, and what the record says of
+    /// one is no longer all of it.
     pub made_from: Option<MadeFrom>,
     /// What the deployment says of itself, where this makes one.
     pub message: Option<String>,
 }
 
 impl Engine {
-    /// Deploys a source: `deploy`, then `activate` run, and nothing stays behind if either fails (reference 3).
-    pub async fn create_source(&self, caller: &Caller, new: NewSource) -> Result<SourceView, EngineError> {
+    /// Deploys a source: `deploy`, then `activate` run, and nothing stays behind if either fails
+    /// (reference 3).
+    pub async fn create_source(
+        &self,
+        caller: &Caller,
+        new: NewSource,
+    ) -> Result<SourceView, EngineError> {
         let message = checked_message(new.message)?;
         let (component, artifact) = self.resolve_component(caller, &new.code, None).await?;
         require_source(&component)?;
         let settings = new.settings.over(SourceSettings::default())?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
-        let previous = self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
-        let dynamic_props = self.source_definitions(caller, &Subject::new(&component), &new.configured_props, previous.as_deref()).await?;
+        let previous =
+            self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
+        let dynamic_props = self
+            .source_definitions(
+                caller,
+                &Subject::new(&component),
+                &new.configured_props,
+                previous.as_deref(),
+            )
+            .await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
-        let mut configured = self.checked_values(caller, &defs, &new.configured_props, Site::Source).await?;
-        let hooks = self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
+        let mut configured =
+            self.checked_values(caller, &defs, &new.configured_props, Site::Source).await?;
+        let hooks =
+            self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
         self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
-        let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
+        let name = check_name(
+            new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"),
+        )?;
         let mut source = Source {
             id,
             org_id: caller.org_id.clone(),
@@ -143,10 +179,20 @@ impl Engine {
         }
         self.save_built(&new.code, &component, artifact).await?;
         self.insert_source(&mut source, &interfaces).await?;
-        let program = self.prepare_source(source.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
-        let hooks: &[Hook] = if new.active { &[Hook::Deploy, Hook::Activate] } else { &[Hook::Deploy] };
+        let program = self
+            .prepare_source(
+                source.clone(),
+                component.manifest.clone(),
+                &component.artifact_id,
+                &interfaces,
+            )
+            .await?;
+        let hooks: &[Hook] =
+            if new.active { &[Hook::Deploy, Hook::Activate] } else { &[Hook::Deploy] };
         for &hook in hooks {
-            if let Err(failure) = self.run_hook(&program, hook, new.emits_on_deploy || hook != Hook::Deploy).await? {
+            if let Err(failure) =
+                self.run_hook(&program, hook, new.emits_on_deploy || hook != Hook::Deploy).await?
+            {
                 self.remove_source(&source.org_id, &source.id).await?;
                 return Err(hook_error(hook, &failure));
             }
@@ -161,12 +207,19 @@ impl Engine {
         Ok(self.show_source(source, &interfaces))
     }
 
-    /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old version goes on (reference 3).
-    pub async fn update_source(&self, caller: &Caller, id: &SourceId, update: UpdateSource) -> Result<SourceView, EngineError> {
+    /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old
+    /// version goes on (reference 3).
+    pub async fn update_source(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        update: UpdateSource,
+    ) -> Result<SourceView, EngineError> {
         Ok(self.change_source(caller, id, update, None).await?.0)
     }
 
-    /// Makes what an earlier deployment of a source holds live again, as a new one: code, props and settings; its name, and whether it is active, stay.
+    /// Makes what an earlier deployment of a source holds live again, as a new one: code, props and
+    /// settings; its name, and whether it is active, stay.
     pub async fn rollback_source(
         &self,
         caller: &Caller,
@@ -176,41 +229,86 @@ impl Engine {
     ) -> Result<SourceDeploymentView, EngineError> {
         let earlier = self.owned_source_deployment(caller, id, to).await?;
         let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
-        let update = UpdateSource { code: Some(CodeRef::Component(earlier.content.component_id.clone())), message, ..UpdateSource::default() };
+        let update = UpdateSource {
+            code: Some(CodeRef::Component(earlier.content.component_id.clone())),
+            message,
+            ..UpdateSource::default()
+        };
         let (_, made) = self.change_source(caller, id, update, Some(&earlier.content)).await?;
-        let made = made.ok_or_else(|| EngineError::internal("a rollback made no deployment", id.to_string()))?;
+        let made = made.ok_or_else(|| {
+            EngineError::internal("a rollback made no deployment", id.to_string())
+        })?;
         self.show_source_deployment(caller, made).await
     }
 
     /// Deployments of a source, newest first; the newest is live.
-    pub async fn list_source_deployments(&self, caller: &Caller, id: &SourceId, page: &Page) -> Result<Listing<SourceDeployment>, EngineError> {
+    pub async fn list_source_deployments(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        page: &Page,
+    ) -> Result<Listing<SourceDeployment>, EngineError> {
         self.owned_source(caller, id).await?;
         let mut listing = self.0.store.list_source_deployments(&caller.org_id, id, page).await?;
-        listing.items.iter_mut().for_each(|deployment| hide_sealed(&mut deployment.content.configured_props));
+        listing
+            .items
+            .iter_mut()
+            .for_each(|deployment| hide_sealed(&mut deployment.content.configured_props));
         Ok(listing)
     }
 
     /// A deployment of a source with its code.
-    pub async fn source_deployment(&self, caller: &Caller, id: &SourceId, deployment: &DeploymentId) -> Result<SourceDeploymentView, EngineError> {
-        self.show_source_deployment(caller, self.owned_source_deployment(caller, id, deployment).await?).await
+    pub async fn source_deployment(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        deployment: &DeploymentId,
+    ) -> Result<SourceDeploymentView, EngineError> {
+        self.show_source_deployment(
+            caller,
+            self.owned_source_deployment(caller, id, deployment).await?,
+        )
+        .await
     }
 
-    async fn owned_source_deployment(&self, caller: &Caller, id: &SourceId, deployment: &DeploymentId) -> Result<SourceDeployment, EngineError> {
+    async fn owned_source_deployment(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        deployment: &DeploymentId,
+    ) -> Result<SourceDeployment, EngineError> {
         self.owned_source(caller, id).await?;
-        let found = self.0.store.source_deployment(&caller.org_id, deployment).await?.filter(|d| d.source_id == *id);
+        let found = self
+            .0
+            .store
+            .source_deployment(&caller.org_id, deployment)
+            .await?
+            .filter(|d| d.source_id == *id);
         found.ok_or_else(|| EngineError::not_found("deployment", deployment))
     }
 
-    async fn show_source_deployment(&self, caller: &Caller, mut deployment: SourceDeployment) -> Result<SourceDeploymentView, EngineError> {
-        let component = self.0.store.component(&caller.org_id, &deployment.content.component_id).await?;
-        let component = component.ok_or_else(|| EngineError::internal("a deployment's component is missing", deployment.id.to_string()))?;
+    async fn show_source_deployment(
+        &self,
+        caller: &Caller,
+        mut deployment: SourceDeployment,
+    ) -> Result<SourceDeploymentView, EngineError> {
+        let component =
+            self.0.store.component(&caller.org_id, &deployment.content.component_id).await?;
+        let component = component.ok_or_else(|| {
+            EngineError::internal("a deployment's component is missing", deployment.id.to_string())
+        })?;
         let sealed = sealed_names(&deployment.content.configured_props);
         hide_sealed(&mut deployment.content.configured_props);
         Ok(SourceDeploymentView { deployment, component, sealed })
     }
 
     /// A deployment of what a source is now; the store gives it its number.
-    fn new_source_deployment(&self, caller: &Caller, source: &Source, message: Option<String>) -> SourceDeployment {
+    fn new_source_deployment(
+        &self,
+        caller: &Caller,
+        source: &Source,
+        message: Option<String>,
+    ) -> SourceDeployment {
         SourceDeployment {
             id: DeploymentId::generate(&self.0.ids),
             org_id: source.org_id.clone(),
@@ -223,17 +321,23 @@ impl Engine {
         }
     }
 
-    /// Whether two states of a source are different versions. Secrets are sealed anew each time, so that they are compared opened.
+    /// Whether two states of a source are different versions. Secrets are sealed anew each time, so
+    /// that they are compared opened.
     fn is_another_version(&self, old: &Source, new: &Source) -> bool {
         let opened = |source: &Source| {
             let mut content = source.content();
-            self.0.keyring.open_props(source.id.as_str(), &mut content.configured_props).ok().map(|()| content)
+            self.0
+                .keyring
+                .open_props(source.id.as_str(), &mut content.configured_props)
+                .ok()
+                .map(|()| content)
         };
         let (old, new) = (opened(old), opened(new));
         old.is_none() || old != new
     }
 
-    /// Changes a source; `back_to`: first to what a deployment held. Gives the deployment that this made, where it made one.
+    /// Changes a source; `back_to`: first to what a deployment held. Gives the deployment that this
+    /// made, where it made one.
     async fn change_source(
         &self,
         caller: &Caller,
@@ -250,19 +354,24 @@ impl Engine {
         };
         require_source(&component)?;
         let old_interfaces = self.0.store.interfaces(id.as_str()).await?;
-        let mut new = Source { component_id: component.id.clone(), updated_at: self.now(), ..old.clone() };
+        let mut new =
+            Source { component_id: component.id.clone(), updated_at: self.now(), ..old.clone() };
         new.made_from = marked(update.made_from, new.made_from)?;
         if let Some(name) = &update.name {
             new.name = check_name(name)?;
         }
-        if let Some(previous) = self.told_before(caller, &component.artifact_id, update.form.as_deref()).await? {
+        if let Some(previous) =
+            self.told_before(caller, &component.artifact_id, update.form.as_deref()).await?
+        {
             new.dynamic_props = Some(previous);
         }
         if let Some(content) = back_to {
             let SourceContent { configured_props, dynamic_props, settings, .. } = content.clone();
             new = Source { configured_props, dynamic_props, settings, ..new };
         }
-        let (defs, hooks) = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
+        let (defs, hooks) = self
+            .reconfigure(caller, &mut new, &component, update.configured_props.as_ref())
+            .await?;
         new.settings = update.settings.over(new.settings)?;
         new.limits = new.settings.limits(has_db(&defs));
         let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
@@ -278,17 +387,30 @@ impl Engine {
         {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the update goes on");
         }
-        let after = self.prepare_source(new.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
+        let after = self
+            .prepare_source(
+                new.clone(),
+                component.manifest.clone(),
+                &component.artifact_id,
+                &interfaces,
+            )
+            .await?;
         if active && !old.active {
             // As on deploy, the endpoint answers while `activate` runs; timers wait for it.
-            let beginning = Source { active: false, inactive_reason: Some("it is being activated".into()), ..new.clone() };
+            let beginning = Source {
+                active: false,
+                inactive_reason: Some("it is being activated".into()),
+                ..new.clone()
+            };
             let mut open = interfaces.clone();
             open.timers.iter_mut().for_each(|timer| timer.active = false);
             self.0.store.update_source(beginning, open).await?;
             self.0.cache.forget_owner(id.as_str());
         }
         if active && let Err(failure) = self.run_hook(&after, Hook::Activate, true).await? {
-            let why = |failure: &CallFailure| format!("the activate hook failed: {}: {}", failure.code, failure.message);
+            let why = |failure: &CallFailure| {
+                format!("the activate hook failed: {}: {}", failure.code, failure.message)
+            };
             if !old.active {
                 self.deactivated(old, old_interfaces, why(&failure)).await?;
             } else if let Some(before) = &before
@@ -301,9 +423,16 @@ impl Engine {
         new.active = active;
         new.inactive_reason = (!active).then(|| "it was made inactive".into());
         set_active(&mut interfaces, active);
-        let mut made = (back_to.is_some() || self.is_another_version(&old, &new)).then(|| self.new_source_deployment(caller, &new, message));
+        let mut made = (back_to.is_some() || self.is_another_version(&old, &new))
+            .then(|| self.new_source_deployment(caller, &new, message));
         match &mut made {
-            Some(made) => made.version = self.0.store.deploy_source(new.clone(), interfaces.clone(), made.clone()).await?,
+            Some(made) => {
+                made.version = self
+                    .0
+                    .store
+                    .deploy_source(new.clone(), interfaces.clone(), made.clone())
+                    .await?
+            }
             None => self.0.store.update_source(new.clone(), interfaces.clone()).await?,
         }
         self.0.cache.forget_owner(id.as_str());
@@ -337,8 +466,16 @@ impl Engine {
     }
 
     /// The sources, newest first.
-    pub async fn list_sources(&self, caller: &Caller, page: &Page) -> Result<Listing<SourceView>, EngineError> {
-        let listing = self.0.store.list_sources(&caller.org_id, caller.external_user_id.as_deref(), page).await?;
+    pub async fn list_sources(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<SourceView>, EngineError> {
+        let listing = self
+            .0
+            .store
+            .list_sources(&caller.org_id, caller.external_user_id.as_deref(), page)
+            .await?;
         let ids: Vec<&str> = listing.items.iter().map(|source| source.id.as_str()).collect();
         let interfaces = self.0.store.interfaces_of(&ids).await?;
         let (mut items, mut damaged) = (Vec::with_capacity(listing.items.len()), listing.damaged);
@@ -352,9 +489,17 @@ impl Engine {
     }
 
     /// Runs a source now, with an event or none, and waits for the end of the run.
-    pub async fn run_source(&self, caller: &Caller, id: &SourceId, event: Option<Value>) -> Result<Run, EngineError> {
+    pub async fn run_source(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+        event: Option<Value>,
+    ) -> Result<Run, EngineError> {
         let source = self.owned_source(caller, id).await?;
-        let program = self.program(&source.org_id, &Owner::Source(id.clone()), None).await?.ok_or_else(|| EngineError::not_found("source", id))?;
+        let program = self
+            .program(&source.org_id, &Owner::Source(id.clone()), None)
+            .await?
+            .ok_or_else(|| EngineError::not_found("source", id))?;
         let event = match event {
             Some(event) => event.to_string(),
             None => json!({ "timestamp": self.now().secs() }).to_string(),
@@ -362,20 +507,42 @@ impl Engine {
         self.run_and_wait(caller, &program, &Origin::first("SDK", ""), event).await
     }
 
-    pub(crate) async fn owned_source(&self, caller: &Caller, id: &SourceId) -> Result<Source, EngineError> {
-        let found = self.0.store.source(&caller.org_id, id).await?.filter(|source| caller.may_use(source.external_user_id.as_deref()));
+    pub(crate) async fn owned_source(
+        &self,
+        caller: &Caller,
+        id: &SourceId,
+    ) -> Result<Source, EngineError> {
+        let found = self
+            .0
+            .store
+            .source(&caller.org_id, id)
+            .await?
+            .filter(|source| caller.may_use(source.external_user_id.as_deref()));
         found.ok_or_else(|| EngineError::not_found("source", id))
     }
 
-    /// Stores what `resolve_component` built; a component that was there already is not stored again.
-    pub(crate) async fn save_built(&self, code: &CodeRef, component: &SavedComponent, artifact: Option<Artifact>) -> Result<(), EngineError> {
+    /// Stores what `resolve_component` built; a component that was there already is not stored
+    /// again.
+    pub(crate) async fn save_built(
+        &self,
+        code: &CodeRef,
+        component: &SavedComponent,
+        artifact: Option<Artifact>,
+    ) -> Result<(), EngineError> {
         let Some(artifact) = artifact else { return Ok(()) };
-        debug_assert!(!matches!(code, CodeRef::Component(_)), "only built components bring an artifact");
+        debug_assert!(
+            !matches!(code, CodeRef::Component(_)),
+            "only built components bring an artifact"
+        );
         self.0.store.put_artifact(artifact).await?;
         Ok(self.0.store.create_component(component.clone()).await?)
     }
 
-    async fn insert_source(&self, source: &mut Source, interfaces: &Interfaces) -> Result<(), EngineError> {
+    async fn insert_source(
+        &self,
+        source: &mut Source,
+        interfaces: &Interfaces,
+    ) -> Result<(), EngineError> {
         let base = base_slug(&source.name);
         // Another deploy may take the slug between the look and the insert.
         for _ in 0..5 {
@@ -386,7 +553,10 @@ impl Engine {
                 other => return Ok(other?),
             }
         }
-        Err(EngineError::Conflict { code: "taken", message: format!("the name `{}` is being taken by others; try again", source.name) })
+        Err(EngineError::Conflict {
+            code: "taken",
+            message: format!("the name `{}` is being taken by others; try again", source.name),
+        })
     }
 
     async fn remove_source(&self, org: &OrgId, id: &SourceId) -> Result<(), EngineError> {
@@ -395,7 +565,12 @@ impl Engine {
         self.remove_own_store(org, id).await
     }
 
-    async fn deactivated(&self, mut source: Source, mut interfaces: Interfaces, reason: String) -> Result<(), EngineError> {
+    async fn deactivated(
+        &self,
+        mut source: Source,
+        mut interfaces: Interfaces,
+        reason: String,
+    ) -> Result<(), EngineError> {
         source.active = false;
         source.inactive_reason = Some(reason);
         set_active(&mut interfaces, false);
@@ -405,8 +580,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Lays the given values over the old ones, opened, and checks and seals all by the definitions that then hold. Gives those, and
-    /// the events of apps that the props listen for.
+    /// Lays the given values over the old ones, opened, and checks and seals all by the definitions
+    /// that then hold. Gives those, and the events of apps that the props listen for.
     async fn reconfigure(
         &self,
         caller: &Caller,
@@ -422,10 +597,17 @@ impl Engine {
         merged.extend(given.cloned().unwrap_or_default());
         let id = source.id.clone();
         let subject = Subject { component, source: Some(&id) };
-        source.dynamic_props = self.source_definitions(caller, &subject, &merged, source.dynamic_props.as_deref()).await?;
+        source.dynamic_props = self
+            .source_definitions(caller, &subject, &merged, source.dynamic_props.as_deref())
+            .await?;
         let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
-        // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
-        merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
+        // A value of before whose prop is gone goes with it; one that is given now and unknown is
+        // refused.
+        merged.retain(|name, _| {
+            !kept.contains_key(name)
+                || given.is_some_and(|g| g.contains_key(name))
+                || defs.iter().any(|d| &d.name == name)
+        });
         let mut checked = self.checked_values(caller, &defs, &merged, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &subject, &defs, &mut checked).await?;
         self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
@@ -433,17 +615,26 @@ impl Engine {
         Ok((defs, hooks))
     }
 
-    /// The interfaces that the props declare; an endpoint and unchanged timers are kept over updates.
-    fn interfaces_of(&self, source: &Source, defs: &[PropDef], before: &Interfaces) -> Result<Interfaces, EngineError> {
+    /// The interfaces that the props declare; an endpoint and unchanged timers are kept over
+    /// updates.
+    fn interfaces_of(
+        &self,
+        source: &Source,
+        defs: &[PropDef],
+        before: &Interfaces,
+    ) -> Result<Interfaces, EngineError> {
         let owner = Owner::Source(source.id.clone());
         let now = self.now();
         let mut out = Interfaces::default();
         for def in defs {
             match def.item_type() {
                 PropType::HttpInterface if out.http.is_empty() => {
-                    let custom_response = def.rest.get("customResponse") == Some(&Value::Bool(true));
+                    let custom_response =
+                        def.rest.get("customResponse") == Some(&Value::Bool(true));
                     out.http.push(match before.http.first() {
-                        Some(kept) => HttpInterface { custom_response, active: true, ..kept.clone() },
+                        Some(kept) => {
+                            HttpInterface { custom_response, active: true, ..kept.clone() }
+                        }
                         None => HttpInterface {
                             id: HttpInterfaceId::generate(&self.0.ids),
                             org_id: source.org_id.clone(),
@@ -457,7 +648,10 @@ impl Engine {
                 PropType::TimerInterface => {
                     let value = source.configured_props.get(&def.name).cloned().unwrap_or_default();
                     let Some(schedule) = props::parse_timer(&value, now)? else { continue };
-                    let kept = before.timers.get(out.timers.len()).filter(|t| t.schedule == schedule && t.active);
+                    let kept = before
+                        .timers
+                        .get(out.timers.len())
+                        .filter(|t| t.schedule == schedule && t.active);
                     out.timers.push(match kept {
                         Some(timer) => timer.clone(),
                         None => Timer {
@@ -476,7 +670,8 @@ impl Engine {
         Ok(out)
     }
 
-    /// The secret part of an endpoint's address, of the form that clients of such platforms expect (facts 0).
+    /// The secret part of an endpoint's address, of the form that clients of such platforms expect
+    /// (facts 0).
     pub(crate) fn new_endpoint_key(&self) -> String {
         format!("en{}", self.0.ids.base62(26).to_lowercase())
     }
@@ -504,7 +699,10 @@ fn require_source(component: &SavedComponent) -> Result<(), EngineError> {
 pub(crate) fn check_name(name: &str) -> Result<String, EngineError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(EngineError::invalid("name", format!("a name has 1 to {NAME_MAX} characters on one line")));
+        return Err(EngineError::invalid(
+            "name",
+            format!("a name has 1 to {NAME_MAX} characters on one line"),
+        ));
     }
     Ok(name.to_owned())
 }

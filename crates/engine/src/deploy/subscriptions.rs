@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use millrace_model::ids::{AutoSubscriptionId, OrgId, SourceId, SubscriptionId, WebhookId, WorkflowId};
+use millrace_model::ids::{
+    AutoSubscriptionId, OrgId, SourceId, SubscriptionId, WebhookId, WorkflowId,
+};
 use millrace_model::page::Page;
-use millrace_model::subscription::{ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription};
+use millrace_model::subscription::{
+    ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription,
+};
 use millrace_model::tenant::Caller;
 use millrace_model::webhook::Webhook;
 use millrace_store::{ListenerChange, SubscriptionKey};
@@ -14,49 +18,83 @@ use crate::{Engine, EngineError, NewWebhook};
 /// Listeners that one request may name: as many as there may be webhooks.
 const LISTENERS_MAX: u32 = 1_000;
 
-/// Clients of the hosted platform name the caller's own id where they mean all that is the caller's (facts 1.8): here that is the organization's.
+/// Clients of the hosted platform name the caller's own id where they mean all that is the caller's
+/// (facts 1.8): here that is the organization's.
 fn of_user(caller: &Caller, key: SubscriptionKey) -> SubscriptionKey {
-    if key.emitter_id == caller.user_id.as_str() { SubscriptionKey { emitter_id: caller.org_id.to_string(), ..key } } else { key }
+    if key.emitter_id == caller.user_id.as_str() {
+        SubscriptionKey { emitter_id: caller.org_id.to_string(), ..key }
+    } else {
+        key
+    }
 }
 
 impl Engine {
     /// Connects an emitter's stream to a listener; the same triple again gives the one that exists.
-    pub async fn subscribe(&self, caller: &Caller, key: SubscriptionKey) -> Result<Subscription, EngineError> {
+    pub async fn subscribe(
+        &self,
+        caller: &Caller,
+        key: SubscriptionKey,
+    ) -> Result<Subscription, EngineError> {
         let key = of_user(caller, key);
         self.check_emitter(caller, &key.emitter_id).await?;
         self.check_listener(caller, &key.listener_id).await?;
         if key.event_name.len() > 256 || key.event_name.chars().any(char::is_control) {
-            return Err(EngineError::invalid("event_name", "an event name has at most 256 characters on one line"));
+            return Err(EngineError::invalid(
+                "event_name",
+                "an event name has at most 256 characters on one line",
+            ));
         }
         let stored = self.0.store.subscribe(self.subscription(caller, key)).await?;
         self.0.cache.forget_listeners();
         Ok(stored)
     }
 
-    /// Lets these workflows run on what a source emits on its default channel, and no others. One that is unknown leaves all as it was.
-    pub async fn set_trigger_workflows(&self, caller: &Caller, source: &SourceId, workflows: &[String]) -> Result<(), EngineError> {
+    /// Lets these workflows run on what a source emits on its default channel, and no others. One
+    /// that is unknown leaves all as it was.
+    pub async fn set_trigger_workflows(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        workflows: &[String],
+    ) -> Result<(), EngineError> {
         self.check_owner(caller, source.as_str()).await?;
         let wanted = distinct("workflow_ids", workflows)?;
         for workflow in &wanted {
-            let id: WorkflowId = workflow.parse().map_err(|_| EngineError::not_found("workflow", workflow))?;
+            let id: WorkflowId =
+                workflow.parse().map_err(|_| EngineError::not_found("workflow", workflow))?;
             self.check_owner(caller, id.as_str()).await?;
         }
         let listening = self.trigger_listeners(caller, source, WorkflowId::PREFIX).await?;
         self.change_trigger_listeners(caller, source, Vec::new(), &wanted, listening).await
     }
 
-    /// Lets what a source emits on its default channel be posted to these addresses, and no others. One that cannot be a webhook's leaves all as it
-    /// was. An address that a webhook of the organization has already keeps that webhook; of those that are made, the secrets are shown this once.
-    pub async fn set_trigger_webhooks(&self, caller: &Caller, source: &SourceId, urls: &[String]) -> Result<Vec<(WebhookId, String)>, EngineError> {
+    /// Lets what a source emits on its default channel be posted to these addresses, and no others.
+    /// One that cannot be a webhook's leaves all as it was. An address that a webhook of the
+    /// organization has already keeps that webhook; of those that are made, the secrets are shown
+    /// this once.
+    pub async fn set_trigger_webhooks(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        urls: &[String],
+    ) -> Result<Vec<(WebhookId, String)>, EngineError> {
         self.check_owner(caller, source.as_str()).await?;
         let listening = self.trigger_listeners(caller, source, WebhookId::PREFIX).await?;
-        let all = self.0.store.list_webhooks(&caller.org_id, &Page { limit: LISTENERS_MAX, ..Page::default() }).await?;
+        let all = self
+            .0
+            .store
+            .list_webhooks(&caller.org_id, &Page { limit: LISTENERS_MAX, ..Page::default() })
+            .await?;
         // Those that listen already stand first.
-        let (mut known, others): (Vec<_>, Vec<_>) = all.items.into_iter().partition(|webhook| listening.iter().any(|id| id == webhook.id.as_str()));
+        let (mut known, others): (Vec<_>, Vec<_>) = all
+            .items
+            .into_iter()
+            .partition(|webhook| listening.iter().any(|id| id == webhook.id.as_str()));
         known.extend(others.into_iter().filter(|webhook| webhook.active));
         let (mut wanted, mut made) = (Vec::new(), Vec::new());
         for url in distinct("webhook_urls", urls)? {
-            let (webhook, secret) = self.new_webhook(caller, NewWebhook { url, name: None, description: None })?;
+            let (webhook, secret) =
+                self.new_webhook(caller, NewWebhook { url, name: None, description: None })?;
             match known.iter().find(|known| known.url == webhook.url) {
                 Some(known) => wanted.push(known.id.to_string()),
                 None => {
@@ -67,15 +105,32 @@ impl Engine {
             }
         }
         self.check_webhook_count(all.total_count + made.len() as u64)?;
-        let secrets = made.iter().map(|(webhook, secret)| (webhook.id.clone(), secret.clone())).collect();
-        self.change_trigger_listeners(caller, source, made.into_iter().map(|(webhook, _)| webhook).collect(), &wanted, listening).await?;
+        let secrets =
+            made.iter().map(|(webhook, secret)| (webhook.id.clone(), secret.clone())).collect();
+        self.change_trigger_listeners(
+            caller,
+            source,
+            made.into_iter().map(|(webhook, _)| webhook).collect(),
+            &wanted,
+            listening,
+        )
+        .await?;
         Ok(secrets)
     }
 
     /// Who listens to a source's default channel, of one kind.
-    pub async fn trigger_listeners(&self, caller: &Caller, source: &SourceId, prefix: &str) -> Result<Vec<String>, EngineError> {
+    pub async fn trigger_listeners(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        prefix: &str,
+    ) -> Result<Vec<String>, EngineError> {
         let all = self.0.store.list_subscriptions(&caller.org_id).await?;
-        let of_it = all.into_iter().filter(|s| s.emitter_id == source.as_str() && s.event_name.is_empty() && s.listener_id.starts_with(prefix));
+        let of_it = all.into_iter().filter(|s| {
+            s.emitter_id == source.as_str()
+                && s.event_name.is_empty()
+                && s.listener_id.starts_with(prefix)
+        });
         Ok(of_it.map(|s| s.listener_id).collect())
     }
 
@@ -87,12 +142,20 @@ impl Engine {
         wanted: &[String],
         listening: Vec<String>,
     ) -> Result<(), EngineError> {
-        let key = |listener_id: &String| SubscriptionKey { emitter_id: source.to_string(), listener_id: listener_id.clone(), event_name: String::new() };
+        let key = |listener_id: &String| SubscriptionKey {
+            emitter_id: source.to_string(),
+            listener_id: listener_id.clone(),
+            event_name: String::new(),
+        };
         let change = ListenerChange {
             org_id: caller.org_id.clone(),
             webhooks,
             add: wanted.iter().map(|listener| self.subscription(caller, key(listener))).collect(),
-            remove: listening.iter().filter(|listener| !wanted.contains(listener)).map(key).collect(),
+            remove: listening
+                .iter()
+                .filter(|listener| !wanted.contains(listener))
+                .map(key)
+                .collect(),
         };
         self.0.store.change_listeners(change).await?;
         self.0.cache.forget_listeners();
@@ -112,45 +175,84 @@ impl Engine {
     }
 
     /// Ends a subscription.
-    pub async fn unsubscribe(&self, caller: &Caller, key: SubscriptionKey) -> Result<(), EngineError> {
+    pub async fn unsubscribe(
+        &self,
+        caller: &Caller,
+        key: SubscriptionKey,
+    ) -> Result<(), EngineError> {
         let key = of_user(caller, key);
         let there = self.0.store.unsubscribe(&caller.org_id, &key).await?;
         self.0.cache.forget_listeners();
-        if there { Ok(()) } else { Err(EngineError::not_found("subscription", format!("{} → {} ({})", key.emitter_id, key.listener_id, key.event_name))) }
+        if there {
+            Ok(())
+        } else {
+            Err(EngineError::not_found(
+                "subscription",
+                format!("{} → {} ({})", key.emitter_id, key.listener_id, key.event_name),
+            ))
+        }
     }
 
     /// All subscriptions of the organization.
-    pub async fn list_subscriptions(&self, caller: &Caller) -> Result<Vec<Subscription>, EngineError> {
+    pub async fn list_subscriptions(
+        &self,
+        caller: &Caller,
+    ) -> Result<Vec<Subscription>, EngineError> {
         Ok(self.0.store.list_subscriptions(&caller.org_id).await?)
     }
 
-    /// Subscribes a listener to a stream of each workflow and source that is made from now on; the same again gives the one that exists.
-    pub async fn auto_subscribe(&self, caller: &Caller, listener_id: String, event_name: String) -> Result<AutoSubscription, EngineError> {
+    /// Subscribes a listener to a stream of each workflow and source that is made from now on; the
+    /// same again gives the one that exists.
+    pub async fn auto_subscribe(
+        &self,
+        caller: &Caller,
+        listener_id: String,
+        event_name: String,
+    ) -> Result<AutoSubscription, EngineError> {
         self.check_listener(caller, &listener_id).await?;
         if ![ERRORS, LOGS].contains(&event_name.as_str()) {
             let shown = millrace_model::shown(&event_name);
-            return Err(EngineError::invalid("event_name", format!("`event_name` is `{shown}`, allowed are `{ERRORS}` and `{LOGS}`")));
+            return Err(EngineError::invalid(
+                "event_name",
+                format!("`event_name` is `{shown}`, allowed are `{ERRORS}` and `{LOGS}`"),
+            ));
         }
         let id = AutoSubscriptionId::generate(&self.0.ids);
-        let subscription = AutoSubscription { id, org_id: caller.org_id.clone(), listener_id, event_name, created_at: self.now() };
+        let subscription = AutoSubscription {
+            id,
+            org_id: caller.org_id.clone(),
+            listener_id,
+            event_name,
+            created_at: self.now(),
+        };
         Ok(self.0.store.auto_subscribe(subscription).await?)
     }
 
     /// Ends an auto-subscription; what it subscribed to before stays.
-    pub async fn delete_auto_subscription(&self, caller: &Caller, id: &AutoSubscriptionId) -> Result<(), EngineError> {
+    pub async fn delete_auto_subscription(
+        &self,
+        caller: &Caller,
+        id: &AutoSubscriptionId,
+    ) -> Result<(), EngineError> {
         let there = self.0.store.delete_auto_subscription(&caller.org_id, id).await?;
         if there { Ok(()) } else { Err(EngineError::not_found("auto-subscription", id)) }
     }
 
     /// All auto-subscriptions of the organization.
-    pub async fn list_auto_subscriptions(&self, caller: &Caller) -> Result<Vec<AutoSubscription>, EngineError> {
+    pub async fn list_auto_subscriptions(
+        &self,
+        caller: &Caller,
+    ) -> Result<Vec<AutoSubscription>, EngineError> {
         Ok(self.0.store.list_auto_subscriptions(&caller.org_id).await?)
     }
 
     /// That such a listener is there.
     pub async fn check_listener(&self, caller: &Caller, listener: &str) -> Result<(), EngineError> {
         if listener.is_empty() {
-            return Err(EngineError::missing("listener_id", "`listener_id` is required: the id of a workflow, source or webhook"));
+            return Err(EngineError::missing(
+                "listener_id",
+                "`listener_id` is required: the id of a workflow, source or webhook",
+            ));
         }
         if listener.starts_with(WebhookId::PREFIX) {
             let id = listener.parse().map_err(|_| EngineError::not_found("webhook", listener))?;
@@ -161,23 +263,35 @@ impl Engine {
 
     async fn check_emitter(&self, caller: &Caller, emitter: &str) -> Result<(), EngineError> {
         match emitter {
-            "" => Err(EngineError::missing("emitter_id", "`emitter_id` is required: the id of an organization, workflow or source, or `p_*` or `dc_*`")),
+            "" => Err(EngineError::missing(
+                "emitter_id",
+                "`emitter_id` is required: the id of an organization, workflow or source, or `p_*` or `dc_*`",
+            )),
             ALL_WORKFLOWS | ALL_SOURCES => Ok(()),
             org if org == caller.org_id.as_str() => Ok(()),
-            id if id.starts_with(SourceId::PREFIX) || id.starts_with(WorkflowId::PREFIX) => self.check_owner(caller, id).await,
+            id if id.starts_with(SourceId::PREFIX) || id.starts_with(WorkflowId::PREFIX) => {
+                self.check_owner(caller, id).await
+            }
             other => Err(EngineError::not_found("emitter", other)),
         }
     }
 
     /// Listeners of an emitter's stream: those of itself, of its glob and of the organization.
-    pub(crate) async fn listeners_of(&self, org: &OrgId, emitter: &str, event_name: &str) -> Result<Arc<Vec<String>>, EngineError> {
+    pub(crate) async fn listeners_of(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        event_name: &str,
+    ) -> Result<Arc<Vec<String>>, EngineError> {
         let key = (org.clone(), emitter.to_owned(), event_name.to_owned());
         if let Some(listeners) = self.0.cache.listeners(&key) {
             return Ok(listeners);
         }
         let read_at = self.0.cache.generation();
         let glob = if emitter.starts_with(SourceId::PREFIX) { ALL_SOURCES } else { ALL_WORKFLOWS };
-        let listeners = Arc::new(self.0.store.listeners(org, &[emitter, glob, org.as_str()], event_name).await?);
+        let listeners = Arc::new(
+            self.0.store.listeners(org, &[emitter, glob, org.as_str()], event_name).await?,
+        );
         self.0.cache.put_listeners(read_at, key, listeners.clone());
         Ok(listeners)
     }
@@ -186,9 +300,16 @@ impl Engine {
 /// Each once, in their order.
 fn distinct(field: &str, listeners: &[String]) -> Result<Vec<String>, EngineError> {
     let mut seen = std::collections::HashSet::new();
-    let distinct: Vec<String> = listeners.iter().filter(|listener| seen.insert(*listener)).cloned().collect();
+    let distinct: Vec<String> =
+        listeners.iter().filter(|listener| seen.insert(*listener)).cloned().collect();
     if distinct.len() <= LISTENERS_MAX as usize {
         return Ok(distinct);
     }
-    Err(EngineError::invalid(field, format!("`{field}` names {} listeners, at most {LISTENERS_MAX} are allowed", distinct.len())))
+    Err(EngineError::invalid(
+        field,
+        format!(
+            "`{field}` names {} listeners, at most {LISTENERS_MAX} are allowed",
+            distinct.len()
+        ),
+    ))
 }

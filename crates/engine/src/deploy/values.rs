@@ -9,7 +9,8 @@ use crate::error::invalid_props;
 use crate::{Engine, EngineError};
 
 impl Engine {
-    /// The values to keep of those that were given: of the types that the props have (spec 2.7), with accounts and data stores that are there.
+    /// The values to keep of those that were given: of the types that the props have (spec 2.7),
+    /// with accounts and data stores that are there.
     ///
     /// # Errors
     /// All that is wrong with them, in one error.
@@ -22,16 +23,22 @@ impl Engine {
     ) -> Result<Map<String, Value>, EngineError> {
         let (mut values, mut errors) = match props::check(defs, given, site, self.now()) {
             Ok(values) => (values, Vec::new()),
-            Err(errors) if matches!(errors[..], [PropError::TooMany { .. }]) => return Err(invalid_props(&errors)),
+            Err(errors) if matches!(errors[..], [PropError::TooMany { .. }]) => {
+                return Err(invalid_props(&errors));
+            }
             Err(errors) => (given.clone(), errors),
         };
-        let more = [self.account_errors(caller, defs, &values, site).await?, self.data_store_errors(&caller.org_id, defs, &mut values, site).await?];
+        let more = [
+            self.account_errors(caller, defs, &values, site).await?,
+            self.data_store_errors(&caller.org_id, defs, &mut values, site).await?,
+        ];
         for error in more.into_iter().flatten() {
             if !errors.iter().any(|said: &PropError| said.prop() == error.prop()) {
                 errors.push(error);
             }
         }
-        // As the form asks for them: what an options method needs stands before the prop that has it.
+        // As the form asks for them: what an options method needs stands before the prop that has
+        // it.
         errors.sort_by_key(|error| defs.iter().position(|def| def.name == error.prop()));
         if errors.is_empty() { Ok(values) } else { Err(invalid_props(&errors)) }
     }

@@ -36,14 +36,19 @@ pub struct TriggerRequest {
     pub props: Map<String, Value>,
     /// The source's channel.
     pub event_name: Option<String>,
-    /// What stands beside `props`, where records show it: it counts as if it stood there, so that what was read can be written back.
+    /// What stands beside `props`, where records show it: it counts as if it stood there, so that
+    /// what was read can be written back.
     #[serde(flatten)]
     pub beside: Map<String, Value>,
 }
 
 impl TriggerRequest {
     fn settings(&self) -> Map<String, Value> {
-        self.beside.iter().chain(&self.props).map(|(name, value)| (name.clone(), value.clone())).collect()
+        self.beside
+            .iter()
+            .chain(&self.props)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 }
 
@@ -71,7 +76,8 @@ pub struct StepRequest {
     /// The id of the form that they were filled in with.
     #[serde(rename = "dynamic_props_id")]
     pub form: Option<String>,
-    /// Step of the draft whose secrets are kept where `props` leaves them out: a client that read the record has none to write back.
+    /// Step of the draft whose secrets are kept where `props` leaves them out: a client that read
+    /// the record has none to write back.
     pub keep_secrets_of: Option<String>,
     /// Skipped when true.
     pub disabled: bool,
@@ -82,7 +88,8 @@ pub struct StepRequest {
     pub beside: Map<String, Value>,
 }
 
-/// Fields of a step's record that say nothing of what it does, here and on the hosted platform (facts 1.9).
+/// Fields of a step's record that say nothing of what it does, here and on the hosted platform
+/// (facts 1.9).
 const SHOWN_OF_STEPS: &[&str] = &[
     "id",
     "type",
@@ -100,7 +107,8 @@ const SHOWN_OF_STEPS: &[&str] = &[
     "authProvisionIds",
 ];
 /// Fields of a trigger's record that say nothing of what it does.
-const SHOWN_OF_TRIGGERS: &[&str] = &["key", "endpoint_url", "created_at", "updated_at", "schedule_changed_at"];
+const SHOWN_OF_TRIGGERS: &[&str] =
+    &["key", "endpoint_url", "created_at", "updated_at", "schedule_changed_at"];
 /// What an endpoint and a timer take.
 const OF_ENDPOINTS: &[&str] = &["customResponse", "custom_response", "auth"];
 const OF_TIMERS: &[&str] = &["intervalSeconds", "interval_seconds", "cron", "timezone"];
@@ -126,11 +134,19 @@ const SHOWN_OF_SOURCES: &[&str] = &[
 ];
 
 /// Refuses a field that nobody reads.
-fn check_fields<'a>(field: &str, mut given: impl Iterator<Item = &'a String>, read: &[&str], shown: &[&str]) -> Result<(), EngineError> {
+fn check_fields<'a>(
+    field: &str,
+    mut given: impl Iterator<Item = &'a String>,
+    read: &[&str],
+    shown: &[&str],
+) -> Result<(), EngineError> {
     match given.find(|name| !read.contains(&name.as_str()) && !shown.contains(&name.as_str())) {
         Some(name) => {
             let name = millrace_model::shown(name);
-            Err(EngineError::invalid(&format!("{field}.{name}"), format!("`{name}` is not a field of `{field}`; allowed are {}", read.join(", "))))
+            Err(EngineError::invalid(
+                &format!("{field}.{name}"),
+                format!("`{name}` is not a field of `{field}`; allowed are {}", read.join(", ")),
+            ))
         }
         None => Ok(()),
     }
@@ -153,12 +169,16 @@ const OF_STEPS: &[&str] = &[
 ];
 
 impl StepRequest {
-    /// The step as a request says it, where it is a record that was read: the same component with the same values.
+    /// The step as a request says it, where it is a record that was read: the same component with
+    /// the same values.
     fn read_back(&self, field: &str, before: &WorkflowVersion) -> Result<Self, EngineError> {
         let (mut step, mut beside) = (self.clone(), self.beside.clone());
         let saved = beside.remove("savedComponent").unwrap_or_default();
-        let is_shown_key = step.component_key.is_none() || step.component_key.as_deref() == saved["key"].as_str();
-        if let (Some(id), None, None, true) = (saved["id"].as_str(), &step.code, &step.component_id, is_shown_key) {
+        let is_shown_key =
+            step.component_key.is_none() || step.component_key.as_deref() == saved["key"].as_str();
+        if let (Some(id), None, None, true) =
+            (saved["id"].as_str(), &step.code, &step.component_id, is_shown_key)
+        {
             (step.component_id, step.component_key) = (Some(id.to_owned()), None);
         }
         if let Some(text) = beside.remove("configured_props_json").filter(|text| !text.is_null())
@@ -166,10 +186,17 @@ impl StepRequest {
         {
             let name = format!("{field}.configured_props_json");
             let read = text.as_str().and_then(|text| serde_json::from_str(text).ok());
-            step.props = read.ok_or_else(|| EngineError::invalid(&name, "`configured_props_json` is a JSON text of an object"))?;
+            step.props = read.ok_or_else(|| {
+                EngineError::invalid(&name, "`configured_props_json` is a JSON text of an object")
+            })?;
         }
-        let has_sealed = beside.remove("sealed_props").is_some_and(|sealed| sealed.as_array().is_some_and(|names| !names.is_empty()));
-        if has_sealed && step.keep_secrets_of.is_none() && before.steps.iter().any(|s| s.namespace == step.namespace) {
+        let has_sealed = beside
+            .remove("sealed_props")
+            .is_some_and(|sealed| sealed.as_array().is_some_and(|names| !names.is_empty()));
+        if has_sealed
+            && step.keep_secrets_of.is_none()
+            && before.steps.iter().any(|s| s.namespace == step.namespace)
+        {
             step.keep_secrets_of = Some(step.namespace.clone());
         }
         check_fields(field, beside.keys(), OF_STEPS, SHOWN_OF_STEPS)?;
@@ -215,7 +242,8 @@ pub struct UpdateWorkflow {
     pub steps: Option<Vec<StepRequest>>,
     /// Its settings.
     pub settings: Option<SettingsRequest>,
-    /// The folder it is made from; none: whoever asks knows of no folder, and what the record says of one is no longer all of it.
+    /// The folder it is made from; none: whoever asks knows of no folder, and what the record says
+    /// of one is no longer all of it.
     pub made_from: Option<MadeFrom>,
     /// What people say of it; empty: nothing.
     pub note: Option<String>,
@@ -238,23 +266,31 @@ pub struct DeployRequest {
 pub(crate) type BuiltSteps = Vec<(SavedComponent, Artifact)>;
 
 impl Engine {
-    /// Refuses an id of a trigger or step that is none of the workflow's: of its draft or of a version that was deployed.
-    pub(crate) async fn check_ids(&self, workflow: &Workflow, update: &UpdateWorkflow) -> Result<(), EngineError> {
-        let triggers = update.triggers.iter().flatten().enumerate().filter_map(|(index, trigger)| {
-            let id = trigger.id.as_deref()?;
-            let fits = match trigger.kind.as_str() {
-                "http" => id.parse::<HttpInterfaceId>().is_ok(),
-                "timer" => id.parse::<TimerId>().is_ok(),
-                _ => return None,
-            };
-            Some((format!("triggers[{index}].id"), id, fits))
-        });
+    /// Refuses an id of a trigger or step that is none of the workflow's: of its draft or of a
+    /// version that was deployed.
+    pub(crate) async fn check_ids(
+        &self,
+        workflow: &Workflow,
+        update: &UpdateWorkflow,
+    ) -> Result<(), EngineError> {
+        let triggers =
+            update.triggers.iter().flatten().enumerate().filter_map(|(index, trigger)| {
+                let id = trigger.id.as_deref()?;
+                let fits = match trigger.kind.as_str() {
+                    "http" => id.parse::<HttpInterfaceId>().is_ok(),
+                    "timer" => id.parse::<TimerId>().is_ok(),
+                    _ => return None,
+                };
+                Some((format!("triggers[{index}].id"), id, fits))
+            });
         let steps = update.steps.iter().flatten().enumerate().filter_map(|(index, step)| {
             let id = step.beside.get("id")?.as_str()?;
             Some((format!("steps[{index}].id"), id, id.parse::<StepId>().is_ok()))
         });
         let own: BTreeSet<&str> = workflow.draft.ids().collect();
-        for (field, id, fits) in triggers.chain(steps).filter(|(_, id, fits)| !(*fits && own.contains(id))) {
+        for (field, id, fits) in
+            triggers.chain(steps).filter(|(_, id, fits)| !(*fits && own.contains(id)))
+        {
             if !fits || !self.0.store.was_deployed_with(&workflow.org_id, &workflow.id, id).await? {
                 let id = millrace_model::shown(id);
                 let message = format!(
@@ -266,7 +302,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks and builds; stores nothing. `before`: whose ids, endpoints and timers are kept where they still fit.
+    /// Checks and builds; stores nothing. `before`: whose ids, endpoints and timers are kept where
+    /// they still fit.
     pub(crate) async fn build_version(
         &self,
         caller: &Caller,
@@ -280,7 +317,9 @@ impl Engine {
         };
         let mut built = Vec::new();
         let (steps, responds) = match &update.steps {
-            Some(requests) => self.build_steps(caller, workflow, before, requests, &mut built).await?,
+            Some(requests) => {
+                self.build_steps(caller, workflow, before, requests, &mut built).await?
+            }
             None => (before.steps.clone(), self.respond(&before.steps).await?),
         };
         let mut triggers = match &update.triggers {
@@ -288,7 +327,9 @@ impl Engine {
             None => before.triggers.clone(),
         };
         for trigger in &mut triggers {
-            let Trigger::Http { custom_response, asked, may_respond, .. } = trigger else { continue };
+            let Trigger::Http { custom_response, asked, may_respond, .. } = trigger else {
+                continue;
+            };
             // Stored before that was known apart: what the steps before explain was not asked for.
             let is_asked = match *asked {
                 Some(asked) => asked,
@@ -311,7 +352,13 @@ impl Engine {
     }
 
     async fn responds(&self, artifact_id: &str) -> Result<Responds, EngineError> {
-        Ok(self.0.store.artifact(artifact_id).await?.map(|artifact| artifact.responds).unwrap_or_default())
+        Ok(self
+            .0
+            .store
+            .artifact(artifact_id)
+            .await?
+            .map(|artifact| artifact.responds)
+            .unwrap_or_default())
     }
 
     async fn build_steps(
@@ -323,7 +370,10 @@ impl Engine {
         built: &mut BuiltSteps,
     ) -> Result<(Vec<Step>, Responds), EngineError> {
         if requests.len() > STEPS_MAX {
-            return Err(EngineError::invalid("steps", format!("a workflow has at most {STEPS_MAX} steps, {} were given", requests.len())));
+            return Err(EngineError::invalid(
+                "steps",
+                format!("a workflow has at most {STEPS_MAX} steps, {} were given", requests.len()),
+            ));
         }
         let mut names = BTreeSet::new();
         let mut steps = Vec::with_capacity(requests.len());
@@ -333,7 +383,10 @@ impl Engine {
             let request = &request.read_back(&field, before)?;
             check_namespace(&field, &request.namespace)?;
             if !names.insert(request.namespace.clone()) {
-                return Err(EngineError::invalid(&format!("{field}.namespace"), format!("the namespace `{}` is used by two steps", request.namespace)));
+                return Err(EngineError::invalid(
+                    &format!("{field}.namespace"),
+                    format!("the namespace `{}` is used by two steps", request.namespace),
+                ));
             }
             let code = step_code(&field, request)?;
             let step_before = before.steps.iter().find(|s| s.namespace == request.namespace);
@@ -341,7 +394,10 @@ impl Engine {
                 Some(step) => self.0.store.component(&caller.org_id, &step.component_id).await?,
                 None => None,
             };
-            let (component, artifact) = self.resolve_component(caller, &code, earlier.as_ref()).await.map_err(|e| in_step(e, &request.namespace))?;
+            let (component, artifact) = self
+                .resolve_component(caller, &code, earlier.as_ref())
+                .await
+                .map_err(|e| in_step(e, &request.namespace))?;
             check_step_component(&request.namespace, &component)?;
             if !request.disabled {
                 responds = responds.max(match &artifact {
@@ -349,22 +405,35 @@ impl Engine {
                     None => self.responds(&component.artifact_id).await?,
                 });
             }
-            // Values that are expressions are known only in a run: code that cannot do without them says so there.
-            let told = self.told_before(caller, &component.artifact_id, request.form.as_deref()).await.map_err(|e| in_step(e, &request.namespace))?;
-            let previous = told.as_deref().or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
-            let dynamic_props = self.definitions(caller, &Subject::new(&component), &request.props, previous).await.unwrap_or_default();
+            // Values that are expressions are known only in a run: code that cannot do without them
+            // says so there.
+            let told = self
+                .told_before(caller, &component.artifact_id, request.form.as_deref())
+                .await
+                .map_err(|e| in_step(e, &request.namespace))?;
+            let previous = told
+                .as_deref()
+                .or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
+            let dynamic_props = self
+                .definitions(caller, &Subject::new(&component), &request.props, previous)
+                .await
+                .unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let checked = self.checked_values(caller, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
             if let Some(name) = &request.keep_secrets_of {
                 let kept = before.steps.iter().find(|s| s.namespace == *name).ok_or_else(|| {
                     let has: Vec<_> = before.steps.iter().map(|s| s.namespace.as_str()).collect();
-                    EngineError::invalid(&format!("{field}.keep_secrets_of"), format!("the draft has no step `{name}`; it has {}", has.join(", ")))
+                    EngineError::invalid(
+                        &format!("{field}.keep_secrets_of"),
+                        format!("the draft has no step `{name}`; it has {}", has.join(", ")),
+                    )
                 })?;
                 keep_sealed(defs, &request.props, &kept.props, &mut values);
             }
             self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
-            let id = step_before.map_or_else(|| StepId::generate(&self.0.ids), |step| step.id.clone());
+            let id =
+                step_before.map_or_else(|| StepId::generate(&self.0.ids), |step| step.id.clone());
             steps.push(Step {
                 id,
                 namespace: request.namespace.clone(),
@@ -390,15 +459,24 @@ impl Engine {
         requests: &[TriggerRequest],
     ) -> Result<Vec<Trigger>, EngineError> {
         if requests.len() > TRIGGERS_MAX {
-            return Err(EngineError::invalid("triggers", format!("a workflow has at most {TRIGGERS_MAX} triggers, {} were given", requests.len())));
+            return Err(EngineError::invalid(
+                "triggers",
+                format!(
+                    "a workflow has at most {TRIGGERS_MAX} triggers, {} were given",
+                    requests.len()
+                ),
+            ));
         }
-        // What a request names belongs to it; triggers that name nothing take the others in their order.
+        // What a request names belongs to it; triggers that name nothing take the others in their
+        // order.
         let named: BTreeSet<&str> = requests.iter().filter_map(|r| r.id.as_deref()).collect();
         let mut kept_http: Vec<_> = before
             .triggers
             .iter()
             .filter_map(|t| match t {
-                Trigger::Http { id, key, auth, asked, custom_response, .. } => Some((id.clone(), key.clone(), auth.clone(), *asked, *custom_response)),
+                Trigger::Http { id, key, auth, asked, custom_response, .. } => {
+                    Some((id.clone(), key.clone(), auth.clone(), *asked, *custom_response))
+                }
                 _ => None,
             })
             .collect();
@@ -472,15 +550,18 @@ impl Engine {
 }
 
 fn check_namespace(field: &str, name: &str) -> Result<(), EngineError> {
-    let fits =
-        name.len() <= 64 && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let fits = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if fits && name != "trigger" {
         return Ok(());
     }
     let shown = millrace_model::shown(name);
     Err(EngineError::invalid(
         &format!("{field}.namespace"),
-        format!("`{shown}` is not a name for a step; allowed are up to 64 letters, digits and `_`, not starting with a digit, and not `trigger`"),
+        format!(
+            "`{shown}` is not a name for a step; allowed are up to 64 letters, digits and `_`, not starting with a digit, and not `trigger`"
+        ),
     ))
 }
 
@@ -489,22 +570,37 @@ fn step_code(field: &str, request: &StepRequest) -> Result<CodeRef, EngineError>
         (Some(code), None, None) => Ok(CodeRef::Code {
             code: code.clone(),
             files: request.code_files.clone().unwrap_or_default(),
-            entry: entry_in_language(Some(request.code_entry.clone().unwrap_or_else(|| request.namespace.clone())), "", request.language.as_deref())?,
+            entry: entry_in_language(
+                Some(request.code_entry.clone().unwrap_or_else(|| request.namespace.clone())),
+                "",
+                request.language.as_deref(),
+            )?,
             is_javascript: request.language.as_deref() == Some(JAVASCRIPT),
             url: None,
         }),
         (None, Some(key), None) => Ok(CodeRef::Key(key.clone())),
-        (None, None, Some(id)) => Ok(CodeRef::Component(id.parse().map_err(|_| EngineError::not_found("component", id))?)),
-        _ => Err(EngineError::invalid(field, format!("the step `{}` needs exactly one of `code`, `component_key` and `component_id`", request.namespace))),
+        (None, None, Some(id)) => {
+            Ok(CodeRef::Component(id.parse().map_err(|_| EngineError::not_found("component", id))?))
+        }
+        _ => Err(EngineError::invalid(
+            field,
+            format!(
+                "the step `{}` needs exactly one of `code`, `component_key` and `component_id`",
+                request.namespace
+            ),
+        )),
     }
 }
 
-/// A step's own code may be a bare `defineComponent({ run })`; a published action is checked when it is published.
+/// A step's own code may be a bare `defineComponent({ run })`; a published action is checked when
+/// it is published.
 fn check_step_component(namespace: &str, component: &SavedComponent) -> Result<(), EngineError> {
     if component.manifest.component_type.as_deref() == Some("source") {
         return Err(EngineError::Component {
             code: "not_an_action",
-            message: format!("the step `{namespace}` names a source; a step runs an action or code of its own"),
+            message: format!(
+                "the step `{namespace}` names a source; a step runs an action or code of its own"
+            ),
             details: json!({ "step": namespace }),
         });
     }
@@ -526,12 +622,16 @@ fn in_step(error: EngineError, namespace: &str) -> EngineError {
         details
     };
     match error {
-        EngineError::Component { code, message, details } => {
-            EngineError::Component { code, message: format!("step `{namespace}`: {message}"), details: with_step(details) }
-        }
-        EngineError::Invalid { code, message, details } => {
-            EngineError::Invalid { code, message: format!("step `{namespace}`: {message}"), details: with_step(details) }
-        }
+        EngineError::Component { code, message, details } => EngineError::Component {
+            code,
+            message: format!("step `{namespace}`: {message}"),
+            details: with_step(details),
+        },
+        EngineError::Invalid { code, message, details } => EngineError::Invalid {
+            code,
+            message: format!("step `{namespace}`: {message}"),
+            details: with_step(details),
+        },
         other => other,
     }
 }

@@ -12,7 +12,9 @@ use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Deployment, Drafted, MESSAGE_MAX, TAG_CHARS_MAX, TAGS_MAX, Trigger, Workflow, WorkflowVersion};
+use millrace_model::workflow::{
+    Deployment, Drafted, MESSAGE_MAX, TAG_CHARS_MAX, TAGS_MAX, Trigger, Workflow, WorkflowVersion,
+};
 use millrace_store::{Interfaces, NewDeployment, RunFilter, StoreError};
 use serde_json::Value;
 
@@ -45,30 +47,53 @@ pub enum ReplayFrom {
     Failed,
 }
 
-/// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
-pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<RunResult, EngineError> {
+/// What a replay begins behind: the results that a run has of the steps before one, JSON text.
+/// `namespaces`: of the live version's steps, in order.
+pub(crate) fn results_before(
+    namespaces: &[String],
+    run: &Run,
+    from: ReplayFrom,
+) -> Result<RunResult, EngineError> {
     let text = run.result.as_deref().unwrap_or("{}");
-    let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::damaged("stored results of a run", e))?;
+    let result: RunResult = serde_json::from_str(text)
+        .map_err(|e| EngineError::damaged("stored results of a run", e))?;
     let first = match from {
         ReplayFrom::Start => return Ok(RunResult::default()),
         ReplayFrom::Step(step) => step,
         ReplayFrom::Failed => match result.steps.iter().find(|s| s.status == RunStatus::Failed) {
             Some(step) => step.namespace.clone(),
-            None => return Err(EngineError::invalid("from_failed", format!("the run `{}` has no step that failed", run.id))),
+            None => {
+                return Err(EngineError::invalid(
+                    "from_failed",
+                    format!("the run `{}` has no step that failed", run.id),
+                ));
+            }
         },
     };
     let Some(at) = namespaces.iter().position(|n| *n == first) else {
-        return Err(EngineError::invalid("from_step", format!("the workflow has no step `{first}`; its steps are {}", namespaces.join(", "))));
+        return Err(EngineError::invalid(
+            "from_step",
+            format!("the workflow has no step `{first}`; its steps are {}", namespaces.join(", ")),
+        ));
     };
     let mut steps = Vec::with_capacity(at);
     for namespace in &namespaces[..at] {
-        match result.steps.iter().find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded) {
+        match result
+            .steps
+            .iter()
+            .find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded)
+        {
             // It ran in another run: when, and how often, is that one's.
-            Some(step) => steps.push(StepResult { started_at_ms: None, attempts: Vec::new(), ..step.clone() }),
+            Some(step) => {
+                steps.push(StepResult { started_at_ms: None, attempts: Vec::new(), ..step.clone() })
+            }
             None => {
                 return Err(EngineError::invalid(
                     "from_step",
-                    format!("the run `{}` has no result of the step `{namespace}`, which comes before `{first}`", run.id),
+                    format!(
+                        "the run `{}` has no result of the step `{namespace}`, which comes before `{first}`",
+                        run.id
+                    ),
                 ));
             }
         }
@@ -78,18 +103,30 @@ pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom)
 
 impl Engine {
     /// Makes a workflow and, unless asked not to, deploys it.
-    pub async fn create_workflow(&self, caller: &Caller, new: NewWorkflow) -> Result<WorkflowView, EngineError> {
+    pub async fn create_workflow(
+        &self,
+        caller: &Caller,
+        new: NewWorkflow,
+    ) -> Result<WorkflowView, EngineError> {
         let organization = self.organization(caller, &caller.org_id).await?;
         if let Some(project) = &new.project_id
             && project != organization.project_id.as_str()
         {
             return Err(EngineError::not_found("project", project));
         }
-        let name = check_name(new.name.as_deref().or(new.settings.name.as_deref()).unwrap_or("Untitled workflow"))?;
+        let name = check_name(
+            new.name.as_deref().or(new.settings.name.as_deref()).unwrap_or("Untitled workflow"),
+        )?;
         let id = WorkflowId::generate(&self.0.ids);
-        let update = UpdateWorkflow { triggers: Some(new.triggers), steps: Some(new.steps), settings: Some(new.settings), ..UpdateWorkflow::default() };
+        let update = UpdateWorkflow {
+            triggers: Some(new.triggers),
+            steps: Some(new.steps),
+            settings: Some(new.settings),
+            ..UpdateWorkflow::default()
+        };
         let message = checked_message(new.message)?;
-        let (draft, built) = self.build_version(caller, &id, &WorkflowVersion::default(), &update).await?;
+        let (draft, built) =
+            self.build_version(caller, &id, &WorkflowVersion::default(), &update).await?;
         let now = self.now();
         let mut workflow = Workflow {
             id,
@@ -115,8 +152,14 @@ impl Engine {
         self.workflow(caller, &workflow.id).await
     }
 
-    /// Changes a workflow's draft, name or active flag. A changed draft goes live with the next deployment.
-    pub async fn update_workflow(&self, caller: &Caller, id: &WorkflowId, update: UpdateWorkflow) -> Result<WorkflowView, EngineError> {
+    /// Changes a workflow's draft, name or active flag. A changed draft goes live with the next
+    /// deployment.
+    pub async fn update_workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        update: UpdateWorkflow,
+    ) -> Result<WorkflowView, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
         check_revision(&workflow, update.over.as_deref())?;
         let over = update.over.as_ref().map(|_| workflow.drafted.revision);
@@ -124,7 +167,9 @@ impl Engine {
         let (draft, built) = self.build_version(caller, id, &workflow.draft, &update).await?;
         workflow.draft = draft;
         workflow.drafted = self.drafted(caller);
-        if let Some(name) = update.name.as_deref().or(update.settings.as_ref().and_then(|s| s.name.as_deref())) {
+        if let Some(name) =
+            update.name.as_deref().or(update.settings.as_ref().and_then(|s| s.name.as_deref()))
+        {
             workflow.name = check_name(name)?;
         }
         workflow.made_from = marked(update.made_from, workflow.made_from)?;
@@ -140,7 +185,9 @@ impl Engine {
             if active && workflow.deployment_id.is_none() {
                 return Err(EngineError::Conflict {
                     code: "not_deployed",
-                    message: format!("the workflow `{id}` has no deployment; deploy it first: POST /v1/workflows/{id}/deploy"),
+                    message: format!(
+                        "the workflow `{id}` has no deployment; deploy it first: POST /v1/workflows/{id}/deploy"
+                    ),
                 });
             }
             workflow.active = active;
@@ -157,29 +204,48 @@ impl Engine {
     }
 
     /// Makes the draft the live version.
-    pub async fn deploy_workflow(&self, caller: &Caller, id: &WorkflowId, request: DeployRequest) -> Result<Deployment, EngineError> {
+    pub async fn deploy_workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        request: DeployRequest,
+    ) -> Result<Deployment, EngineError> {
         let message = checked_message(request.message)?;
         let workflow = self.owned_workflow(caller, id).await?;
         check_revision(&workflow, request.over.as_deref())?;
         self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await
     }
 
-    /// Makes an earlier version live again, as a new deployment. The draft becomes that version too, unless it holds what was never deployed.
-    pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId, message: Option<String>) -> Result<Deployment, EngineError> {
+    /// Makes an earlier version live again, as a new deployment. The draft becomes that version
+    /// too, unless it holds what was never deployed.
+    pub async fn rollback_workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        to: &DeploymentId,
+        message: Option<String>,
+    ) -> Result<Deployment, EngineError> {
         let message = checked_message(message)?;
         let mut workflow = self.owned_workflow(caller, id).await?;
-        let earlier =
-            self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
+        let earlier = self
+            .0
+            .store
+            .deployment(&caller.org_id, to)
+            .await?
+            .filter(|d| d.workflow_id == *id)
+            .ok_or_else(|| EngineError::not_found("deployment", to))?;
         let live = match &workflow.deployment_id {
             Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
             None => None,
         };
         let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
-        let deployment = self.deploy_version(caller, &workflow, earlier.content.clone(), message).await?;
+        let deployment =
+            self.deploy_version(caller, &workflow, earlier.content.clone(), message).await?;
         // A draft that holds more than what was live is somebody's unfinished work, and stays.
         let nothing_else_drafted = live.is_some_and(|live| live.content == workflow.draft);
         // What is live is no longer what the folder says.
-        let from_a_folder = workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty());
+        let from_a_folder =
+            workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty());
         if nothing_else_drafted || from_a_folder {
             if nothing_else_drafted {
                 workflow.draft = earlier.content;
@@ -195,8 +261,12 @@ impl Engine {
     /// The next times at which a timer of this form would fire, were it deployed now.
     pub fn next_ticks(&self, timer: &Value) -> Result<Vec<Timestamp>, EngineError> {
         let now = self.now();
-        let schedule = parse_timer(timer, now)?
-            .ok_or_else(|| EngineError::missing("cron", "give `cron`, with a `timezone` where it is not UTC, or `interval_seconds`"))?;
+        let schedule = parse_timer(timer, now)?.ok_or_else(|| {
+            EngineError::missing(
+                "cron",
+                "give `cron`, with a `timezone` where it is not UTC, or `interval_seconds`",
+            )
+        })?;
         let mut ticks = Vec::with_capacity(TICKS_SHOWN);
         let mut last = now;
         while ticks.len() < TICKS_SHOWN {
@@ -212,7 +282,12 @@ impl Engine {
     }
 
     /// Makes the draft what is live, secrets included.
-    pub async fn discard_draft(&self, caller: &Caller, id: &WorkflowId, over: Option<Vec<i64>>) -> Result<WorkflowView, EngineError> {
+    pub async fn discard_draft(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        over: Option<Vec<i64>>,
+    ) -> Result<WorkflowView, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
         check_revision(&workflow, over.as_deref())?;
         let over = over.map(|_| workflow.drafted.revision);
@@ -234,7 +309,11 @@ impl Engine {
     }
 
     /// Deletes a workflow; its history stays.
-    pub async fn delete_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<(), EngineError> {
+    pub async fn delete_workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+    ) -> Result<(), EngineError> {
         removable(caller, self.owned_workflow(caller, id).await)?;
         self.0.store.delete_workflow(&caller.org_id, id).await?;
         self.0.cache.forget_owner(id.as_str());
@@ -242,33 +321,51 @@ impl Engine {
     }
 
     /// A workflow with its steps' code.
-    pub async fn workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<WorkflowView, EngineError> {
+    pub async fn workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+    ) -> Result<WorkflowView, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
         let (steps, sources) = self.parts_of(caller, &mut workflow.draft).await?;
         Ok(WorkflowView { workflow, steps, sources })
     }
 
     /// A version with its steps' code.
-    pub async fn deployment(&self, caller: &Caller, id: &WorkflowId, deployment: &DeploymentId) -> Result<DeploymentView, EngineError> {
+    pub async fn deployment(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        deployment: &DeploymentId,
+    ) -> Result<DeploymentView, EngineError> {
         self.owned_workflow(caller, id).await?;
-        let found = self.0.store.deployment(&caller.org_id, deployment).await?.filter(|d| d.workflow_id == *id);
-        let mut deployment = found.ok_or_else(|| EngineError::not_found("deployment", deployment))?;
+        let found = self
+            .0
+            .store
+            .deployment(&caller.org_id, deployment)
+            .await?
+            .filter(|d| d.workflow_id == *id);
+        let mut deployment =
+            found.ok_or_else(|| EngineError::not_found("deployment", deployment))?;
         let (steps, sources) = self.parts_of(caller, &mut deployment.content).await?;
         Ok(DeploymentView { deployment, steps, sources })
     }
 
-    /// The steps of a version with their code, and the sources among its triggers. Takes its secrets away.
-    async fn parts_of(&self, caller: &Caller, version: &mut WorkflowVersion) -> Result<(Vec<StepView>, Vec<SourceView>), EngineError> {
+    /// The steps of a version with their code, and the sources among its triggers. Takes its
+    /// secrets away.
+    async fn parts_of(
+        &self,
+        caller: &Caller,
+        version: &mut WorkflowVersion,
+    ) -> Result<(Vec<StepView>, Vec<SourceView>), EngineError> {
         let mut steps = Vec::with_capacity(version.steps.len());
         for step in &mut version.steps {
             let sealed = sealed_names(&step.props);
             hide_sealed(&mut step.props);
-            let component = self
-                .0
-                .store
-                .component(&caller.org_id, &step.component_id)
-                .await?
-                .ok_or_else(|| EngineError::internal("a step's component is missing", step.id.to_string()))?;
+            let component =
+                self.0.store.component(&caller.org_id, &step.component_id).await?.ok_or_else(
+                    || EngineError::internal("a step's component is missing", step.id.to_string()),
+                )?;
             steps.push(StepView { step: step.clone(), component, sealed });
         }
         let mut sources = Vec::new();
@@ -283,17 +380,31 @@ impl Engine {
     }
 
     /// The workflows, newest first; without their steps' code.
-    pub async fn list_workflows(&self, caller: &Caller, tag: Option<&str>, page: &Page) -> Result<Listing<WorkflowView>, EngineError> {
+    pub async fn list_workflows(
+        &self,
+        caller: &Caller,
+        tag: Option<&str>,
+        page: &Page,
+    ) -> Result<Listing<WorkflowView>, EngineError> {
         let listing = self.0.store.list_workflows(&caller.org_id, tag, page).await?;
         let hide = |mut workflow: Workflow| {
             workflow.draft.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
             WorkflowView { workflow, steps: Vec::new(), sources: Vec::new() }
         };
-        Ok(Listing { items: listing.items.into_iter().map(hide).collect(), total_count: listing.total_count, damaged: listing.damaged })
+        Ok(Listing {
+            items: listing.items.into_iter().map(hide).collect(),
+            total_count: listing.total_count,
+            damaged: listing.damaged,
+        })
     }
 
     /// Deployments, newest first.
-    pub async fn list_deployments(&self, caller: &Caller, id: &WorkflowId, page: &Page) -> Result<Listing<Deployment>, EngineError> {
+    pub async fn list_deployments(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        page: &Page,
+    ) -> Result<Listing<Deployment>, EngineError> {
         self.owned_workflow(caller, id).await?;
         let mut listing = self.0.store.list_deployments(&caller.org_id, id, page).await?;
         for deployment in &mut listing.items {
@@ -303,27 +414,52 @@ impl Engine {
     }
 
     /// Live runs of each version, of the workflow's newest 10,000 runs.
-    pub async fn version_runs(&self, caller: &Caller, id: &WorkflowId) -> Result<Vec<VersionRuns>, EngineError> {
+    pub async fn version_runs(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+    ) -> Result<Vec<VersionRuns>, EngineError> {
         self.owned_workflow(caller, id).await?;
         Ok(self.0.store.version_runs(id, VERSION_RUNS_SCAN).await?)
     }
 
     /// Cancels a run that is queued or paused.
     pub async fn cancel_run(&self, caller: &Caller, id: &RunId) -> Result<Run, EngineError> {
-        let before = self.0.store.cancel_run(&caller.org_id, id, self.now()).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        let before = self
+            .0
+            .store
+            .cancel_run(&caller.org_id, id, self.now())
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))?;
         match before {
-            RunStatus::Queued | RunStatus::Paused => self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id)),
+            RunStatus::Queued | RunStatus::Paused => self
+                .0
+                .store
+                .run(&caller.org_id, id)
+                .await?
+                .ok_or_else(|| EngineError::not_found("run", id)),
             RunStatus::Running => Err(EngineError::Conflict {
                 code: "run_is_running",
-                message: format!("the run `{id}` is under way; only a run that is queued or paused can be cancelled"),
+                message: format!(
+                    "the run `{id}` is under way; only a run that is queued or paused can be cancelled"
+                ),
             }),
-            ended => Err(EngineError::Conflict { code: "run_has_ended", message: format!("the run `{id}` has ended: {}", ended.as_str()) }),
+            ended => Err(EngineError::Conflict {
+                code: "run_has_ended",
+                message: format!("the run `{id}` has ended: {}", ended.as_str()),
+            }),
         }
     }
 
-    /// Cancels runs that fit and are queued or paused, at most a thousand; those accepted meanwhile stay. With `dry_run` they are only counted.
-    /// Gives how many fit, counted up to a thousand, and how many were cancelled.
-    pub async fn cancel_runs(&self, caller: &Caller, filter: &RunFilter, dry_run: bool) -> Result<(u64, u64), EngineError> {
+    /// Cancels runs that fit and are queued or paused, at most a thousand; those accepted meanwhile
+    /// stay. With `dry_run` they are only counted. Gives how many fit, counted up to a thousand,
+    /// and how many were cancelled.
+    pub async fn cancel_runs(
+        &self,
+        caller: &Caller,
+        filter: &RunFilter,
+        dry_run: bool,
+    ) -> Result<(u64, u64), EngineError> {
         let mut page = Page { limit: CANCELLED_PAGE, ..Page::default() };
         let mut listing = self.0.store.list_runs(&caller.org_id, filter, false, &page).await?;
         let (matching, mut cancelled) = (listing.total_count, 0);
@@ -331,25 +467,45 @@ impl Engine {
             let Some(last) = listing.items.last() else { break };
             page.after = Some(last.run.id.to_string());
             let now = self.now();
-            let ends = listing.items.iter().map(|listed| self.0.store.cancel_run(&caller.org_id, &listed.run.id, now));
+            let ends = listing
+                .items
+                .iter()
+                .map(|listed| self.0.store.cancel_run(&caller.org_id, &listed.run.id, now));
             for before in futures::future::join_all(ends).await {
                 // One that began or ended meanwhile stays as it is.
-                cancelled += u64::from(matches!(before?, Some(RunStatus::Queued | RunStatus::Paused)));
+                cancelled +=
+                    u64::from(matches!(before?, Some(RunStatus::Queued | RunStatus::Paused)));
             }
             listing = self.0.store.list_runs(&caller.org_id, filter, false, &page).await?;
         }
         Ok((matching, cancelled))
     }
 
-    pub(crate) async fn owned_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<Workflow, EngineError> {
-        self.0.store.workflow(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("workflow", id))
+    pub(crate) async fn owned_workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+    ) -> Result<Workflow, EngineError> {
+        self.0
+            .store
+            .workflow(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("workflow", id))
     }
 
-    async fn replace_workflow(&self, caller: &Caller, workflow: Workflow, over: Option<i64>, interfaces: Option<Interfaces>) -> Result<(), EngineError> {
+    async fn replace_workflow(
+        &self,
+        caller: &Caller,
+        workflow: Workflow,
+        over: Option<i64>,
+        interfaces: Option<Interfaces>,
+    ) -> Result<(), EngineError> {
         let id = workflow.id.clone();
         match self.0.store.update_workflow(workflow, over, interfaces).await {
             // Another change came while this one was built.
-            Err(StoreError::StateChanged) => check_revision(&self.owned_workflow(caller, &id).await?, Some(&[])),
+            Err(StoreError::StateChanged) => {
+                check_revision(&self.owned_workflow(caller, &id).await?, Some(&[]))
+            }
             done => Ok(done?),
         }
     }
@@ -372,29 +528,45 @@ impl Engine {
                 other => return Ok(other?),
             }
         }
-        Err(EngineError::Conflict { code: "taken", message: format!("the name `{}` is being taken by others; try again", workflow.name) })
+        Err(EngineError::Conflict {
+            code: "taken",
+            message: format!("the name `{}` is being taken by others; try again", workflow.name),
+        })
     }
 
     /// A change of a draft that is made now; the store counts it.
     fn drafted(&self, caller: &Caller) -> Drafted {
-        Drafted { revision: 1, is_changed: true, at: self.now(), by: Some(caller.user_id.clone().into()) }
+        Drafted {
+            revision: 1,
+            is_changed: true,
+            at: self.now(),
+            by: Some(caller.user_id.clone().into()),
+        }
     }
 
-    async fn deploy_version(&self, caller: &Caller, workflow: &Workflow, content: WorkflowVersion, message: Option<String>) -> Result<Deployment, EngineError> {
+    async fn deploy_version(
+        &self,
+        caller: &Caller,
+        workflow: &Workflow,
+        content: WorkflowVersion,
+        message: Option<String>,
+    ) -> Result<Deployment, EngineError> {
         let now = self.now();
         let owner = Owner::Workflow(workflow.id.clone());
         let mut interfaces = Interfaces::default();
         let mut subscriptions = Vec::new();
         for trigger in &content.triggers {
             match trigger {
-                Trigger::Http { id, key, custom_response, .. } => interfaces.http.push(HttpInterface {
-                    id: id.clone(),
-                    org_id: workflow.org_id.clone(),
-                    owner: owner.clone(),
-                    key: key.clone(),
-                    custom_response: *custom_response,
-                    active: true,
-                }),
+                Trigger::Http { id, key, custom_response, .. } => {
+                    interfaces.http.push(HttpInterface {
+                        id: id.clone(),
+                        org_id: workflow.org_id.clone(),
+                        owner: owner.clone(),
+                        key: key.clone(),
+                        custom_response: *custom_response,
+                        active: true,
+                    })
+                }
                 Trigger::Timer { id, schedule } => interfaces.timers.push(Timer {
                     id: id.clone(),
                     org_id: workflow.org_id.clone(),
@@ -451,42 +623,73 @@ fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), Engin
     if over.is_none_or(|over| over.contains(&drafted.revision)) {
         return Ok(());
     }
-    Err(EngineError::DraftChanged { id: workflow.id.to_string(), drafted: Box::new(drafted.clone()) })
+    Err(EngineError::DraftChanged {
+        id: workflow.id.to_string(),
+        drafted: Box::new(drafted.clone()),
+    })
 }
 
-/// A note as it is kept: without blanks around it, none where nothing is left. `field`: its place in the request.
-pub(crate) fn checked_note(field: &str, note: Option<String>) -> Result<Option<String>, EngineError> {
+/// A note as it is kept: without blanks around it, none where nothing is left. `field`: its place
+/// in the request.
+pub(crate) fn checked_note(
+    field: &str,
+    note: Option<String>,
+) -> Result<Option<String>, EngineError> {
     let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
     match note.as_ref().map(|note| note.chars().count()).filter(|length| *length > NOTE_CHARS_MAX) {
-        Some(length) => Err(EngineError::invalid(field, format!("`{field}` has {length} characters; at most {NOTE_CHARS_MAX} are allowed"))),
+        Some(length) => Err(EngineError::invalid(
+            field,
+            format!("`{field}` has {length} characters; at most {NOTE_CHARS_MAX} are allowed"),
+        )),
         None => Ok(note),
     }
 }
 
-/// Tags as they are kept: each once, without blanks around them. None has a comma, by which people part them.
+/// Tags as they are kept: each once, without blanks around them. None has a comma, by which people
+/// part them.
 fn checked_tags(given: Vec<String>) -> Result<Vec<String>, EngineError> {
     let mut tags: Vec<String> = Vec::new();
     for tag in given {
         let tag = tag.trim();
-        if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX || tag.chars().any(|c| c.is_control() || c == ',') {
+        if tag.is_empty()
+            || tag.chars().count() > TAG_CHARS_MAX
+            || tag.chars().any(|c| c.is_control() || c == ',')
+        {
             let shown = millrace_model::shown(tag);
-            return Err(EngineError::invalid("tags", format!("`{shown}` is not a tag; one has 1 to {TAG_CHARS_MAX} characters on one line, without commas")));
+            return Err(EngineError::invalid(
+                "tags",
+                format!(
+                    "`{shown}` is not a tag; one has 1 to {TAG_CHARS_MAX} characters on one line, without commas"
+                ),
+            ));
         }
         if !tags.iter().any(|kept| kept == tag) {
             tags.push(tag.to_owned());
         }
     }
     if tags.len() > TAGS_MAX {
-        return Err(EngineError::invalid("tags", format!("a workflow has at most {TAGS_MAX} tags; {} were given", tags.len())));
+        return Err(EngineError::invalid(
+            "tags",
+            format!("a workflow has at most {TAGS_MAX} tags; {} were given", tags.len()),
+        ));
     }
     Ok(tags)
 }
 
 pub(crate) fn checked_message(message: Option<String>) -> Result<Option<String>, EngineError> {
-    let message = message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
-    let fits = |message: &String| message.chars().count() <= MESSAGE_MAX && !message.chars().any(|c| c.is_control() && c != '\n');
+    let message =
+        message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
+    let fits = |message: &String| {
+        message.chars().count() <= MESSAGE_MAX
+            && !message.chars().any(|c| c.is_control() && c != '\n')
+    };
     if message.as_ref().is_none_or(fits) {
         return Ok(message);
     }
-    Err(EngineError::invalid("message", format!("`message` has at most {MESSAGE_MAX} characters, no control characters among them but ends of lines")))
+    Err(EngineError::invalid(
+        "message",
+        format!(
+            "`message` has at most {MESSAGE_MAX} characters, no control characters among them but ends of lines"
+        ),
+    ))
 }

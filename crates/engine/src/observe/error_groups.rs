@@ -33,7 +33,9 @@ pub struct ErrorDays {
 impl ErrorDays {
     fn of(found: &[FailedTime], from: Timestamp, days: u32) -> Self {
         let days = days as usize;
-        let day = |at: Timestamp| usize::try_from((at.ms() - from.ms()) / DAY_MS).unwrap_or(0).min(days.saturating_sub(1));
+        let day = |at: Timestamp| {
+            usize::try_from((at.ms() - from.ms()) / DAY_MS).unwrap_or(0).min(days.saturating_sub(1))
+        };
         let mut counts: HashMap<ErrorGroupId, Vec<i64>> = HashMap::new();
         for FailedTime { at, group } in found {
             if let Some(group) = group {
@@ -48,7 +50,9 @@ impl ErrorDays {
     /// The counts of a group, the oldest day first; none: there were too many errors since to know.
     pub fn of_group(&self, group: &ErrorGroupId) -> Vec<Option<i64>> {
         let counts = self.counts.get(group);
-        (0..self.days).map(|day| (day >= self.known_from).then(|| counts.map_or(0, |counts| counts[day]))).collect()
+        (0..self.days)
+            .map(|day| (day >= self.known_from).then(|| counts.map_or(0, |counts| counts[day])))
+            .collect()
     }
 }
 
@@ -65,17 +69,31 @@ pub struct ErrorGroupView {
 
 impl Engine {
     /// The groups of errors that fit, the last seen first. An owner that is named must be there.
-    pub async fn list_error_groups(&self, caller: &Caller, filter: &ErrorGroupFilter, page: &Page) -> Result<Listing<ErrorGroup>, EngineError> {
+    pub async fn list_error_groups(
+        &self,
+        caller: &Caller,
+        filter: &ErrorGroupFilter,
+        page: &Page,
+    ) -> Result<Listing<ErrorGroup>, EngineError> {
         if let Some(owner) = &filter.owner {
             self.check_owner(caller, owner).await?;
         }
         Ok(self.0.store.list_error_groups(&caller.org_id, filter, page).await?)
     }
 
-    /// How often each group was seen on each of so many days of 24 hours, of which the last ends at `to`.
-    pub async fn error_days(&self, caller: &Caller, days: u32, to: Option<Timestamp>) -> Result<ErrorDays, EngineError> {
+    /// How often each group was seen on each of so many days of 24 hours, of which the last ends at
+    /// `to`.
+    pub async fn error_days(
+        &self,
+        caller: &Caller,
+        days: u32,
+        to: Option<Timestamp>,
+    ) -> Result<ErrorDays, EngineError> {
         if !(1..=DAYS_MAX).contains(&days) {
-            return Err(EngineError::invalid("days", format!("`days` is {days}; allowed are 1 to {DAYS_MAX}")));
+            return Err(EngineError::invalid(
+                "days",
+                format!("`days` is {days}; allowed are 1 to {DAYS_MAX}"),
+            ));
         }
         let to = to.unwrap_or_else(|| self.now());
         let from = Timestamp(to.ms().saturating_sub(i64::from(days) * DAY_MS));
@@ -84,14 +102,24 @@ impl Engine {
     }
 
     /// A group of errors.
-    pub async fn error_group_view(&self, caller: &Caller, id: &ErrorGroupId) -> Result<ErrorGroupView, EngineError> {
-        let group = self.0.store.error_group(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("group of errors", id))?;
+    pub async fn error_group_view(
+        &self,
+        caller: &Caller,
+        id: &ErrorGroupId,
+    ) -> Result<ErrorGroupView, EngineError> {
+        let group = self
+            .0
+            .store
+            .error_group(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("group of errors", id))?;
         let changes = self.0.store.error_group_changes(id).await?;
         let versions = self.0.store.error_group_versions(&group, VERSIONS_SCAN).await?;
         Ok(ErrorGroupView { group, changes, versions })
     }
 
-    /// Changes the state of a group, or its note, or both; what is not given stays. What says nothing new changes nothing.
+    /// Changes the state of a group, or its note, or both; what is not given stays. What says
+    /// nothing new changes nothing.
     pub async fn change_error_group(
         &self,
         caller: &Caller,
@@ -99,15 +127,27 @@ impl Engine {
         state: Option<ErrorState>,
         note: Option<Option<String>>,
     ) -> Result<ErrorGroupView, EngineError> {
-        let group = self.0.store.error_group(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("group of errors", id))?;
+        let group = self
+            .0
+            .store
+            .error_group(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("group of errors", id))?;
         let state = state.unwrap_or(group.state);
         if state == ErrorState::Regressed && group.state != state {
             let message = "`regressed` is set by the server, when a resolved error comes again; allowed are `open`, `resolved` and `ignored`";
             return Err(EngineError::invalid("state", message));
         }
-        let note = note.map_or_else(|| Ok(group.note.clone()), |note| checked_note("note", note))?;
+        let note =
+            note.map_or_else(|| Ok(group.note.clone()), |note| checked_note("note", note))?;
         if (state, &note) != (group.state, &group.note) {
-            let change = ErrorGroupChange { at: self.now(), state, by: Some(caller.user_id.clone().into()), note, run_id: None };
+            let change = ErrorGroupChange {
+                at: self.now(),
+                state,
+                by: Some(caller.user_id.clone().into()),
+                note,
+                run_id: None,
+            };
             if !self.0.store.change_error_group(&caller.org_id, id, change).await? {
                 return Err(EngineError::not_found("group of errors", id));
             }
@@ -126,16 +166,31 @@ mod tests {
 
     #[test]
     fn counts_fall_into_their_days() {
-        let found = [seen(3 * DAY_MS - 1, "eg_a"), seen(2 * DAY_MS, "eg_a"), seen(2 * DAY_MS - 1, "eg_b"), seen(0, "eg_a")];
+        let found = [
+            seen(3 * DAY_MS - 1, "eg_a"),
+            seen(2 * DAY_MS, "eg_a"),
+            seen(2 * DAY_MS - 1, "eg_b"),
+            seen(0, "eg_a"),
+        ];
         let days = ErrorDays::of(&found, Timestamp(0), 3);
-        assert_eq!(days.of_group(&ErrorGroupId::from_row("eg_a".into())), [Some(1), Some(0), Some(2)]);
-        assert_eq!(days.of_group(&ErrorGroupId::from_row("eg_b".into())), [Some(0), Some(1), Some(0)]);
-        assert_eq!(days.of_group(&ErrorGroupId::from_row("eg_none".into())), [Some(0), Some(0), Some(0)]);
+        assert_eq!(
+            days.of_group(&ErrorGroupId::from_row("eg_a".into())),
+            [Some(1), Some(0), Some(2)]
+        );
+        assert_eq!(
+            days.of_group(&ErrorGroupId::from_row("eg_b".into())),
+            [Some(0), Some(1), Some(0)]
+        );
+        assert_eq!(
+            days.of_group(&ErrorGroupId::from_row("eg_none".into())),
+            [Some(0), Some(0), Some(0)]
+        );
     }
 
     #[test]
     fn days_that_were_not_looked_at_whole_are_not_told() {
-        let found: Vec<_> = (0..i64::from(DAYS_SCAN)).map(|n| seen(3 * DAY_MS - 1 - n, "eg_a")).collect();
+        let found: Vec<_> =
+            (0..i64::from(DAYS_SCAN)).map(|n| seen(3 * DAY_MS - 1 - n, "eg_a")).collect();
         let days = ErrorDays::of(&found, Timestamp(0), 3);
         assert_eq!(days.of_group(&ErrorGroupId::from_row("eg_a".into())), [None, None, None]);
     }

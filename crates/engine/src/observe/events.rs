@@ -39,7 +39,8 @@ pub struct RunStats {
     pub total: RunCounts,
     /// Each bucket, with its beginning.
     pub parts: Vec<(Timestamp, RunCounts)>,
-    /// When the oldest run was accepted that was looked at, where there were too many; none: all were.
+    /// When the oldest run was accepted that was looked at, where there were too many; none: all
+    /// were.
     pub looked_at_from: Option<Timestamp>,
 }
 
@@ -61,11 +62,20 @@ impl OwnerStats {
 
 impl Engine {
     /// That `owner` is a source or workflow of the caller's organization.
-    pub(crate) async fn check_owner(&self, caller: &Caller, owner: &str) -> Result<(), EngineError> {
+    pub(crate) async fn check_owner(
+        &self,
+        caller: &Caller,
+        owner: &str,
+    ) -> Result<(), EngineError> {
         let owner = owner_of(owner);
         let (what, exists) = if owner.starts_with(SourceId::PREFIX) {
             let exists = match owner.parse() {
-                Ok(id) => self.0.store.source(&caller.org_id, &id).await?.is_some_and(|source| caller.may_use(source.external_user_id.as_deref())),
+                Ok(id) => self
+                    .0
+                    .store
+                    .source(&caller.org_id, &id)
+                    .await?
+                    .is_some_and(|source| caller.may_use(source.external_user_id.as_deref())),
                 Err(_) => false,
             };
             ("source", exists)
@@ -79,7 +89,8 @@ impl Engine {
         if exists { Ok(()) } else { Err(EngineError::not_found(what, owner)) }
     }
 
-    /// The newest events of a stream, newest first (spec 4.2); not `whole`: summaries. `NoMemory` where the page has no room.
+    /// The newest events of a stream, newest first (spec 4.2); not `whole`: summaries. `NoMemory`
+    /// where the page has no room.
     pub async fn list_events(
         &self,
         caller: &Caller,
@@ -93,17 +104,28 @@ impl Engine {
     }
 
     /// The newest event and the newest failed run of each of these, read at once.
-    pub async fn newest_of(&self, caller: &Caller, emitters: Vec<String>) -> Result<Vec<NewestOf>, EngineError> {
+    pub async fn newest_of(
+        &self,
+        caller: &Caller,
+        emitters: Vec<String>,
+    ) -> Result<Vec<NewestOf>, EngineError> {
         Ok(self.0.store.newest_of(&caller.org_id, emitters).await?)
     }
 
     /// Events after one, oldest first, for streams that resume.
-    pub async fn events_after(&self, caller: &Caller, emitter: &str, after: EventId, limit: u32) -> Result<Vec<Event>, EngineError> {
+    pub async fn events_after(
+        &self,
+        caller: &Caller,
+        emitter: &str,
+        after: EventId,
+        limit: u32,
+    ) -> Result<Vec<Event>, EngineError> {
         self.check_owner(caller, emitter).await?;
         Ok(self.0.store.events_after(&caller.org_id, emitter, after, limit).await?)
     }
 
-    /// The emitter of what a workflow sends with `$.send.sse`: a stream and a history as those of events.
+    /// The emitter of what a workflow sends with `$.send.sse`: a stream and a history as those of
+    /// events.
     pub fn sse_emitter(&self, workflow: &WorkflowId) -> String {
         sse_emitter(workflow.as_str())
     }
@@ -122,7 +144,13 @@ impl Engine {
     }
 
     /// The newest log lines of a source or workflow that fit, the oldest of them first.
-    pub async fn owner_logs(&self, caller: &Caller, owner: &str, filter: &LogFilter, limit: u32) -> Result<Vec<OwnerLine>, EngineError> {
+    pub async fn owner_logs(
+        &self,
+        caller: &Caller,
+        owner: &str,
+        filter: &LogFilter,
+        limit: u32,
+    ) -> Result<Vec<OwnerLine>, EngineError> {
         let lines = self.0.store.owner_logs(&caller.org_id, owner, filter, limit).await?;
         if lines.is_empty() {
             self.check_owner(caller, owner).await?;
@@ -133,66 +161,139 @@ impl Engine {
 
     /// A run with its logs.
     pub async fn run(&self, caller: &Caller, id: &RunId) -> Result<RunView, EngineError> {
-        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        let run = self
+            .0
+            .store
+            .run(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))?;
         let logs = self.0.store.run_logs(id).await?;
-        let deliveries = self.0.store.run_deliveries(id).await?.into_iter().map(|d| (deliver::target(&d), d)).collect();
+        let deliveries = self
+            .0
+            .store
+            .run_deliveries(id)
+            .await?
+            .into_iter()
+            .map(|d| (deliver::target(&d), d))
+            .collect();
         let lineage = self.0.store.lineage(&caller.org_id, id).await?.unwrap_or_default();
         Ok(RunView { run, lineage, logs, deliveries })
     }
 
     /// The same where there is room for it, `NoMemory` where not.
-    pub async fn run_with_room(&self, caller: &Caller, id: &RunId, room: &Room) -> Result<RunView, EngineError> {
-        let bytes = self.0.store.run_bytes(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+    pub async fn run_with_room(
+        &self,
+        caller: &Caller,
+        id: &RunId,
+        room: &Room,
+    ) -> Result<RunView, EngineError> {
+        let bytes = self
+            .0
+            .store
+            .run_bytes(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))?;
         if !room.take(bytes) {
             return Err(EngineError::NoMemory);
         }
         self.run(caller, id).await
     }
 
-    /// Runs of a source or workflow of the organization, newest first, as whole records. `NoMemory` where the page has no room.
-    pub async fn list_runs_of(&self, caller: &Caller, owner: String, filter: RunFilter, page: &Page) -> Result<Listing<ListedRun>, EngineError> {
+    /// Runs of a source or workflow of the organization, newest first, as whole records. `NoMemory`
+    /// where the page has no room.
+    pub async fn list_runs_of(
+        &self,
+        caller: &Caller,
+        owner: String,
+        filter: RunFilter,
+        page: &Page,
+    ) -> Result<Listing<ListedRun>, EngineError> {
         self.check_owner(caller, &owner).await?;
         self.list_runs(caller, &RunFilter { owner: Some(owner), ..filter }, true, page).await
     }
 
-    /// Runs of the organization, newest first, also those of owners that were deleted since; not `whole`: light records. `NoMemory` where the page has
-    /// no room.
-    pub async fn list_runs(&self, caller: &Caller, filter: &RunFilter, whole: bool, page: &Page) -> Result<Listing<ListedRun>, EngineError> {
+    /// Runs of the organization, newest first, also those of owners that were deleted since; not
+    /// `whole`: light records. `NoMemory` where the page has no room.
+    pub async fn list_runs(
+        &self,
+        caller: &Caller,
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> Result<Listing<ListedRun>, EngineError> {
         Ok(self.0.store.list_runs(&caller.org_id, filter, whole, page).await?)
     }
 
-    /// The newest runs of a source or workflow from a time on, newest first, as far as it shows whether they changed.
-    pub async fn run_states(&self, caller: &Caller, owner: &str, from: Timestamp, limit: u32) -> Result<Vec<RunState>, EngineError> {
+    /// The newest runs of a source or workflow from a time on, newest first, as far as it shows
+    /// whether they changed.
+    pub async fn run_states(
+        &self,
+        caller: &Caller,
+        owner: &str,
+        from: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<RunState>, EngineError> {
         self.check_owner(caller, owner).await?;
         Ok(self.0.store.run_states(&caller.org_id, owner, from, limit).await?)
     }
 
-    /// Statistics of runs that ended, of the organization or one owner, also one that was deleted since.
-    pub async fn run_stats(&self, caller: &Caller, owner: Option<&str>, kind: RunKind, asked: &AskedStats) -> Result<RunStats, EngineError> {
+    /// Statistics of runs that ended, of the organization or one owner, also one that was deleted
+    /// since.
+    pub async fn run_stats(
+        &self,
+        caller: &Caller,
+        owner: Option<&str>,
+        kind: RunKind,
+        asked: &AskedStats,
+    ) -> Result<RunStats, EngineError> {
         let to = asked.to.unwrap_or_else(|| self.now());
         let from = asked.from.unwrap_or_else(|| to.plus_ms(-DAY_MS));
         let buckets = Buckets::of(from, to, asked.bucket_ms).map_err(|error| {
             let field = if error == BucketsError::Empty { "to" } else { "bucket_ms" };
             EngineError::invalid(field, error.to_string())
         })?;
-        let found = self.0.store.ended_runs(&caller.org_id, owner, kind, (from, to), STATS_RUNS_MAX).await?;
+        let found = self
+            .0
+            .store
+            .ended_runs(&caller.org_id, owner, kind, (from, to), STATS_RUNS_MAX)
+            .await?;
         let (total, parts) = buckets.count(&found.runs);
         Ok(RunStats { buckets, total, parts, looked_at_from: found.looked_at_from })
     }
 
     /// Those of live runs of one owner in the time before now.
-    pub async fn latest_run_stats(&self, caller: &Caller, owner: &str, window_ms: i64, bucket_ms: i64) -> Result<RunStats, EngineError> {
+    pub async fn latest_run_stats(
+        &self,
+        caller: &Caller,
+        owner: &str,
+        window_ms: i64,
+        bucket_ms: i64,
+    ) -> Result<RunStats, EngineError> {
         let to = self.now();
-        let asked = AskedStats { from: Some(to.plus_ms(-window_ms)), to: Some(to), bucket_ms: Some(bucket_ms) };
+        let asked = AskedStats {
+            from: Some(to.plus_ms(-window_ms)),
+            to: Some(to),
+            bucket_ms: Some(bucket_ms),
+        };
         self.run_stats(caller, Some(owner), RunKind::Live, &asked).await
     }
 
     /// The same of each owner in the organization, read once for all.
-    pub async fn owner_stats(&self, caller: &Caller, window_ms: i64, bucket_ms: i64) -> Result<OwnerStats, EngineError> {
+    pub async fn owner_stats(
+        &self,
+        caller: &Caller,
+        window_ms: i64,
+        bucket_ms: i64,
+    ) -> Result<OwnerStats, EngineError> {
         let to = self.now();
         let from = to.plus_ms(-window_ms);
-        let buckets = Buckets::of(from, to, Some(bucket_ms)).map_err(|error| EngineError::internal("buckets of a known window", error))?;
-        let found = self.0.store.ended_runs(&caller.org_id, None, RunKind::Live, (from, to), STATS_RUNS_MAX).await?;
+        let buckets = Buckets::of(from, to, Some(bucket_ms))
+            .map_err(|error| EngineError::internal("buckets of a known window", error))?;
+        let found = self
+            .0
+            .store
+            .ended_runs(&caller.org_id, None, RunKind::Live, (from, to), STATS_RUNS_MAX)
+            .await?;
         let mut runs: HashMap<String, Vec<EndedRun>> = HashMap::new();
         for (owner, run) in found.owners.into_iter().zip(found.runs) {
             runs.entry(owner).or_default().push(run);
@@ -202,7 +303,11 @@ impl Engine {
 
     /// A mail of the outbox.
     pub async fn mail(&self, caller: &Caller, id: &MailId) -> Result<Mail, EngineError> {
-        self.0.store.mail(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("mail", id))
+        self.0
+            .store
+            .mail(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("mail", id))
     }
 
     /// Lets a mail be sent again, or at once: its tries begin anew.
@@ -215,7 +320,11 @@ impl Engine {
     }
 
     /// The outbox, newest first.
-    pub async fn list_mail(&self, caller: &Caller, page: &Page) -> Result<Listing<Mail>, EngineError> {
+    pub async fn list_mail(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<Mail>, EngineError> {
         Ok(self.0.store.list_mail(&caller.org_id, page).await?)
     }
 }

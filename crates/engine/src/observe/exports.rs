@@ -24,13 +24,16 @@ const WAITING_BYTES: u32 = 1 << 20;
 const PIECE_BYTES: usize = 200;
 /// So many of the smallest fit into what may wait.
 const WAITING_PIECES: usize = WAITING_BYTES as usize / PIECE_BYTES;
-/// Exports under way at once, of all organizations: each holds a connection of the database for as long as its client reads.
+/// Exports under way at once, of all organizations: each holds a connection of the database for as
+/// long as its client reads.
 const EXPORTS_MAX: usize = 2;
-/// How long an export may wait for its client, and how many bytes that it takes bring a second of it back.
+/// How long an export may wait for its client, and how many bytes that it takes bring a second of
+/// it back.
 const TAKING_GRACE: Duration = Duration::from_secs(60);
 const TAKEN_PER_SECOND: u64 = 64 << 10;
 
-/// An export under way. It has its place until this is dropped: what its client has not taken is in memory.
+/// An export under way. It has its place until this is dropped: what its client has not taken is in
+/// memory.
 pub struct Export {
     pieces: mpsc::Receiver<Waiting>,
     done: oneshot::Receiver<Result<(), EngineError>>,
@@ -76,7 +79,9 @@ impl Export {
 
     /// Whether the pieces, which are over, were all there are. To be asked once.
     pub async fn done(&mut self) -> Result<(), EngineError> {
-        (&mut self.done).await.unwrap_or_else(|e| Err(EngineError::internal("an export was given up", e)))
+        (&mut self.done)
+            .await
+            .unwrap_or_else(|e| Err(EngineError::internal("an export was given up", e)))
     }
 
     /// Where to tell how much was taken.
@@ -102,10 +107,14 @@ impl Exports {
     fn enter(&self, org: &OrgId) -> Result<ExportPlace, EngineError> {
         let mut under_way = self.0.lock();
         if under_way.contains(org) {
-            return Err(EngineError::ExportUnderWay("an export of this organization is under way, and one may be at once; try again when it is over"));
+            return Err(EngineError::ExportUnderWay(
+                "an export of this organization is under way, and one may be at once; try again when it is over",
+            ));
         }
         if under_way.len() >= EXPORTS_MAX {
-            return Err(EngineError::ExportUnderWay("two exports of others are under way, as many as the server does at once; try again when one is over"));
+            return Err(EngineError::ExportUnderWay(
+                "two exports of others are under way, as many as the server does at once; try again when one is over",
+            ));
         }
         under_way.insert(org.clone());
         Ok(ExportPlace { exports: self.0.clone(), org: org.clone() })
@@ -123,7 +132,8 @@ impl Client {
         Self { taken: taken.0.subscribe(), counted: 0, left: TAKING_GRACE }
     }
 
-    /// Waits for what the client lets happen. None where it is gone; [`EngineError::ExportTooSlow`] where it may be waited for no longer.
+    /// Waits for what the client lets happen. None where it is gone; [`EngineError::ExportTooSlow`]
+    /// where it may be waited for no longer.
     async fn lets<T>(&mut self, happen: impl Future<Output = T>) -> Result<Option<T>, EngineError> {
         let mut happen = pin!(happen);
         loop {
@@ -155,9 +165,16 @@ impl Client {
 }
 
 impl Engine {
-    /// Hands over the organization's runs, logs and events as they are at one moment. [`EngineError::ExportUnderWay`] where one of the organization, or
-    /// two of others, are handed over already. `cut` is cancelled where the client takes too little: whoever serves it then drops the [`Export`].
-    pub async fn export(&self, caller: &Caller, filter: ExportFilter, cut: CancellationToken) -> Result<Export, EngineError> {
+    /// Hands over the organization's runs, logs and events as they are at one moment.
+    /// [`EngineError::ExportUnderWay`] where one of the organization, or two of others, are handed
+    /// over already. `cut` is cancelled where the client takes too little: whoever serves it then
+    /// drops the [`Export`].
+    pub async fn export(
+        &self,
+        caller: &Caller,
+        filter: ExportFilter,
+        cut: CancellationToken,
+    ) -> Result<Export, EngineError> {
         if let Some(owner) = &filter.owner {
             self.check_owner(caller, owner).await?;
         }
@@ -167,7 +184,8 @@ impl Engine {
         let (tell, done) = oneshot::channel();
         let taken = Taken::default();
         let mut client = Client::of(&taken);
-        let (engine, org, stop, held) = (self.clone(), caller.org_id.clone(), self.0.tasks.token(), place.clone());
+        let (engine, org, stop, held) =
+            (self.clone(), caller.org_id.clone(), self.0.tasks.token(), place.clone());
         self.0.tasks.spawn(async move {
             let exported = tokio::select! {
                 biased;
@@ -201,11 +219,17 @@ impl Engine {
 }
 
 /// Hands on what the store reads, as long as the client lets it. Ends where it is gone.
-async fn hand_over(mut read: mpsc::Receiver<Exported>, give: mpsc::Sender<Waiting>, client: &mut Client) -> Result<(), EngineError> {
+async fn hand_over(
+    mut read: mpsc::Receiver<Exported>,
+    give: mpsc::Sender<Waiting>,
+    client: &mut Client,
+) -> Result<(), EngineError> {
     let room = Arc::new(Semaphore::new(WAITING_BYTES as usize));
     while let Some(piece) = read.recv().await {
         let bytes = u32::try_from(weight(&piece)).unwrap_or(WAITING_BYTES).min(WAITING_BYTES);
-        let Some(Ok(part)) = client.lets(room.clone().acquire_many_owned(bytes)).await? else { return Ok(()) };
+        let Some(Ok(part)) = client.lets(room.clone().acquire_many_owned(bytes)).await? else {
+            return Ok(());
+        };
         // There is a place for whatever has its part of the bytes.
         if give.try_send((piece, part)).is_err() {
             return Ok(());
@@ -214,8 +238,9 @@ async fn hand_over(mut read: mpsc::Receiver<Exported>, give: mpsc::Sender<Waitin
     Ok(())
 }
 
-/// How long a client may still be waited for that could be waited for so long, was, and took so many bytes meanwhile. What it took long ago buys nothing:
-/// the database keeps all that changes while an export reads it.
+/// How long a client may still be waited for that could be waited for so long, was, and took so
+/// many bytes meanwhile. What it took long ago buys nothing: the database keeps all that changes
+/// while an export reads it.
 fn patience(left: Duration, waited: Duration, bytes: u64) -> Duration {
     let regained = Duration::from_micros(bytes.saturating_mul(1_000_000) / TAKEN_PER_SECOND);
     left.saturating_sub(waited).saturating_add(regained).min(TAKING_GRACE)
@@ -224,7 +249,12 @@ fn patience(left: Duration, waited: Duration, bytes: u64) -> Duration {
 /// About how many bytes a piece has in memory.
 fn weight(piece: &Exported) -> usize {
     let texts = match piece {
-        Exported::Run(run) => run.event.len() + run.context.len() + run.result.as_ref().map_or(0, String::len) + run.error.as_ref().map_or(0, String::len),
+        Exported::Run(run) => {
+            run.event.len()
+                + run.context.len()
+                + run.result.as_ref().map_or(0, String::len)
+                + run.error.as_ref().map_or(0, String::len)
+        }
         Exported::Log { line, .. } => line.text.len(),
         Exported::Event(event) => event.payload.len() + event.metadata.len(),
     };
@@ -242,8 +272,13 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Exported {
-        let line = LogLine { at: Timestamp(0), level: LogLevel::Info, text: text.into(), step: None };
-        Exported::Log { owner: "p_a".into(), run_id: RunId::at(&IdSource::default(), Timestamp(0)), line }
+        let line =
+            LogLine { at: Timestamp(0), level: LogLevel::Info, text: text.into(), step: None };
+        Exported::Log {
+            owner: "p_a".into(),
+            run_id: RunId::at(&IdSource::default(), Timestamp(0)),
+            line,
+        }
     }
 
     /// What the store hands to, what the client takes from, and how it ends.
@@ -260,11 +295,17 @@ mod tests {
             let (give, pieces) = mpsc::channel(WAITING_PIECES);
             let taken = Taken::default();
             let mut client = Client::of(&taken);
-            Self { out, pieces, taken, task: tokio::spawn(async move { hand_over(read, give, &mut client).await }) }
+            Self {
+                out,
+                pieces,
+                taken,
+                task: tokio::spawn(async move { hand_over(read, give, &mut client).await }),
+            }
         }
 
         async fn ends_too_slow(self) -> bool {
-            matches!(self.task.await.expect("ends"), Err(EngineError::ExportTooSlow { .. })) && self.out.send(line("a")).await.is_err()
+            matches!(self.task.await.expect("ends"), Err(EngineError::ExportTooSlow { .. }))
+                && self.out.send(line("a")).await.is_err()
         }
     }
 
@@ -286,9 +327,15 @@ mod tests {
         let second = Duration::from_secs(1);
         assert_eq!(patience(TAKING_GRACE, 10 * second, 0), 50 * second);
         assert_eq!(patience(50 * second, 2 * second, TAKEN_PER_SECOND), 49 * second);
-        assert_eq!(patience(50 * second, Duration::ZERO, TAKEN_PER_SECOND / 2), 50 * second + second / 2);
+        assert_eq!(
+            patience(50 * second, Duration::ZERO, TAKEN_PER_SECOND / 2),
+            50 * second + second / 2
+        );
         assert_eq!(patience(second, 2 * second, 0), Duration::ZERO);
-        assert_eq!((patience(second, second, 1 << 30), patience(second, second, u64::MAX)), (TAKING_GRACE, TAKING_GRACE));
+        assert_eq!(
+            (patience(second, second, 1 << 30), patience(second, second, u64::MAX)),
+            (TAKING_GRACE, TAKING_GRACE)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -308,13 +355,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_waits_for_a_client_is_bounded_by_its_bytes() {
-        for (text, most) in [("x".repeat(4 << 20), 1), ("x".repeat(400 << 10), 2), ("x".into(), WAITING_PIECES)] {
+        for (text, most) in
+            [("x".repeat(4 << 20), 1), ("x".repeat(400 << 10), 2), ("x".into(), WAITING_PIECES)]
+        {
             let handing = Handing::begin();
             let piece = line(&text);
-            while let Ok(sent) = tokio::time::timeout(Duration::from_secs(1), handing.out.send(piece.clone())).await {
+            while let Ok(sent) =
+                tokio::time::timeout(Duration::from_secs(1), handing.out.send(piece.clone())).await
+            {
                 sent.expect("goes on");
             }
-            assert!((1..=most).contains(&handing.pieces.len()), "{} of {} bytes", handing.pieces.len(), text.len());
+            assert!(
+                (1..=most).contains(&handing.pieces.len()),
+                "{} of {} bytes",
+                handing.pieces.len(),
+                text.len()
+            );
         }
     }
 

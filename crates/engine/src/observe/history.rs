@@ -12,8 +12,10 @@ use crate::settle::sends::owner_of;
 use crate::{Engine, EngineError};
 
 /// How often history is pruned.
-const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });
-/// Rows of a kind in a step, and the pause after it: events that come in meanwhile wait for one step at most.
+const PRUNE_EVERY: Duration =
+    Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });
+/// Rows of a kind in a step, and the pause after it: events that come in meanwhile wait for one
+/// step at most.
 const PRUNE_ROWS: u32 = 200;
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// Parts of files that a step removes, of a MiB each.
@@ -41,31 +43,68 @@ impl RetentionView {
 
 impl Engine {
     /// How much history of a source or workflow is kept.
-    pub async fn retention(&self, caller: &Caller, owner: &str) -> Result<RetentionView, EngineError> {
+    pub async fn retention(
+        &self,
+        caller: &Caller,
+        owner: &str,
+    ) -> Result<RetentionView, EngineError> {
         self.check_owner(caller, owner).await?;
         let set = self.0.store.retention(owner).await?.unwrap_or_default();
         Ok(RetentionView { set, server: self.0.config.keep, max: self.0.config.keep_max })
     }
 
     /// Sets how much history of a source or workflow is kept; what is absent is as the server says.
-    pub async fn set_retention(&self, caller: &Caller, owner: &str, retention: Retention) -> Result<RetentionView, EngineError> {
+    pub async fn set_retention(
+        &self,
+        caller: &Caller,
+        owner: &str,
+        retention: Retention,
+    ) -> Result<RetentionView, EngineError> {
         self.check_owner(caller, owner).await?;
         let ceiling = self.0.config.keep_max;
-        let bounded = |field: &str, value: Option<u32>, max: u32, ceiling: Option<u32>, option: &str| match value {
+        let bounded = |field: &str,
+                       value: Option<u32>,
+                       max: u32,
+                       ceiling: Option<u32>,
+                       option: &str| match value {
             Some(n) if ceiling.is_some_and(|ceiling| n > ceiling) && n <= max => {
                 let ceiling = ceiling.unwrap_or(max);
-                Err(EngineError::invalid(field, format!("`{field}` is {n}, more than this server's operator allows: {ceiling} ({option})")))
+                Err(EngineError::invalid(
+                    field,
+                    format!(
+                        "`{field}` is {n}, more than this server's operator allows: {ceiling} ({option})"
+                    ),
+                ))
             }
-            Some(n) if n == 0 || n > max => {
-                Err(EngineError::invalid(field, format!("`{field}` is {n}, allowed are 1 to {max}, or null for the server's setting")))
-            }
+            Some(n) if n == 0 || n > max => Err(EngineError::invalid(
+                field,
+                format!(
+                    "`{field}` is {n}, allowed are 1 to {max}, or null for the server's setting"
+                ),
+            )),
             _ => Ok(()),
         };
-        bounded("keep_days", retention.keep_days, Retention::DAYS_MAX, ceiling.keep_days, "--keep-days-max")?;
-        bounded("keep_count", retention.keep_count, Retention::COUNT_MAX, ceiling.keep_count, "--keep-count-max")?;
+        bounded(
+            "keep_days",
+            retention.keep_days,
+            Retention::DAYS_MAX,
+            ceiling.keep_days,
+            "--keep-days-max",
+        )?;
+        bounded(
+            "keep_count",
+            retention.keep_count,
+            Retention::COUNT_MAX,
+            ceiling.keep_count,
+            "--keep-count-max",
+        )?;
         let set = (retention != Retention::default()).then_some(retention);
         self.0.store.put_retention(&caller.org_id, owner, set).await?;
-        Ok(RetentionView { set: retention, server: self.0.config.keep, max: self.0.config.keep_max })
+        Ok(RetentionView {
+            set: retention,
+            server: self.0.config.keep,
+            max: self.0.config.keep_max,
+        })
     }
 
     pub(crate) fn spawn_pruner(&self) {
@@ -74,7 +113,9 @@ impl Engine {
                 match engine.prune(&stop).await {
                     Ok(0) => {}
                     Ok(rows) => tracing::info!(rows, "old history was pruned"),
-                    Err(error) => tracing::warn!(error = error_chain(&error), "could not prune history"),
+                    Err(error) => {
+                        tracing::warn!(error = error_chain(&error), "could not prune history")
+                    }
                 }
                 tokio::select! {
                     biased;
@@ -85,7 +126,8 @@ impl Engine {
         });
     }
 
-    /// Prunes all there is to prune, step by step, until it is done or told to stop. How many rows in all.
+    /// Prunes all there is to prune, step by step, until it is done or told to stop. How many rows
+    /// in all.
     async fn prune(&self, stop: &CancellationToken) -> Result<u64, EngineError> {
         let (mut gone, mut after) = (0, String::new());
         loop {
@@ -100,7 +142,12 @@ impl Engine {
         }
         let now = self.now();
         let audit = Retention { keep_days: self.0.config.keep_audit_days, keep_count: None };
-        let leftovers = Leftovers { before: self.0.config.keep.cut(now), audit_before: audit.cut(now), now, limit: PRUNE_ROWS };
+        let leftovers = Leftovers {
+            before: self.0.config.keep.cut(now),
+            audit_before: audit.cut(now),
+            now,
+            limit: PRUNE_ROWS,
+        };
         loop {
             let step = self.0.store.prune_leftovers(leftovers).await?;
             gone += step;
@@ -108,14 +155,30 @@ impl Engine {
                 break;
             }
         }
-        while self.0.store.purge_uploads(self.now(), PURGE_PARTS).await? > 0 && !paused(stop).await {}
-        while self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? > 0 && !paused(stop).await {}
+        while self.0.store.purge_uploads(self.now(), PURGE_PARTS).await? > 0 && !paused(stop).await
+        {
+        }
+        while self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? > 0
+            && !paused(stop).await
+        {}
         Ok(gone)
     }
 
     async fn prune_owner(&self, owner: &str, stop: &CancellationToken) -> Result<u64, EngineError> {
-        let keep = self.0.store.retention(owner_of(owner)).await?.unwrap_or_default().or(self.0.config.keep).at_most(self.0.config.keep_max);
-        let pruning = Pruning { owner: owner.to_owned(), before: keep.cut(self.now()), keep_count: keep.keep_count, limit: PRUNE_ROWS };
+        let keep = self
+            .0
+            .store
+            .retention(owner_of(owner))
+            .await?
+            .unwrap_or_default()
+            .or(self.0.config.keep)
+            .at_most(self.0.config.keep_max);
+        let pruning = Pruning {
+            owner: owner.to_owned(),
+            before: keep.cut(self.now()),
+            keep_count: keep.keep_count,
+            limit: PRUNE_ROWS,
+        };
         let mut gone = 0;
         while !stop.is_cancelled() {
             let step = self.0.store.prune(pruning.clone()).await?;

@@ -1,5 +1,6 @@
-//! What the server counts, in the text format of Prometheus. A count costs an addition; what is a state is looked up when it is asked for.
-//! No label names an organization, a workflow or a path: the number of series is known.
+//! What the server counts, in the text format of Prometheus. A count costs an addition; what is a
+//! state is looked up when it is asked for. No label names an organization, a workflow or a path:
+//! the number of series is known.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +9,8 @@ use std::time::Duration;
 use crate::{Engine, VERSION};
 
 /// Upper bounds of the buckets of durations, in milliseconds.
-const BUCKETS_MS: [u64; 14] = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
+const BUCKETS_MS: [u64; 14] =
+    [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
 
 /// Durations by their length.
 #[derive(Default)]
@@ -71,7 +73,8 @@ impl Ending {
     }
 }
 
-const DOORS: [(Door, &str); 3] = [(Door::Api, "api"), (Door::Endpoint, "endpoint"), (Door::Other, "other")];
+const DOORS: [(Door, &str); 3] =
+    [(Door::Api, "api"), (Door::Endpoint, "endpoint"), (Door::Other, "other")];
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// All counts.
@@ -119,24 +122,61 @@ impl Metrics {
         head(out, "millrace_http_requests_total", "counter", "Requests answered");
         for (door, name) in DOORS {
             for (class, count) in CLASSES.iter().zip(&self.answers[door as usize]) {
-                line(out, &format!("millrace_http_requests_total{{door=\"{name}\",status=\"{class}\"}}"), count.load(Ordering::Relaxed));
+                line(
+                    out,
+                    &format!("millrace_http_requests_total{{door=\"{name}\",status=\"{class}\"}}"),
+                    count.load(Ordering::Relaxed),
+                );
             }
         }
-        head(out, "millrace_http_request_duration_seconds", "histogram", "From a request to the head of its answer");
+        head(
+            out,
+            "millrace_http_request_duration_seconds",
+            "histogram",
+            "From a request to the head of its answer",
+        );
         for (door, name) in DOORS {
-            self.answer_times[door as usize].write(out, "millrace_http_request_duration_seconds", &format!("door=\"{name}\""));
+            self.answer_times[door as usize].write(
+                out,
+                "millrace_http_request_duration_seconds",
+                &format!("door=\"{name}\""),
+            );
         }
-        head(out, "millrace_run_attempt_duration_seconds", "histogram", "Attempts of runs, by how they ended");
+        head(
+            out,
+            "millrace_run_attempt_duration_seconds",
+            "histogram",
+            "Attempts of runs, by how they ended",
+        );
         for ending in Ending::ALL {
-            self.attempts[ending as usize].write(out, "millrace_run_attempt_duration_seconds", &format!("ending=\"{}\"", ending.as_str()));
+            self.attempts[ending as usize].write(
+                out,
+                "millrace_run_attempt_duration_seconds",
+                &format!("ending=\"{}\"", ending.as_str()),
+            );
         }
-        head(out, "millrace_tick_delay_seconds", "histogram", "From the time at which a tick of a timer was due to its code");
+        head(
+            out,
+            "millrace_tick_delay_seconds",
+            "histogram",
+            "From the time at which a tick of a timer was due to its code",
+        );
         self.ticks.write(out, "millrace_tick_delay_seconds", "");
-        head(out, "millrace_ticks_skipped_total", "counter", "Ticks left out, as the run of the tick before was still going on");
+        head(
+            out,
+            "millrace_ticks_skipped_total",
+            "counter",
+            "Ticks left out, as the run of the tick before was still going on",
+        );
         line(out, "millrace_ticks_skipped_total", self.ticks_skipped.load(Ordering::Relaxed));
         head(out, "millrace_events_total", "counter", "Events that settled");
         line(out, "millrace_events_total", self.events.load(Ordering::Relaxed));
-        head(out, "millrace_trace_spans_dropped_total", "counter", "Spans that were not sent: too many waited, or nobody took them");
+        head(
+            out,
+            "millrace_trace_spans_dropped_total",
+            "counter",
+            "Spans that were not sent: too many waited, or nobody took them",
+        );
         line(out, "millrace_trace_spans_dropped_total", self.spans_dropped.load(Ordering::Relaxed));
     }
 }
@@ -155,29 +195,62 @@ impl Engine {
             head(&mut out, name, "gauge", about);
             line(&mut out, name, value);
         };
-        gauge(&format!("millrace_build_info{{version=\"{VERSION}\"}}"), "The version that runs", "1".into());
-        // A database that does not answer is told by `millrace_up`, not by a refusal: the other counts still hold.
+        gauge(
+            &format!("millrace_build_info{{version=\"{VERSION}\"}}"),
+            "The version that runs",
+            "1".into(),
+        );
+        // A database that does not answer is told by `millrace_up`, not by a refusal: the other
+        // counts still hold.
         let unfinished = self.0.store.unfinished_runs().await;
-        gauge("millrace_database_up", "Whether the database answers", u8::from(unfinished.is_ok()).to_string());
+        gauge(
+            "millrace_database_up",
+            "Whether the database answers",
+            u8::from(unfinished.is_ok()).to_string(),
+        );
         if let Ok(count) = unfinished {
-            gauge("millrace_runs_unfinished", "Runs that are queued or under way, on all servers of the database", count.to_string());
+            gauge(
+                "millrace_runs_unfinished",
+                "Runs that are queued or under way, on all servers of the database",
+                count.to_string(),
+            );
         }
         let (running, waiting) = self.0.places.counts();
         gauge("millrace_runs_running", "Runs under way here", running.to_string());
-        gauge("millrace_runs_waiting", "Runs accepted here that wait for a place", waiting.to_string());
+        gauge(
+            "millrace_runs_waiting",
+            "Runs accepted here that wait for a place",
+            waiting.to_string(),
+        );
         let hosts = self.0.runner.stats();
         gauge("millrace_hosts", "Processes with code of components", hosts.hosts.to_string());
-        gauge("millrace_hosts_blank", "Processes that wait for code", hosts.blank_hosts.to_string());
+        gauge(
+            "millrace_hosts_blank",
+            "Processes that wait for code",
+            hosts.blank_hosts.to_string(),
+        );
         gauge("millrace_calls_running", "Calls under way in hosts", hosts.calls.to_string());
         gauge("millrace_calls_waiting", "Calls that wait for a host", hosts.waiting.to_string());
         if let Some(bytes) = self.free_bytes() {
-            gauge("millrace_data_dir_free_bytes", "Room for the server on the disk of its data directory", bytes.to_string());
+            gauge(
+                "millrace_data_dir_free_bytes",
+                "Room for the server on the disk of its data directory",
+                bytes.to_string(),
+            );
         }
         if let Some(bytes) = resident_bytes() {
-            gauge("process_resident_memory_bytes", "Memory of the server's own process", bytes.to_string());
+            gauge(
+                "process_resident_memory_bytes",
+                "Memory of the server's own process",
+                bytes.to_string(),
+            );
         }
         if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-            gauge("process_open_fds", "Descriptors that the server's own process has open", open.count().to_string());
+            gauge(
+                "process_open_fds",
+                "Descriptors that the server's own process has open",
+                open.count().to_string(),
+            );
         }
         out
     }
@@ -186,7 +259,14 @@ impl Engine {
 /// From /proc, in kB whatever the size of a page is; none where there is none.
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let kib: u64 = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    let kib: u64 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?
+        .trim()
+        .strip_suffix(" kB")?
+        .trim()
+        .parse()
+        .ok()?;
     Some(kib * 1024)
 }
 
@@ -218,11 +298,26 @@ mod tests {
         }
         let mut out = String::new();
         metrics.write(&mut out);
-        let value = |series: &str| out.lines().find_map(|line| line.strip_prefix(series)).map(str::trim).map(str::to_owned);
-        let bucket = |le: &str| value(&format!("millrace_run_attempt_duration_seconds_bucket{{ending=\"failed\",le=\"{le}\"}}"));
-        assert_eq!((bucket("0.001"), bucket("0.005"), bucket("60"), bucket("+Inf")), (Some("1".into()), Some("2".into()), Some("2".into()), Some("3".into())));
-        assert_eq!(value("millrace_run_attempt_duration_seconds_sum{ending=\"failed\"}"), Some("70.003".into()));
-        assert_eq!(value("millrace_run_attempt_duration_seconds_count{ending=\"succeeded\"}"), Some("0".into()));
+        let value = |series: &str| {
+            out.lines().find_map(|line| line.strip_prefix(series)).map(str::trim).map(str::to_owned)
+        };
+        let bucket = |le: &str| {
+            value(&format!(
+                "millrace_run_attempt_duration_seconds_bucket{{ending=\"failed\",le=\"{le}\"}}"
+            ))
+        };
+        assert_eq!(
+            (bucket("0.001"), bucket("0.005"), bucket("60"), bucket("+Inf")),
+            (Some("1".into()), Some("2".into()), Some("2".into()), Some("3".into()))
+        );
+        assert_eq!(
+            value("millrace_run_attempt_duration_seconds_sum{ending=\"failed\"}"),
+            Some("70.003".into())
+        );
+        assert_eq!(
+            value("millrace_run_attempt_duration_seconds_count{ending=\"succeeded\"}"),
+            Some("0".into())
+        );
     }
 
     #[test]
@@ -233,7 +328,12 @@ mod tests {
         let mut out = String::new();
         metrics.write(&mut out);
         for (class, count) in [("4xx", 1), ("5xx", 1), ("2xx", 0)] {
-            assert!(out.contains(&format!("millrace_http_requests_total{{door=\"endpoint\",status=\"{class}\"}} {count}\n")), "{out}");
+            assert!(
+                out.contains(&format!(
+                    "millrace_http_requests_total{{door=\"endpoint\",status=\"{class}\"}} {count}\n"
+                )),
+                "{out}"
+            );
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::Engine;
 const HANGS: Duration = Duration::from_secs(15);
 /// How long an answer of the database is waited for.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// With less room than this on the disk of its data directory a server cannot go on for long; bytes.
+/// With less room than this on the disk of its data directory a server cannot go on for long;
+/// bytes.
 pub const FREE_BYTES_MIN: u64 = 256 << 20;
 
 /// How ready a server is.
@@ -47,7 +48,10 @@ pub enum Readiness {
 impl Readiness {
     /// Whether events are accepted.
     pub const fn accepts(self) -> bool {
-        matches!(self, Self::Ready | Self::Degraded { .. } | Self::StorageLow { .. } | Self::Damaged)
+        matches!(
+            self,
+            Self::Ready | Self::Degraded { .. } | Self::StorageLow { .. } | Self::Damaged
+        )
     }
 
     /// A stable code in snake case.
@@ -123,7 +127,9 @@ impl Engine {
     fn slowness(&self) -> Option<Readiness> {
         match self.0.store.condition() {
             Condition::Waiting(commit) if commit >= HANGS => Some(Readiness::Hanging { commit }),
-            Condition::Waiting(commit) | Condition::Slow(commit) => Some(Readiness::Degraded { commit }),
+            Condition::Waiting(commit) | Condition::Slow(commit) => {
+                Some(Readiness::Degraded { commit })
+            }
             _ => None,
         }
     }

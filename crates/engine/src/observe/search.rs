@@ -1,7 +1,8 @@
 //! The index of texts of runs, made behind them, and searches in it.
 //!
-//! The index is behind by a second or two. It takes a step only where no accepted run waits for its turn, and rests after each for longer than the step took,
-//! so that it takes a third of one processor at most; where runs always wait, it takes a step now and then.
+//! The index is behind by a second or two. It takes a step only where no accepted run waits for its
+//! turn, and rests after each for longer than the step took, so that it takes a third of one
+//! processor at most; where runs always wait, it takes a step now and then.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::{Engine, EngineError};
 
 /// Runs that were accepted so lately are left: most of them end meanwhile, and are looked at once.
 const BEHIND_MS: i64 = 1_000;
-/// How often all runs are looked at for those that became visible late, behind others that were accepted after them.
+/// How often all runs are looked at for those that became visible late, behind others that were
+/// accepted after them.
 const SWEEP_EVERY_MS: i64 = 3_600_000;
 /// Runs of a step: the writer of SQLite is held up for some milliseconds.
 const STEP_RUNS: u32 = 32;
@@ -48,12 +50,20 @@ impl Engine {
                     }
                 }
                 let (begun, now) = (Instant::now(), engine.now());
-                let step = IndexStep { now, until: now.plus_ms(-BEHIND_MS), swept_before: now.plus_ms(-SWEEP_EVERY_MS), limit: STEP_RUNS };
+                let step = IndexStep {
+                    now,
+                    until: now.plus_ms(-BEHIND_MS),
+                    swept_before: now.plus_ms(-SWEEP_EVERY_MS),
+                    limit: STEP_RUNS,
+                };
                 let pause = match engine.0.store.index_runs(step).await {
                     Ok(0) => IDLE,
                     Ok(_) => (begun.elapsed() * 2).max(REST_MIN),
                     Err(error) => {
-                        tracing::warn!(error = error_chain(&error), "could not index runs for the search; it is tried again");
+                        tracing::warn!(
+                            error = error_chain(&error),
+                            "could not index runs for the search; it is tried again"
+                        );
                         FAILED
                     }
                 };
@@ -66,7 +76,8 @@ impl Engine {
         });
     }
 
-    /// Runs of the organization that have all words and fit, newest first, as [`Engine::list_runs`] gives them; and what the index has.
+    /// Runs of the organization that have all words and fit, newest first, as [`Engine::list_runs`]
+    /// gives them; and what the index has.
     pub async fn search_runs(
         &self,
         caller: &Caller,
@@ -75,7 +86,8 @@ impl Engine {
         whole: bool,
         page: &Page,
     ) -> Result<(FoundRuns, IndexedRuns), EngineError> {
-        // Asked before: what comes into the index meanwhile is found though this says it may not be.
+        // Asked before: what comes into the index meanwhile is found though this says it may not
+        // be.
         let now = self.now();
         let IndexState { until, from } = self.0.store.index_state(&caller.org_id).await?;
         let found = self.0.store.search_runs(&caller.org_id, words, filter, whole, page).await?;

@@ -50,7 +50,12 @@ impl Streams {
 
     /// Owners whose streams somebody reads.
     pub(crate) fn read(&self) -> Vec<String> {
-        self.0.lock().iter().filter(|(_, sender)| sender.receiver_count() > 0).map(|(owner, _)| owner.clone()).collect()
+        self.0
+            .lock()
+            .iter()
+            .filter(|(_, sender)| sender.receiver_count() > 0)
+            .map(|(owner, _)| owner.clone())
+            .collect()
     }
 
     /// Whether somebody reads the stream of an owner.
@@ -73,7 +78,11 @@ impl Engine {
     }
 
     /// Events and logs of a source or workflow from now on.
-    pub async fn stream(&self, caller: &Caller, owner: &str) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
+    pub async fn stream(
+        &self,
+        caller: &Caller,
+        owner: &str,
+    ) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
         self.check_owner(caller, owner).await?;
         let stream = self.0.streams.subscribe(owner);
         self.tell_others(|| News::Followed(owner.to_owned()));

@@ -70,7 +70,8 @@ impl Engine {
     }
 }
 
-/// The host and port of a URL; its user and password are left out. A text that is no URL is not shown, it may hold a password.
+/// The host and port of a URL; its user and password are left out. A text that is no URL is not
+/// shown, it may hold a password.
 fn place(url: &str) -> String {
     let Ok(url) = url.parse::<url::Url>() else { return "an address that cannot be read".into() };
     let host = url.host_str().unwrap_or("");

@@ -1,9 +1,10 @@
-//! Traces, sent to a collector by OTLP over HTTP with JSON: the request, the run's attempts, their steps, and the same of every run that
-//! comes of it. Ids are derived from those that runs have, so that runs of one event meet in one trace through queue, restart and other
-//! servers, and nothing more is stored. Three kinds of spans need no library.
+//! Traces, sent to a collector by OTLP over HTTP with JSON: the request, the run's attempts, their
+//! steps, and the same of every run that comes of it. Ids are derived from those that runs have, so
+//! that runs of one event meet in one trace through queue, restart and other servers, and nothing
+//! more is stored. Three kinds of spans need no library.
 //!
-//! A trace that a request brings (W3C `traceparent`) goes on: its header, without the version, is then the trace id of the runs that come of it.
-//! What those send carries the trace on.
+//! A trace that a request brings (W3C `traceparent`) goes on: its header, without the version, is
+//! then the trace id of the runs that come of it. What those send carries the trace on.
 
 use std::time::Duration;
 
@@ -63,19 +64,28 @@ pub(crate) struct Sending {
 }
 
 impl Traces {
-    pub(crate) fn new(config: Option<&TraceConfig>) -> Result<(Self, Option<Sending>), EngineError> {
+    pub(crate) fn new(
+        config: Option<&TraceConfig>,
+    ) -> Result<(Self, Option<Sending>), EngineError> {
         let Some(config) = config else { return Ok((Self(None), None)) };
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
-            let name = HeaderName::try_from(name).map_err(|e| EngineError::internal("a header of --otlp-headers is not valid", e))?;
-            let mut value = HeaderValue::try_from(value).map_err(|e| EngineError::internal("a header of --otlp-headers is not valid", e))?;
+            let name = HeaderName::try_from(name)
+                .map_err(|e| EngineError::internal("a header of --otlp-headers is not valid", e))?;
+            let mut value = HeaderValue::try_from(value)
+                .map_err(|e| EngineError::internal("a header of --otlp-headers is not valid", e))?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
         let http = reqwest::Client::builder().timeout(TIMEOUT).default_headers(headers).build();
-        let http = http.map_err(|e| EngineError::internal("could not make a client for traces", e))?;
+        let http =
+            http.map_err(|e| EngineError::internal("could not make a client for traces", e))?;
         let base = config.url.trim_end_matches('/');
-        let url = if base.ends_with("/v1/traces") { base.to_owned() } else { format!("{base}/v1/traces") };
+        let url = if base.ends_with("/v1/traces") {
+            base.to_owned()
+        } else {
+            format!("{base}/v1/traces")
+        };
         let (give, spans) = mpsc::channel(WAITING_MAX);
         Ok((Self(Some(give)), Some(Sending { spans, http, url })))
     }
@@ -95,17 +105,32 @@ impl Engine {
     }
 
     /// The span of a request to an endpoint, which became a run with that context.
-    pub(crate) fn trace_request(&self, context: &str, began: Timestamp, method: &str, status: Option<u16>) {
+    pub(crate) fn trace_request(
+        &self,
+        context: &str,
+        began: Timestamp,
+        method: &str,
+        status: Option<u16>,
+    ) {
         let Ok(context) = serde_json::from_str::<Context>(context) else { return };
         let trace = context.trace_id.as_str();
         let remote = Brought::read(trace);
         if remote.as_ref().is_some_and(|remote| !remote.is_recorded) {
             return;
         }
-        let mut span =
-            span(trace, &root(trace), remote.as_ref().map(|remote| remote.parent.as_str()), &format!("{method} endpoint"), (began.ms(), self.now().ms()));
+        let mut span = span(
+            trace,
+            &root(trace),
+            remote.as_ref().map(|remote| remote.parent.as_str()),
+            &format!("{method} endpoint"),
+            (began.ms(), self.now().ms()),
+        );
         span["kind"] = json!(2);
-        let mut about = vec![text("http.request.method", method), text("millrace.owner", &context.workflow_id), text("millrace.emitter", &context.emitter_id)];
+        let mut about = vec![
+            text("http.request.method", method),
+            text("millrace.owner", &context.workflow_id),
+            text("millrace.emitter", &context.emitter_id),
+        ];
         if let Some(status) = status {
             about.push(number("http.response.status_code", i64::from(status)));
         }
@@ -114,7 +139,14 @@ impl Engine {
     }
 
     /// The spans of an attempt and of the steps that it ran.
-    pub(crate) fn trace_attempt(&self, held: &Held, ending: Ending, duration: Duration, steps: &[StepSpan], error: Option<(&str, &str)>) {
+    pub(crate) fn trace_attempt(
+        &self,
+        held: &Held,
+        ending: Ending,
+        duration: Duration,
+        steps: &[StepSpan],
+        error: Option<(&str, &str)>,
+    ) {
         let Ok(context) = serde_json::from_str::<Context>(&held.context) else { return };
         let trace = context.trace_id.as_str();
         if Brought::read(trace).is_some_and(|remote| !remote.is_recorded) {
@@ -124,7 +156,13 @@ impl Engine {
         let parent = Some(root(trace)).filter(|root| *root != id);
         let ended = self.now().ms();
         let began = ended - i64::try_from(duration.as_millis()).unwrap_or(0);
-        let mut run = span(trace, &id, parent.as_deref(), &format!("run {}", context.workflow_name), (began, ended));
+        let mut run = span(
+            trace,
+            &id,
+            parent.as_deref(),
+            &format!("run {}", context.workflow_name),
+            (began, ended),
+        );
         run["attributes"] = json!([
             text("millrace.run", held.id.as_str()),
             text("millrace.owner", held.owner.as_str()),
@@ -140,12 +178,24 @@ impl Engine {
         // Steps run one after the other; when each began is told by those before it.
         let mut at = began;
         for (n, step) in steps.iter().enumerate() {
-            let end = step.duration_ms.map_or(ended, |ms| at.saturating_add(i64::try_from(ms).unwrap_or(0))).min(ended.max(at));
-            let mut shown = span(trace, &span_id(&[&id, &n.to_string()]), Some(&id), &format!("step {}", step.namespace), (at, end));
+            let end = step
+                .duration_ms
+                .map_or(ended, |ms| at.saturating_add(i64::try_from(ms).unwrap_or(0)))
+                .min(ended.max(at));
+            let mut shown = span(
+                trace,
+                &span_id(&[&id, &n.to_string()]),
+                Some(&id),
+                &format!("step {}", step.namespace),
+                (at, end),
+            );
             if step.duration_ms.is_none() && ending == Ending::Failed {
                 shown["status"] = json!({ "code": 2 });
             }
-            shown["attributes"] = json!([text("millrace.step", &step.namespace), text("millrace.run", held.id.as_str())]);
+            shown["attributes"] = json!([
+                text("millrace.step", &step.namespace),
+                text("millrace.run", held.id.as_str())
+            ]);
             self.span(shown);
             at = end;
         }
@@ -163,7 +213,8 @@ impl Engine {
                     count = spans.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
                     () = stop.cancelled() => return,
                 }
-                // More of the same trace is on its way; at the end of the server nothing is waited for.
+                // More of the same trace is on its way; at the end of the server nothing is waited
+                // for.
                 tokio::select! {
                     () = tokio::time::sleep(BATCH_WAIT) => {}
                     () = stop.cancelled() => {}
@@ -174,14 +225,22 @@ impl Engine {
                     batch.push(span);
                 }
                 let count = batch.len();
-                let sent = http.post(&url).json(&request(&batch)).send().await.and_then(reqwest::Response::error_for_status);
+                let sent = http
+                    .post(&url)
+                    .json(&request(&batch))
+                    .send()
+                    .await
+                    .and_then(reqwest::Response::error_for_status);
                 if let Err(error) = &sent {
                     for _ in 0..count {
                         engine.0.metrics.dropped_span();
                     }
                     // Once, not for each batch: a collector may be away for long.
                     if !is_down {
-                        tracing::warn!(error = millrace_model::error_chain(error), "the collector of traces does not take them");
+                        tracing::warn!(
+                            error = millrace_model::error_chain(error),
+                            "the collector of traces does not take them"
+                        );
                     }
                 }
                 is_down = sent.is_err();
@@ -196,7 +255,13 @@ fn request(spans: &[Span]) -> Value {
 }
 
 /// A span within `(began, ended)`, epoch milliseconds.
-fn span(trace: &str, id: &str, parent: Option<&str>, name: &str, (began, ended): (i64, i64)) -> Span {
+fn span(
+    trace: &str,
+    id: &str,
+    parent: Option<&str>,
+    name: &str,
+    (began, ended): (i64, i64),
+) -> Span {
     let mut span = json!({
         "traceId": w3c_id(trace), "spanId": id, "name": name, "kind": 1,
         "startTimeUnixNano": format!("{began}000000"), "endTimeUnixNano": format!("{ended}000000"),
@@ -219,22 +284,34 @@ struct Brought {
 impl Brought {
     /// Of a trace id that [`continued`] made; None: the trace is of this server's own.
     fn read(trace: &str) -> Option<Self> {
-        let is_id =
-            |text: &str, length: usize| text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) && text.bytes().any(|b| b != b'0');
+        let is_id = |text: &str, length: usize| {
+            text.len() == length
+                && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+                && text.bytes().any(|b| b != b'0')
+        };
         let mut parts = trace.splitn(3, '-');
         let (id, parent, flags) = (parts.next()?, parts.next()?, parts.next()?);
-        let flags = u8::from_str_radix(flags, 16).ok().filter(|_| flags.len() == 2 && !flags.starts_with('+'))?;
-        (is_id(id, 32) && is_id(parent, 16)).then(|| Self { id: id.to_owned(), parent: parent.to_owned(), is_recorded: flags & 1 == 1 })
+        let flags = u8::from_str_radix(flags, 16)
+            .ok()
+            .filter(|_| flags.len() == 2 && !flags.starts_with('+'))?;
+        (is_id(id, 32) && is_id(parent, 16)).then(|| Self {
+            id: id.to_owned(),
+            parent: parent.to_owned(),
+            is_recorded: flags & 1 == 1,
+        })
     }
 }
 
-/// The trace id of what a request brings, where it has one valid `traceparent`: later versions may say more behind it.
+/// The trace id of what a request brings, where it has one valid `traceparent`: later versions may
+/// say more behind it.
 pub(crate) fn continued(headers: &[(String, String)]) -> Option<String> {
     let mut found = headers.iter().filter(|(name, _)| name == HEADER);
     let (Some((_, value)), None) = (found.next(), found.next()) else { return None };
     let value = value.trim();
     let (version, rest) = value.split_once('-')?;
-    let version = u8::from_str_radix(version, 16).ok().filter(|_| version.len() == 2 && version.bytes().all(|b| !b.is_ascii_uppercase() && b != b'+'))?;
+    let version = u8::from_str_radix(version, 16).ok().filter(|_| {
+        version.len() == 2 && version.bytes().all(|b| !b.is_ascii_uppercase() && b != b'+')
+    })?;
     let rest = match version {
         0 => rest,
         255 => return None,
@@ -243,7 +320,8 @@ pub(crate) fn continued(headers: &[(String, String)]) -> Option<String> {
     Brought::read(rest).map(|_| rest.to_owned())
 }
 
-/// What is sent with an event of a trace: it goes on from the span that all runs of the trace are below.
+/// What is sent with an event of a trace: it goes on from the span that all runs of the trace are
+/// below.
 pub(crate) fn parent_of_all(trace: &str) -> String {
     header(trace, &root(trace))
 }
@@ -260,7 +338,8 @@ fn header(trace: &str, span: &str) -> String {
 }
 
 fn w3c_id(trace: &str) -> String {
-    Brought::read(trace).map_or_else(|| hex(&Sha256::digest(trace.as_bytes())[..16]), |remote| remote.id)
+    Brought::read(trace)
+        .map_or_else(|| hex(&Sha256::digest(trace.as_bytes())[..16]), |remote| remote.id)
 }
 
 /// The first run of an event that came by no request is the root itself.
@@ -304,7 +383,10 @@ mod tests {
     #[test]
     fn a_trace_is_continued_where_its_header_is_valid() {
         assert_eq!(brought(&format!("00-{TRACE}-01")), Some(format!("{TRACE}-01")));
-        assert_eq!(brought(&format!("cc-{TRACE}-01-what the future will be like")), Some(format!("{TRACE}-01")));
+        assert_eq!(
+            brought(&format!("cc-{TRACE}-01-what the future will be like")),
+            Some(format!("{TRACE}-01"))
+        );
         let none = format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32));
         let no_parent = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", "0".repeat(16));
         for wrong in [
@@ -330,7 +412,12 @@ mod tests {
     #[test]
     fn what_is_sent_carries_the_trace_on() {
         let root = parent_of_all(&format!("{TRACE}-01"));
-        assert!(root.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && root.ends_with("-01") && !root.contains("00f067aa0ba902b7"), "{root}");
+        assert!(
+            root.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-")
+                && root.ends_with("-01")
+                && !root.contains("00f067aa0ba902b7"),
+            "{root}"
+        );
         assert!(parent_of_all(&format!("{TRACE}-00")).ends_with("-00"), "what nobody records");
         let own = parent_of_all("2Qz");
         assert!(own.len() == 55 && own.ends_with("-01"), "{own}");

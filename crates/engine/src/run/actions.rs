@@ -45,15 +45,27 @@ pub struct ActionRun {
 }
 
 impl Engine {
-    /// Runs an action once, as a step of a test runs: values are data and no expressions, pauses do not pause, and what it sends with `$.send` is not sent. `form`: the id of the form
-    /// that the values were filled in with.
-    pub async fn run_action(&self, caller: &Caller, code: &CodeRef, values: &Map<String, Value>, form: Option<&str>) -> Result<ActionRun, EngineError> {
+    /// Runs an action once, as a step of a test runs: values are data and no expressions, pauses do
+    /// not pause, and what it sends with `$.send` is not sent. `form`: the id of the form that the
+    /// values were filled in with.
+    pub async fn run_action(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        values: &Map<String, Value>,
+        form: Option<&str>,
+    ) -> Result<ActionRun, EngineError> {
         let (component, artifact) = self.runnable_component(caller, code).await?;
         if component.component_type != ComponentType::Action {
-            return Err(EngineError::invalid("id", "the component is a source; an action is run, a source is deployed"));
+            return Err(EngineError::invalid(
+                "id",
+                "the component is a source; an action is run, a source is deployed",
+            ));
         }
         let previous = self.told_before(caller, &component.artifact_id, form).await?;
-        let dynamic = self.definitions(caller, &Subject::new(&component), values, previous.as_deref()).await?;
+        let dynamic = self
+            .definitions(caller, &Subject::new(&component), values, previous.as_deref())
+            .await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
         let values = self.checked_values(caller, defs, values, Site::Call).await?;
         let mut stores = StoreGrants::default();
@@ -64,8 +76,15 @@ impl Engine {
         });
         let inputs = Inputs::new(json!([step]), AccountUse::of(Some(0), defs, &values).collect());
         let steps = match inputs.text(self, &caller.org_id).await? {
-            Ok(text) => RawValue::from_string(text.into_owned()).map_err(|e| EngineError::internal("could not write props", e))?,
-            Err(outcome) => return Ok(ActionRun { error: outcome.result.as_ref().err().map(told), ended_at: self.now(), ..ActionRun::default() }),
+            Ok(text) => RawValue::from_string(text.into_owned())
+                .map_err(|e| EngineError::internal("could not write props", e))?,
+            Err(outcome) => {
+                return Ok(ActionRun {
+                    error: outcome.result.as_ref().err().map(told),
+                    ended_at: self.now(),
+                    ..ActionRun::default()
+                });
+            }
         };
         let deadline = self.now().plus_ms(i64::try_from(TIMEOUT.as_millis()).unwrap_or(0)).ms();
         let context = json!({ "deadline": deadline, "JIT": true, "run": { "runs": 1, "context": null, "callback_request": null } });
@@ -79,9 +98,15 @@ impl Engine {
             None => self.stored_module(&component.artifact_id, &component.artifact_id).await?,
         };
         let isolate = Arc::new(IsolateSpec {
-            // One for each key and external user: what the values of one caller make of the process (code that evaluates them, prototypes that it changes) never meets the
-            // accounts of another.
-            id: format!("action:{}:{}:{}", caller.org_id, isolate_owner(caller), component.artifact_id),
+            // One for each key and external user: what the values of one caller make of the process
+            // (code that evaluates them, prototypes that it changes) never meets the accounts of
+            // another.
+            id: format!(
+                "action:{}:{}:{}",
+                caller.org_id,
+                isolate_owner(caller),
+                component.artifact_id
+            ),
             organization: caller.org_id.to_string(),
             modules: vec![module],
             env: BTreeMap::new(),
@@ -91,12 +116,38 @@ impl Engine {
             in_order: false,
         });
         let scope = AskScope::new(caller.org_id.clone(), stores, None);
-        let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), CallDb::None, None, Some(scope));
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT, first_step: Some(STEP.to_owned()) }, sink.clone()).await;
+        let sink = Collector::new(
+            self.clone(),
+            "",
+            RunId::at(&self.0.ids, self.now()),
+            CallDb::None,
+            None,
+            Some(scope),
+        );
+        let outcome = self
+            .0
+            .runner
+            .call(
+                isolate,
+                Call { body, timeout: TIMEOUT, first_step: Some(STEP.to_owned()) },
+                sink.clone(),
+            )
+            .await;
         let (collected, _) = sink.take();
-        let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ended_at: self.now(), ..ActionRun::default() };
-        if let Some(exports) = collected.steps.into_iter().next().and_then(|step| step.finished.map(|(_, exports)| exports).or(step.exported)) {
-            run.exports = serde_json::from_str(exports.get()).map_err(|e| EngineError::internal("could not read exports", e))?;
+        let mut run = ActionRun {
+            logs: collected.logs,
+            error: outcome.result.as_ref().err().map(told),
+            ended_at: self.now(),
+            ..ActionRun::default()
+        };
+        if let Some(exports) = collected
+            .steps
+            .into_iter()
+            .next()
+            .and_then(|step| step.finished.map(|(_, exports)| exports).or(step.exported))
+        {
+            run.exports = serde_json::from_str(exports.get())
+                .map_err(|e| EngineError::internal("could not read exports", e))?;
             run.returned = run.exports.remove("$return_value").unwrap_or_default();
         }
         Ok(run)
@@ -107,7 +158,8 @@ fn told(failure: &CallFailure) -> (String, String, String) {
     (failure.code.clone(), failure.message.clone(), failure.stack.clone())
 }
 
-/// For whom an isolate stays alive between calls: the key, and the external user where one is named, of whom nothing is to meet the accounts of another.
+/// For whom an isolate stays alive between calls: the key, and the external user where one is
+/// named, of whom nothing is to meet the accounts of another.
 pub(crate) fn isolate_owner(caller: &Caller) -> String {
     match &caller.external_user_id {
         Some(user) => format!("{}:{}", caller.key_id, sha256_hex(user.as_bytes())),

@@ -1,4 +1,5 @@
-//! What code asks while it runs and waits for: data stores, starting a workflow (runtime/PROTOCOL.md).
+//! What code asks while it runs and waits for: data stores, starting a workflow
+//! (runtime/PROTOCOL.md).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -45,14 +46,22 @@ impl Asked {
     /// Counts an ask, and refuses it where it is one too many.
     fn count(&self, kind: &str) -> Result<(), AskError> {
         let refuse = |what: &str, max: u32| {
-            let message = format!("{what} more than {max} times in this run, the limit; do more at once, or split the work into several runs");
+            let message = format!(
+                "{what} more than {max} times in this run, the limit; do more at once, or split the work into several runs"
+            );
             Err(AskError::new("QuotaExceeded", message))
         };
         let is_beyond = |asked: &AtomicU32, max: u32| asked.fetch_add(1, Ordering::Relaxed) >= max;
         match kind {
-            "flow.trigger" if is_beyond(&self.triggers, TRIGGERED_MAX) => refuse("`$.flow.trigger` was called", TRIGGERED_MAX),
-            "platform.request" if is_beyond(&self.requests, REQUESTS_MAX) => refuse("the hosted platform's API was asked", REQUESTS_MAX),
-            _ if is_beyond(&self.all, ASKS_MAX) => refuse("data stores, file stores and workflows were asked", ASKS_MAX),
+            "flow.trigger" if is_beyond(&self.triggers, TRIGGERED_MAX) => {
+                refuse("`$.flow.trigger` was called", TRIGGERED_MAX)
+            }
+            "platform.request" if is_beyond(&self.requests, REQUESTS_MAX) => {
+                refuse("the hosted platform's API was asked", REQUESTS_MAX)
+            }
+            _ if is_beyond(&self.all, ASKS_MAX) => {
+                refuse("data stores, file stores and workflows were asked", ASKS_MAX)
+            }
             _ => Ok(()),
         }
     }
@@ -121,8 +130,12 @@ impl Engine {
             let answer = match ask.kind.as_str() {
                 "platform.request" => engine.ask_platform(&scope.org, &ask.payload).await,
                 "flow.trigger" => engine.trigger_workflow(&scope, &ask.payload).await,
-                kind if kind.starts_with("files.") => engine.ask_files(&scope, kind, &ask.payload).await,
-                kind if kind.starts_with("data_store.") => engine.ask_store(&scope, kind, &ask.payload).await,
+                kind if kind.starts_with("files.") => {
+                    engine.ask_files(&scope, kind, &ask.payload).await
+                }
+                kind if kind.starts_with("data_store.") => {
+                    engine.ask_store(&scope, kind, &ask.payload).await
+                }
                 _ => return ask.unknown(),
             };
             ask.answer(answer);
@@ -134,7 +147,9 @@ impl Engine {
         let store = self.granted_store(scope, ask.store.as_deref()).await?;
         let key = || {
             let key = ask.key.clone().unwrap_or_default();
-            data_store::check_key(&key).map(|()| key).map_err(|e| AskError::new("RangeError", e.to_string()))
+            data_store::check_key(&key)
+                .map(|()| key)
+                .map_err(|e| AskError::new("RangeError", e.to_string()))
         };
         let page = || DataStorePage {
             after: ask.after.clone(),
@@ -143,18 +158,43 @@ impl Engine {
             now: self.now(),
         };
         let refuse = |error: data_store::DataStoreError| {
-            let code = if matches!(error, data_store::DataStoreError::Value { .. }) { "QuotaExceeded" } else { "RangeError" };
+            let code = if matches!(error, data_store::DataStoreError::Value { .. }) {
+                "QuotaExceeded"
+            } else {
+                "RangeError"
+            };
             AskError::new(code, error.to_string())
         };
         match kind {
             "data_store.get" => {
-                let entry = self.0.store.data_store_entry(&store.id, &key()?, self.now()).await.map_err(failed)?;
+                let entry = self
+                    .0
+                    .store
+                    .data_store_entry(&store.id, &key()?, self.now())
+                    .await
+                    .map_err(failed)?;
                 entry.map(|entry| RawValue::from_string(entry.value).map_err(failed)).transpose()
             }
-            "data_store.has" => value(self.0.store.data_store_entry(&store.id, &key()?, self.now()).await.map_err(failed)?.is_some()),
+            "data_store.has" => value(
+                self.0
+                    .store
+                    .data_store_entry(&store.id, &key()?, self.now())
+                    .await
+                    .map_err(failed)?
+                    .is_some(),
+            ),
             "data_store.set" => {
-                let text = ask.value.ok_or_else(|| AskError::new("TypeError", "a data store keeps JSON values; undefined is none"))?.get();
-                let write = self.store_write(&store, &key()?, text.to_owned(), ask.ttl).map_err(refuse)?;
+                let text = ask
+                    .value
+                    .ok_or_else(|| {
+                        AskError::new(
+                            "TypeError",
+                            "a data store keeps JSON values; undefined is none",
+                        )
+                    })?
+                    .get();
+                let write =
+                    self.store_write(&store, &key()?, text.to_owned(), ask.ttl).map_err(refuse)?;
                 match self.0.store.data_store_set(write).await {
                     Ok(()) => Ok(None),
                     Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&store))),
@@ -164,16 +204,40 @@ impl Engine {
             }
             "data_store.set_ttl" => {
                 let now = self.now();
-                let end = ask.ttl.map(|ttl| data_store::expires_at(ttl, now)).transpose().map_err(refuse)?;
-                self.0.store.data_store_expire(&store.id, &key()?, end, now).await.map(|_| None).map_err(failed)
+                let end = ask
+                    .ttl
+                    .map(|ttl| data_store::expires_at(ttl, now))
+                    .transpose()
+                    .map_err(refuse)?;
+                self.0
+                    .store
+                    .data_store_expire(&store.id, &key()?, end, now)
+                    .await
+                    .map(|_| None)
+                    .map_err(failed)
             }
-            "data_store.delete" => self.0.store.data_store_delete(&store.id, &key()?).await.map(|_| None).map_err(failed),
-            "data_store.clear" => self.0.store.data_store_clear(&store.id).await.map(|()| None).map_err(failed),
-            "data_store.size" => value(self.0.store.data_store_size(&store.id, self.now()).await.map_err(failed)?),
+            "data_store.delete" => self
+                .0
+                .store
+                .data_store_delete(&store.id, &key()?)
+                .await
+                .map(|_| None)
+                .map_err(failed),
+            "data_store.clear" => {
+                self.0.store.data_store_clear(&store.id).await.map(|()| None).map_err(failed)
+            }
+            "data_store.size" => {
+                value(self.0.store.data_store_size(&store.id, self.now()).await.map_err(failed)?)
+            }
             "data_store.keys" => {
                 let page = page();
                 let limit = page.limit;
-                let mut keys = self.0.store.data_store_keys(&store.id, DataStorePage { limit: limit + 1, ..page }).await.map_err(failed)?;
+                let mut keys = self
+                    .0
+                    .store
+                    .data_store_keys(&store.id, DataStorePage { limit: limit + 1, ..page })
+                    .await
+                    .map_err(failed)?;
                 let more = keys.len() > limit as usize;
                 keys.truncate(limit as usize);
                 value(match keys.last() {
@@ -182,49 +246,89 @@ impl Engine {
                 })
             }
             "data_store.entries" => self.ask_entries(&store, page()).await,
-            _ => Err(AskError::new("NotFound", format!("`{}` is not known here", millrace_model::shown(kind)))),
+            _ => Err(AskError::new(
+                "NotFound",
+                format!("`{}` is not known here", millrace_model::shown(kind)),
+            )),
         }
     }
 
     async fn ask_entries(&self, store: &DataStore, page: DataStorePage) -> AskResult {
-        let entries = self.0.store.data_store_entries(&store.id, page.clone(), PAGE_BYTES_MAX).await.map_err(failed)?;
+        let entries = self
+            .0
+            .store
+            .data_store_entries(&store.id, page.clone(), PAGE_BYTES_MAX)
+            .await
+            .map_err(failed)?;
         // A page may end early: only a look tells whether it is the last.
         let next = match entries.last() {
             Some(last) => {
                 let look = DataStorePage { after: Some(last.key.clone()), limit: 1, ..page };
-                let more = !self.0.store.data_store_keys(&store.id, look).await.map_err(failed)?.is_empty();
+                let more = !self
+                    .0
+                    .store
+                    .data_store_keys(&store.id, look)
+                    .await
+                    .map_err(failed)?
+                    .is_empty();
                 more.then(|| last.key.clone())
             }
             None => None,
         };
-        let items = entries.into_iter().map(|entry| Ok((entry.key, RawValue::from_string(entry.value)?)));
-        let items: Vec<(String, Box<RawValue>)> = items.collect::<Result<_, serde_json::Error>>().map_err(failed)?;
+        let items =
+            entries.into_iter().map(|entry| Ok((entry.key, RawValue::from_string(entry.value)?)));
+        let items: Vec<(String, Box<RawValue>)> =
+            items.collect::<Result<_, serde_json::Error>>().map_err(failed)?;
         let items = to_raw_value(&items).map_err(failed)?;
         let next = next.map(|next| format!(r#","next":{}"#, json!(next))).unwrap_or_default();
-        RawValue::from_string(format!(r#"{{"items":{}{next}}}"#, items.get())).map(Some).map_err(failed)
+        RawValue::from_string(format!(r#"{{"items":{}{next}}}"#, items.get()))
+            .map(Some)
+            .map_err(failed)
     }
 
     /// The store that is asked for, where a prop of the call names it.
-    async fn granted_store(&self, scope: &AskScope, which: Option<&str>) -> Result<DataStore, AskError> {
+    async fn granted_store(
+        &self,
+        scope: &AskScope,
+        which: Option<&str>,
+    ) -> Result<DataStore, AskError> {
         let Some(which) = which.filter(|which| !which.is_empty()) else {
             let message = "the prop has no data store; configure one: `millrace data-stores list` shows them, `create NAME` makes one";
             return Err(AskError::new("NotFound", message));
         };
-        let store = self.find_data_store(&scope.org, which).await.map_err(failed)?.ok_or_else(|| gone(which))?;
+        let store = self
+            .find_data_store(&scope.org, which)
+            .await
+            .map_err(failed)?
+            .ok_or_else(|| gone(which))?;
         if scope.stores.allows(which) || scope.stores.allows(store.id.as_str()) {
             return Ok(store);
         }
-        Err(AskError::new("Forbidden", format!("no `data_store` prop of this component names the data store `{}`", store.name)))
+        Err(AskError::new(
+            "Forbidden",
+            format!("no `data_store` prop of this component names the data store `{}`", store.name),
+        ))
     }
 
     /// `$.flow.trigger`: a run of another workflow, which counts as passed on.
     async fn trigger_workflow(&self, scope: &AskScope, payload: &RawValue) -> AskResult {
         let ask: TriggerAsk<'_> = read(payload)?;
-        let Some(run) = &scope.run else { return Err(AskError::new("Forbidden", "a form's question starts no workflow")) };
+        let Some(run) = &scope.run else {
+            return Err(AskError::new("Forbidden", "a form's question starts no workflow"));
+        };
         let shown = millrace_model::shown(&ask.workflow_id);
-        let missing = || AskError::new("NotFound", format!("there is no active workflow `{shown}` in this organization"));
+        let missing = || {
+            AskError::new(
+                "NotFound",
+                format!("there is no active workflow `{shown}` in this organization"),
+            )
+        };
         let id: WorkflowId = ask.workflow_id.parse().map_err(|_| missing())?;
-        let program = self.live_program(&scope.org, &Owner::Workflow(id)).await.map_err(failed)?.ok_or_else(missing)?;
+        let program = self
+            .live_program(&scope.org, &Owner::Workflow(id))
+            .await
+            .map_err(failed)?
+            .ok_or_else(missing)?;
         if !program.identity().active {
             return Err(missing());
         }
@@ -235,7 +339,10 @@ impl Engine {
         let context: Context = serde_json::from_str(&run.context).map_err(failed)?;
         let hops = context.hops.unwrap_or(0) + 1;
         if hops > self.0.config.hops_max {
-            let message = format!("the workflow `{shown}` was not started: the event has gone through {} workflows and sources, the limit", hops - 1);
+            let message = format!(
+                "the workflow `{shown}` was not started: the event has gone through {} workflows and sources, the limit",
+                hops - 1
+            );
             return Err(AskError::new("TooManyHops", message));
         }
         let origin = Origin {
@@ -247,8 +354,14 @@ impl Engine {
         let event = ask.event.map_or_else(|| "null".to_owned(), |event| event.get().to_owned());
         let new = self.new_run(&program, &origin, event, Start::Queued).map_err(failed)?;
         let id = new.id.clone();
-        // A run may start its own workflow again and again: what waits has a bound, whatever the workflow says of its queue.
-        match self.0.store.accept_queued(new, program.queue_max().min(TRIGGERED_WAITING_MAX), None).await {
+        // A run may start its own workflow again and again: what waits has a bound, whatever the
+        // workflow says of its queue.
+        match self
+            .0
+            .store
+            .accept_queued(new, program.queue_max().min(TRIGGERED_WAITING_MAX), None)
+            .await
+        {
             Err(StoreError::QueueFull) => {
                 let message = format!(
                     "the workflow `{shown}` was not started: as many of its runs wait as its `queue_max` allows, or {TRIGGERED_WAITING_MAX}; try again later"
@@ -263,12 +376,15 @@ impl Engine {
 }
 
 /// `null` is a value.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 pub(crate) fn read<'a, T: Deserialize<'a>>(payload: &'a RawValue) -> Result<T, AskError> {
-    serde_json::from_str(payload.get()).map_err(|e| AskError::new("TypeError", format!("what was asked cannot be read: {e}")))
+    serde_json::from_str(payload.get())
+        .map_err(|e| AskError::new("TypeError", format!("what was asked cannot be read: {e}")))
 }
 
 pub(crate) fn value(value: impl serde::Serialize) -> AskResult {
@@ -276,12 +392,21 @@ pub(crate) fn value(value: impl serde::Serialize) -> AskResult {
 }
 
 fn gone(which: &str) -> AskError {
-    AskError::new("NotFound", format!("there is no data store `{}`; `millrace data-stores list` shows them", millrace_model::shown(which)))
+    AskError::new(
+        "NotFound",
+        format!(
+            "there is no data store `{}`; `millrace data-stores list` shows them",
+            millrace_model::shown(which)
+        ),
+    )
 }
 
 /// A fault of ours: the log tells more than the author sees.
 pub(crate) fn failed(error: impl std::error::Error) -> AskError {
-    tracing::error!(error = error_chain(&error), "a question of running code could not be answered");
+    tracing::error!(
+        error = error_chain(&error),
+        "a question of running code could not be answered"
+    );
     AskError::new("InternalFailure", "the server could not answer; its log tells why")
 }
 
@@ -295,10 +420,20 @@ mod tests {
         let code = |kind: &str| asked.count(kind).map_err(|error| error.code);
         for (kind, max) in [("flow.trigger", TRIGGERED_MAX), ("platform.request", REQUESTS_MAX)] {
             assert!((0..max).all(|_| code(kind).is_ok()), "{kind}");
-            assert_eq!((code(kind), code(kind), code("data_store.get")), (Err("QuotaExceeded"), Err("QuotaExceeded"), Ok(())), "{kind}");
+            assert_eq!(
+                (code(kind), code(kind), code("data_store.get")),
+                (Err("QuotaExceeded"), Err("QuotaExceeded"), Ok(())),
+                "{kind}"
+            );
         }
         let left = ASKS_MAX - TRIGGERED_MAX - REQUESTS_MAX - 2;
-        assert!((0..left).all(|n| code(["data_store.set", "files.list", "no.such"][n as usize % 3]).is_ok()));
-        assert_eq!((code("data_store.get"), code("files.list")), (Err("QuotaExceeded"), Err("QuotaExceeded")));
+        assert!(
+            (0..left)
+                .all(|n| code(["data_store.set", "files.list", "no.such"][n as usize % 3]).is_ok())
+        );
+        assert_eq!(
+            (code("data_store.get"), code("files.list")),
+            (Err("QuotaExceeded"), Err("QuotaExceeded"))
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! Order in which runs of a source begin: that of their acceptance. Each run takes a turn when it is accepted or claimed, and gives it up once its call is
-//! queued at the runner, which keeps the order from there on.
+//! Order in which runs of a source begin: that of their acceptance. Each run takes a turn when it
+//! is accepted or claimed, and gives it up once its call is queued at the runner, which keeps the
+//! order from there on.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -73,8 +74,12 @@ mod tests {
         let (order, ids) = (BeginOrder::default(), IdSource::default());
         let (source, other) = (SourceId::generate(&ids), SourceId::generate(&ids));
         let turns: Vec<_> = (0..4).map(|_| order.enter(&source)).collect();
-        let [first, second, third, fourth] = <[BeginTurn; 4]>::try_from(turns).unwrap_or_else(|_| unreachable!());
-        assert!(!has_come(&second) && !has_come(&third) && has_come(&first), "in whatever order they ask");
+        let [first, second, third, fourth] =
+            <[BeginTurn; 4]>::try_from(turns).unwrap_or_else(|_| unreachable!());
+        assert!(
+            !has_come(&second) && !has_come(&third) && has_come(&first),
+            "in whatever order they ask"
+        );
         assert!(has_come(&order.enter(&other)), "other sources do not wait");
         drop(second);
         assert!(!has_come(&third));

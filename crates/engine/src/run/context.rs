@@ -55,7 +55,13 @@ impl Origin {
 
 impl Engine {
     /// A run of `program` on `event` (JSON text).
-    pub(crate) fn new_run(&self, program: &Program, origin: &Origin, event: impl Into<Arc<str>>, start: Start) -> Result<NewRun, EngineError> {
+    pub(crate) fn new_run(
+        &self,
+        program: &Program,
+        origin: &Origin,
+        event: impl Into<Arc<str>>,
+        start: Start,
+    ) -> Result<NewRun, EngineError> {
         let now = self.now();
         let id = self.0.ids.ksuid(now);
         let identity = program.identity();
@@ -75,7 +81,8 @@ impl Engine {
             owner_id: identity.org_id.to_string(),
             project_id: identity.project_id.map(ToString::to_string),
             platform_version: VERSION.to_owned(),
-            keeps_nothing: origin.kind == RunKind::Live && (origin.keeps_nothing || program.keeps_nothing()),
+            keeps_nothing: origin.kind == RunKind::Live
+                && (origin.keeps_nothing || program.keeps_nothing()),
             due: origin.due.map(|due| due.iso()),
             handles_error: origin.handles_error,
         };
@@ -87,7 +94,8 @@ impl Engine {
             kind: origin.kind,
             trigger_id: origin.trigger_id.clone(),
             event: event.into(),
-            context: serde_json::to_string(&context).map_err(|e| EngineError::internal("could not write a context", e))?,
+            context: serde_json::to_string(&context)
+                .map_err(|e| EngineError::internal("could not write a context", e))?,
             created_at: now,
             start,
             result: None,
@@ -95,8 +103,13 @@ impl Engine {
         })
     }
 
-    /// The live version of an owner that an event of somebody else starts; a damaged one fails its own run.
-    pub(crate) async fn live_program(&self, org: &OrgId, owner: &Owner) -> Result<Option<Arc<Program>>, EngineError> {
+    /// The live version of an owner that an event of somebody else starts; a damaged one fails its
+    /// own run.
+    pub(crate) async fn live_program(
+        &self,
+        org: &OrgId,
+        owner: &Owner,
+    ) -> Result<Option<Arc<Program>>, EngineError> {
         self.program_or_damaged(org, owner, None).await
     }
 }

@@ -1,8 +1,10 @@
-//! Where the server waits for processors, an owner with more than its share of the runs gives way to others: it gets fewer places at once, until there is
-//! enough for all. Only while others are at work: what one does alone is in nobody's way.
+//! Where the server waits for processors, an owner with more than its share of the runs gives way
+//! to others: it gets fewer places at once, until there is enough for all. Only while others are at
+//! work: what one does alone is in nobody's way.
 //!
-//! Owners, not organizations: one that has many workflows has more of them than processes (`hosts_max`). With fewer places these would have nothing to do in
-//! between and end for each other, and to start them costs more than was saved (`bench/NEIGHBOURS.md`).
+//! Owners, not organizations: one that has many workflows has more of them than processes
+//! (`hosts_max`). With fewer places these would have nothing to do in between and end for each
+//! other, and to start them costs more than was saved (`bench/NEIGHBOURS.md`).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +19,8 @@ const LOOK: Duration = Duration::from_millis(250);
 /// For how long others are left room after one of their runs.
 const AT_WORK: Duration = Duration::from_secs(10);
 
-/// What one keeps of its places however short processors are, which may be for reasons of others: an eighth.
+/// What one keeps of its places however short processors are, which may be for reasons of others:
+/// an eighth.
 const KEPT: usize = 8;
 
 /// Runs that ended, by owner.
@@ -78,8 +81,8 @@ pub(crate) enum Supply {
 }
 
 impl Supply {
-    /// A thread that wakes up waits for its turn, and a request wakes several one after the other: where they wait nearly as long as they work, it takes
-    /// twice the time.
+    /// A thread that wakes up waits for its turn, and a request wakes several one after the other:
+    /// where they wait nearly as long as they work, it takes twice the time.
     fn of(taken: Taken) -> Self {
         match taken {
             Taken { used, waited } if waited >= used * 4 / 5 && !used.is_zero() => Self::Short,
@@ -103,7 +106,9 @@ pub(crate) fn adjust(bounds: &mut Bounds, at_work: &AtWork, max: usize, supply: 
         let now = bound.unwrap_or(max);
         let next = match supply {
             // Fewer than it has, which may be less than it might.
-            Supply::Short if holds.waiting > 0 && holds.ended > share => (now.min(holds.taken) * 4 / 5).max(max.div_ceil(KEPT)),
+            Supply::Short if holds.waiting > 0 && holds.ended > share => {
+                (now.min(holds.taken) * 4 / 5).max(max.div_ceil(KEPT))
+            }
             Supply::Short | Supply::Enough if holds.ended >= share => now,
             _ => now + now / 8 + 1,
         };
@@ -139,7 +144,12 @@ mod tests {
     use super::*;
 
     fn level(holds: &[(&str, usize, usize, u64)]) -> AtWork {
-        holds.iter().map(|(id, taken, waiting, ended)| ((*id).to_owned(), Holds { taken: *taken, waiting: *waiting, ended: *ended })).collect()
+        holds
+            .iter()
+            .map(|(id, taken, waiting, ended)| {
+                ((*id).to_owned(), Holds { taken: *taken, waiting: *waiting, ended: *ended })
+            })
+            .collect()
     }
 
     #[test]
@@ -171,7 +181,12 @@ mod tests {
         let mut bounds = Bounds::new();
         for _ in 0..40 {
             let flooded = bounds.get("flood").copied().unwrap_or(128);
-            adjust(&mut bounds, &level(&[("flood", flooded, 9, 400), ("slow", 100, 5, 2), ("small", 1, 0, 20)]), 128, Supply::Short);
+            adjust(
+                &mut bounds,
+                &level(&[("flood", flooded, 9, 400), ("slow", 100, 5, 2), ("small", 1, 0, 20)]),
+                128,
+                Supply::Short,
+            );
         }
         assert_eq!((bounds.len(), bounds["flood"]), (1, 16), "some places it always has");
     }
@@ -190,8 +205,16 @@ mod tests {
 
     #[test]
     fn waiting_as_long_as_working_is_too_long() {
-        let took = |used, waited| Supply::of(Taken { used: Duration::from_millis(used), waited: Duration::from_millis(waited) });
-        assert_eq!((took(100, 80), took(100, 79), took(100, 60), took(100, 59)), (Supply::Short, Supply::Enough, Supply::Enough, Supply::Ample));
+        let took = |used, waited| {
+            Supply::of(Taken {
+                used: Duration::from_millis(used),
+                waited: Duration::from_millis(waited),
+            })
+        };
+        assert_eq!(
+            (took(100, 80), took(100, 79), took(100, 60), took(100, 59)),
+            (Supply::Short, Supply::Enough, Supply::Enough, Supply::Ample)
+        );
         assert_eq!((took(0, 0), took(0, 10)), (Supply::Ample, Supply::Ample));
     }
 }

@@ -1,9 +1,11 @@
-//! Data stores: values that the workflows and sources of an organization share (facts 4.7). Made through the API; code
-//! reaches those that its own configured props name.
+//! Data stores: values that the workflows and sources of an organization share (facts 4.7). Made
+//! through the API; code reaches those that its own configured props name.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::component::PropDef;
-use millrace_model::data_store::{self, DataStore, DataStoreError, KEYS_MAX, STORE_BYTES_MAX, STORES_MAX};
+use millrace_model::data_store::{
+    self, DataStore, DataStoreError, KEYS_MAX, STORE_BYTES_MAX, STORES_MAX,
+};
 use millrace_model::file;
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_model::page::{Listing, Page};
@@ -43,9 +45,16 @@ struct Granted {
 }
 
 impl Granted {
-    fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, site: Site, is_such: fn(&PropDef) -> bool) {
+    fn add(
+        &mut self,
+        defs: &[PropDef],
+        props: &Map<String, Value>,
+        site: Site,
+        is_such: fn(&PropDef) -> bool,
+    ) {
         for (name, value) in props {
-            // A text that no definition calls a store is none: it is a word that happens to be a store's name.
+            // A text that no definition calls a store is none: it is a word that happens to be a
+            // store's name.
             if !defs.iter().any(|def| &def.name == name && is_such(def)) {
                 continue;
             }
@@ -82,7 +91,11 @@ impl StoreGrants {
 
     /// Whether any value could name a store, were it that of such a prop.
     pub(crate) fn may_name(props: &Map<String, Value>) -> bool {
-        props.values().filter_map(plain).any(|text| text.contains("{{") || text.parse::<DataStoreId>().is_ok() || file::check_name(text).is_ok())
+        props.values().filter_map(plain).any(|text| {
+            text.contains("{{")
+                || text.parse::<DataStoreId>().is_ok()
+                || file::check_name(text).is_ok()
+        })
     }
 }
 
@@ -126,35 +139,71 @@ fn beginning(text: &str) -> Value {
 
 impl Engine {
     /// Makes a data store.
-    pub async fn create_data_store(&self, caller: &Caller, name: &str) -> Result<DataStore, EngineError> {
+    pub async fn create_data_store(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<DataStore, EngineError> {
         let name = store_name(name)?;
-        let there = self.0.store.list_data_stores(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count;
+        let there = self
+            .0
+            .store
+            .list_data_stores(&caller.org_id, &Page { limit: 1, ..Page::default() })
+            .await?
+            .total_count;
         if there >= STORES_MAX {
             return Err(EngineError::Conflict {
                 code: "quota_exceeded",
-                message: format!("an organization has at most {STORES_MAX} data stores; delete one first"),
+                message: format!(
+                    "an organization has at most {STORES_MAX} data stores; delete one first"
+                ),
             });
         }
         let now = self.now();
         let id = DataStoreId::generate(&self.0.ids);
-        let store = DataStore { id, org_id: caller.org_id.clone(), name, keys: 0, bytes: 0, created_at: now, updated_at: now };
+        let store = DataStore {
+            id,
+            org_id: caller.org_id.clone(),
+            name,
+            keys: 0,
+            bytes: 0,
+            created_at: now,
+            updated_at: now,
+        };
         self.0.store.create_data_store(store.clone()).await.map_err(|e| taken(e, &store.name))?;
         Ok(store)
     }
 
     /// Renames a data store, given by id or name.
-    pub async fn rename_data_store(&self, caller: &Caller, which: &str, name: &str) -> Result<DataStore, EngineError> {
+    pub async fn rename_data_store(
+        &self,
+        caller: &Caller,
+        which: &str,
+        name: &str,
+    ) -> Result<DataStore, EngineError> {
         let (store, name) = (self.data_store(caller, which).await?, store_name(name)?);
-        self.0.store.rename_data_store(&caller.org_id, &store.id, &name, self.now()).await.map_err(|e| taken(e, &name))?;
+        self.0
+            .store
+            .rename_data_store(&caller.org_id, &store.id, &name, self.now())
+            .await
+            .map_err(|e| taken(e, &name))?;
         self.data_store(caller, store.id.as_str()).await
     }
 
     /// Removes a data store with all it holds, unless a workflow or source uses it.
-    pub async fn delete_data_store(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
+    pub async fn delete_data_store(
+        &self,
+        caller: &Caller,
+        which: &str,
+    ) -> Result<DataStore, EngineError> {
         let store = self.data_store(caller, which).await?;
         let users = self.users_of_store(&store).await?;
         if !users.is_empty() {
-            let message = format!("the data store `{}` is used by {}; take it from their props first", store.name, users.join(", "));
+            let message = format!(
+                "the data store `{}` is used by {}; take it from their props first",
+                store.name,
+                users.join(", ")
+            );
             return Err(EngineError::Conflict { code: "in_use", message });
         }
         self.0.store.delete_data_store(&caller.org_id, &store.id).await?;
@@ -164,36 +213,68 @@ impl Engine {
 
     /// A data store, by id or name.
     pub async fn data_store(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
-        self.find_data_store(&caller.org_id, which).await?.ok_or_else(|| EngineError::not_found("data store", which))
+        self.find_data_store(&caller.org_id, which)
+            .await?
+            .ok_or_else(|| EngineError::not_found("data store", which))
     }
 
     /// The data stores, newest first.
-    pub async fn list_data_stores(&self, caller: &Caller, page: &Page) -> Result<Listing<DataStore>, EngineError> {
+    pub async fn list_data_stores(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<DataStore>, EngineError> {
         Ok(self.0.store.list_data_stores(&caller.org_id, page).await?)
     }
 
-    /// A page of a store's keys in their order, after one, all that begin so; and how many there are in all. With their values, where those are asked for:
-    /// large ones as their beginning.
-    pub async fn data_store_keys(&self, caller: &Caller, which: &str, asked: AskedKeys) -> Result<Listing<KeyView>, EngineError> {
+    /// A page of a store's keys in their order, after one, all that begin so; and how many there
+    /// are in all. With their values, where those are asked for: large ones as their beginning.
+    pub async fn data_store_keys(
+        &self,
+        caller: &Caller,
+        which: &str,
+        asked: AskedKeys,
+    ) -> Result<Listing<KeyView>, EngineError> {
         let (id, now) = (self.data_store(caller, which).await?.id, self.now());
-        let page = DataStorePage { after: asked.after, prefix: asked.prefix, limit: asked.limit, now };
+        let page =
+            DataStorePage { after: asked.after, prefix: asked.prefix, limit: asked.limit, now };
         let mut items = Vec::new();
         for key in self.0.store.data_store_keys(&id, page).await? {
             // One by one: a page of large values is never in memory at once.
-            let entry = if asked.with_values { self.0.store.data_store_entry(&id, &key, now).await? } else { None };
+            let entry = if asked.with_values {
+                self.0.store.data_store_entry(&id, &key, now).await?
+            } else {
+                None
+            };
             items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
         }
         Ok(Listing::of(items, self.0.store.data_store_size(&id, now).await?))
     }
 
     /// What a store holds under a key.
-    pub async fn data_store_entry(&self, caller: &Caller, which: &str, key: &str) -> Result<DataStoreEntry, EngineError> {
+    pub async fn data_store_entry(
+        &self,
+        caller: &Caller,
+        which: &str,
+        key: &str,
+    ) -> Result<DataStoreEntry, EngineError> {
         let store = self.data_store(caller, which).await?;
-        self.0.store.data_store_entry(&store.id, key, self.now()).await?.ok_or_else(|| EngineError::not_found("key", key))
+        self.0
+            .store
+            .data_store_entry(&store.id, key, self.now())
+            .await?
+            .ok_or_else(|| EngineError::not_found("key", key))
     }
 
     /// Writes a value; without `ends` it stays.
-    pub async fn set_data_store_entry(&self, caller: &Caller, which: &str, key: &str, value: &Value, ends: Option<EntryEnd>) -> Result<(), EngineError> {
+    pub async fn set_data_store_entry(
+        &self,
+        caller: &Caller,
+        which: &str,
+        key: &str,
+        value: &Value,
+        ends: Option<EntryEnd>,
+    ) -> Result<(), EngineError> {
         let store = self.data_store(caller, which).await?;
         let field = |error: &DataStoreError| {
             let field = match error {
@@ -207,7 +288,8 @@ impl Engine {
             Some(EntryEnd::After(ttl)) => Some(ttl),
             _ => None,
         };
-        let mut write = self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
+        let mut write =
+            self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
         if let Some(EntryEnd::At(at)) = ends {
             // In the bounds of a `ttl`.
             let left = at.since(write.now) as f64 / 1000.0;
@@ -220,15 +302,26 @@ impl Engine {
             write.expires_at = Some(at);
         }
         match self.0.store.data_store_set(write).await {
-            Err(StoreError::Full) => Err(EngineError::Conflict { code: "quota_exceeded", message: full(&store) }),
+            Err(StoreError::Full) => {
+                Err(EngineError::Conflict { code: "quota_exceeded", message: full(&store) })
+            }
             done => Ok(done?),
         }
     }
 
     /// Removes a key.
-    pub async fn delete_data_store_entry(&self, caller: &Caller, which: &str, key: &str) -> Result<(), EngineError> {
+    pub async fn delete_data_store_entry(
+        &self,
+        caller: &Caller,
+        which: &str,
+        key: &str,
+    ) -> Result<(), EngineError> {
         let store = self.data_store(caller, which).await?;
-        if self.0.store.data_store_delete(&store.id, key).await? { Ok(()) } else { Err(EngineError::not_found("key", key)) }
+        if self.0.store.data_store_delete(&store.id, key).await? {
+            Ok(())
+        } else {
+            Err(EngineError::not_found("key", key))
+        }
     }
 
     /// Removes all keys.
@@ -237,7 +330,11 @@ impl Engine {
         Ok(self.0.store.data_store_clear(&store.id).await?)
     }
 
-    pub(crate) async fn find_data_store(&self, org: &OrgId, which: &str) -> Result<Option<DataStore>, StoreError> {
+    pub(crate) async fn find_data_store(
+        &self,
+        org: &OrgId,
+        which: &str,
+    ) -> Result<Option<DataStore>, StoreError> {
         match which.parse::<DataStoreId>() {
             Ok(id) => self.0.store.data_store(org, &id).await,
             Err(_) => self.0.store.data_store_by_name(org, which).await,
@@ -245,15 +342,30 @@ impl Engine {
     }
 
     /// A write within the bounds of keys, values and times.
-    pub(crate) fn store_write(&self, store: &DataStore, key: &str, value: String, ttl: Option<f64>) -> Result<DataStoreWrite, DataStoreError> {
+    pub(crate) fn store_write(
+        &self,
+        store: &DataStore,
+        key: &str,
+        value: String,
+        ttl: Option<f64>,
+    ) -> Result<DataStoreWrite, DataStoreError> {
         data_store::check_key(key)?;
         data_store::check_value(key, &value)?;
         let now = self.now();
         let expires_at = ttl.map(|ttl| data_store::expires_at(ttl, now)).transpose()?;
-        Ok(DataStoreWrite { store_id: store.id.clone(), key: key.to_owned(), value, expires_at, now, keys_max: KEYS_MAX, bytes_max: STORE_BYTES_MAX })
+        Ok(DataStoreWrite {
+            store_id: store.id.clone(),
+            key: key.to_owned(),
+            value,
+            expires_at,
+            now,
+            keys_max: KEYS_MAX,
+            bytes_max: STORE_BYTES_MAX,
+        })
     }
 
-    /// Puts the id in place of the name in each value of a `data_store` prop: a store that is renamed stays in use.
+    /// Puts the id in place of the name in each value of a `data_store` prop: a store that is
+    /// renamed stays in use.
     pub(crate) async fn data_store_errors(
         &self,
         org: &OrgId,
@@ -285,10 +397,13 @@ impl Engine {
         Ok(errors)
     }
 
-    /// The sources and workflows that name a store in their configured values, by name; at most ten.
+    /// The sources and workflows that name a store in their configured values, by name; at most
+    /// ten.
     async fn users_of_store(&self, store: &DataStore) -> Result<Vec<String>, EngineError> {
         const SHOWN: usize = 10;
-        let names = |props: &Map<String, Value>| props.values().filter_map(plain).any(|text| text == store.id.as_str());
+        let names = |props: &Map<String, Value>| {
+            props.values().filter_map(plain).any(|text| text == store.id.as_str())
+        };
         let mut users = Vec::new();
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         while users.len() < SHOWN {
@@ -302,7 +417,13 @@ impl Engine {
             };
             let Some(next) = sources.next(|source| source.id.to_string()) else { break };
             page.after = Some(next);
-            users.extend(sources.items.iter().filter(|s| names(&s.configured_props)).map(|s| format!("the source `{}`", s.name)));
+            users.extend(
+                sources
+                    .items
+                    .iter()
+                    .filter(|s| names(&s.configured_props))
+                    .map(|s| format!("the source `{}`", s.name)),
+            );
         }
         page.after = None;
         let of_sources = users.len();
@@ -319,10 +440,14 @@ impl Engine {
             page.after = Some(next);
             for workflow in &workflows.items {
                 let live = match &workflow.deployment_id {
-                    Some(id) => readable(self.0.store.deployment(&store.org_id, id).await.map_err(EngineError::from))?.flatten(),
+                    Some(id) => readable(
+                        self.0.store.deployment(&store.org_id, id).await.map_err(EngineError::from),
+                    )?
+                    .flatten(),
                     None => None,
                 };
-                let steps = workflow.draft.steps.iter().chain(live.iter().flat_map(|d| &d.content.steps));
+                let steps =
+                    workflow.draft.steps.iter().chain(live.iter().flat_map(|d| &d.content.steps));
                 if steps.into_iter().any(|step| names(&step.props)) {
                     users.push(format!("the workflow `{}`", workflow.name));
                 }
@@ -335,20 +460,29 @@ impl Engine {
 
 /// Why nothing more fits.
 pub(crate) fn full(store: &DataStore) -> String {
-    format!("the data store `{}` is full: it may have {KEYS_MAX} keys and {STORE_BYTES_MAX} bytes in all; delete some, or give values a `ttl`", store.name)
+    format!(
+        "the data store `{}` is full: it may have {KEYS_MAX} keys and {STORE_BYTES_MAX} bytes in all; delete some, or give values a `ttl`",
+        store.name
+    )
 }
 
 fn store_name(name: &str) -> Result<String, EngineError> {
     let name = check_name(name)?;
     if name.parse::<DataStoreId>().is_ok() {
-        return Err(EngineError::invalid("name", format!("`{name}` looks like the id of a data store; choose another name")));
+        return Err(EngineError::invalid(
+            "name",
+            format!("`{name}` looks like the id of a data store; choose another name"),
+        ));
     }
     Ok(name)
 }
 
 fn taken(error: StoreError, name: &str) -> EngineError {
     match error {
-        StoreError::Taken("name") => EngineError::Conflict { code: "taken", message: format!("there is a data store `{name}` already") },
+        StoreError::Taken("name") => EngineError::Conflict {
+            code: "taken",
+            message: format!("there is a data store `{name}` already"),
+        },
         other => other.into(),
     }
 }
@@ -362,25 +496,57 @@ mod tests {
     #[test]
     fn only_props_that_name_stores_grant_them() {
         let dir = json!({ "a": "reports", "b": "ds_2" });
-        let def = |name: &str, kind: &str| PropDef { name: name.into(), prop_type: kind.into(), ..PropDef::default() };
-        let defs = [def("a", "data_store"), def("b", "datastore"), def("text", "string"), def("c", "data_store")];
+        let def = |name: &str, kind: &str| PropDef {
+            name: name.into(),
+            prop_type: kind.into(),
+            ..PropDef::default()
+        };
+        let defs = [
+            def("a", "data_store"),
+            def("b", "datastore"),
+            def("text", "string"),
+            def("c", "data_store"),
+        ];
         let grants_at = |site: Site, props: Value| {
             let mut grants = StoreGrants::default();
             grants.add(&defs, props.as_object().expect("an object"), site);
             grants
         };
         let grants = |props: Value| grants_at(Site::Step, props);
-        let some = grants(json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }));
-        assert_eq!(["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)), [true, true, false, false, false]);
+        let some = grants(
+            json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }),
+        );
+        assert_eq!(
+            ["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)),
+            [true, true, false, false, false]
+        );
         let mut mirrored = StoreGrants::default();
-        mirrored.add(&[def("a", "dir"), def("b", "data_store")], dir.as_object().expect("an object"), Site::Step);
-        assert_eq!((mirrored.allows_files("reports"), mirrored.allows_files("ds_2"), mirrored.allows("reports")), (true, false, false));
-        // Also where the definitions of the component say nothing of the prop: the host gives its code a text.
+        mirrored.add(
+            &[def("a", "dir"), def("b", "data_store")],
+            dir.as_object().expect("an object"),
+            Site::Step,
+        );
+        assert_eq!(
+            (
+                mirrored.allows_files("reports"),
+                mirrored.allows_files("ds_2"),
+                mirrored.allows("reports")
+            ),
+            (true, false, false)
+        );
+        // Also where the definitions of the component say nothing of the prop: the host gives its
+        // code a text.
         assert!(!grants(json!({ "dynamic": "reports" })).allows_files("reports"));
         assert!(grants(json!({ "c": "{{steps.x.store}}" })).allows("ds_9"));
         for site in [Site::Source, Site::Call] {
-            assert!(!grants_at(site, json!({ "c": "{{steps.x.store}}" })).allows("ds_9"), "{site:?}: nothing evaluates it");
+            assert!(
+                !grants_at(site, json!({ "c": "{{steps.x.store}}" })).allows("ds_9"),
+                "{site:?}: nothing evaluates it"
+            );
         }
-        assert!(!grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" })).allows("ds_9"));
+        assert!(
+            !grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" }))
+                .allows("ds_9")
+        );
     }
 }

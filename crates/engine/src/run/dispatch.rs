@@ -18,7 +18,8 @@ const POLL: Duration = Duration::from_millis(500);
 const CLAIM_MAX: usize = 64;
 /// Runs that are claimed though no place is free.
 const CLAIM_AHEAD: usize = 16;
-/// How often the queue is looked at while some of its owners have as many runs under way as they may.
+/// How often the queue is looked at while some of its owners have as many runs under way as they
+/// may.
 const CAPPED_POLL: Duration = Duration::from_millis(50);
 /// A clock that is put right by less was not moved.
 const CLOCK_TOLERANCE_MS: i64 = 1_000;
@@ -55,17 +56,22 @@ impl Engine {
         });
     }
 
-    /// Claims as many runs as there are places, and a few more: who waits for a place takes its turn with the others that do. `turn`: the owner who
-    /// came last.
+    /// Claims as many runs as there are places, and a few more: who waits for a place takes its
+    /// turn with the others that do. `turn`: the owner who came last.
     async fn dispatch(&self, turn: &mut String) -> Next {
-        let room = (self.0.places.free() + CLAIM_AHEAD).saturating_sub(self.0.places.claimed()).min(CLAIM_MAX);
+        let room = (self.0.places.free() + CLAIM_AHEAD)
+            .saturating_sub(self.0.places.claimed())
+            .min(CLAIM_MAX);
         if room == 0 {
             return Next::WithRoom;
         }
         if self.leases_ended()
             && let Err(error) = self.renew_leases().await
         {
-            tracing::error!(error = error_chain(&error), "could not renew leases; nothing is claimed meanwhile");
+            tracing::error!(
+                error = error_chain(&error),
+                "could not renew leases; nothing is claimed meanwhile"
+            );
             return Next::WhenWoken;
         }
         let passed_over = self.0.places.at_their_bounds();
@@ -83,7 +89,10 @@ impl Engine {
             _ => Next::WhenWoken,
         };
         // The last of them in the order of turns: those up to the one before come round again.
-        let last = runs.iter().map(|run| run.owner.as_str()).max_by_key(|owner| (*owner <= turn.as_str(), *owner));
+        let last = runs
+            .iter()
+            .map(|run| run.owner.as_str())
+            .max_by_key(|owner| (*owner <= turn.as_str(), *owner));
         if let Some(last) = last.map(str::to_owned) {
             *turn = last;
         }
@@ -102,8 +111,20 @@ impl Engine {
         next
     }
 
-    async fn claim(&self, limit: u32, after: &str, passed_over: &[String]) -> StoreResult<Vec<Run>> {
-        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit, after, passed_over };
+    async fn claim(
+        &self,
+        limit: u32,
+        after: &str,
+        passed_over: &[String],
+    ) -> StoreResult<Vec<Run>> {
+        let claim = Claim {
+            node: &self.0.node,
+            now: self.now(),
+            lease_until: self.lease_until(),
+            limit,
+            after,
+            passed_over,
+        };
         let runs = self.0.store.claim(claim).await?;
         if !runs.is_empty() {
             fail_point!("engine.claim.before_start");
@@ -123,14 +144,17 @@ impl Engine {
                 }
                 match engine.renew_leases().await {
                     Ok(lost) => lost_before = warn_of_lost(lost, &lost_before),
-                    Err(error) => tracing::error!(error = error_chain(&error), "could not renew leases"),
+                    Err(error) => {
+                        tracing::error!(error = error_chain(&error), "could not renew leases")
+                    }
                 }
             }
         });
     }
 
-    /// Whether leases of this node may have ended by the clock, or end much later than they should: it was moved. Renewed before anything is
-    /// claimed, runs that go on here are not taken for lost and started a second time.
+    /// Whether leases of this node may have ended by the clock, or end much later than they should:
+    /// it was moved. Renewed before anything is claimed, runs that go on here are not taken for
+    /// lost and started a second time.
     fn leases_ended(&self) -> bool {
         let until = self.0.leases_until.load(Ordering::SeqCst);
         let latest = self.lease_until().plus_ms(CLOCK_TOLERANCE_MS);
@@ -140,15 +164,17 @@ impl Engine {
     /// Gives the runs whose leases are not this node's any more.
     async fn renew_leases(&self) -> StoreResult<Vec<RunId>> {
         let until = self.lease_until();
-        let held: Vec<_> = self.0.held.lock().iter().map(|(id, hold)| (id.clone(), hold.attempt)).collect();
-        let lost = if held.is_empty() { Vec::new() } else { self.0.store.renew(&held, until).await? };
+        let held: Vec<_> =
+            self.0.held.lock().iter().map(|(id, hold)| (id.clone(), hold.attempt)).collect();
+        let lost =
+            if held.is_empty() { Vec::new() } else { self.0.store.renew(&held, until).await? };
         self.0.leases_until.store(until.ms(), Ordering::SeqCst);
         Ok(lost)
     }
 }
 
-/// A run that settles while leases are renewed is told to be lost once, and is over by the next time: only one that is still held then is lost.
-/// Gives what was lost this time.
+/// A run that settles while leases are renewed is told to be lost once, and is over by the next
+/// time: only one that is still held then is lost. Gives what was lost this time.
 fn warn_of_lost(lost: Vec<RunId>, before: &HashSet<RunId>) -> HashSet<RunId> {
     let lost: HashSet<RunId> = lost.into_iter().collect();
     let count = lost.intersection(before).count();

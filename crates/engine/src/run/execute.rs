@@ -107,7 +107,8 @@ impl Grip {
     }
 }
 
-/// What this node has of a run under a lease. An attempt that is not counted is followed by one of the same number: its hold has another.
+/// What this node has of a run under a lease. An attempt that is not counted is followed by one of
+/// the same number: its hold has another.
 #[derive(Clone, Copy)]
 pub(crate) struct Hold {
     pub(crate) attempt: i64,
@@ -125,11 +126,16 @@ impl Engine {
     pub(crate) fn hold(&self, held: &Held) -> Grip {
         let number = self.0.holds.fetch_add(1, Ordering::Relaxed);
         self.0.held.lock().insert(held.id.clone(), Hold { attempt: held.attempt, number });
-        let begins = if let Owner::Source(id) = &held.owner { Some(self.0.begin_order.enter(id)) } else { None };
+        let begins = if let Owner::Source(id) = &held.owner {
+            Some(self.0.begin_order.enter(id))
+        } else {
+            None
+        };
         Grip { engine: self.clone(), id: held.id.clone(), number, begins }
     }
 
-    /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end is waited for.
+    /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end
+    /// is waited for.
     fn unhold(&self, id: &RunId, number: u64) {
         let waiter = {
             let mut held = self.0.held.lock();
@@ -146,7 +152,13 @@ impl Engine {
     }
 
     /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
-    pub(crate) async fn execute(&self, mut held: Held, mut grip: Grip, program: Option<Arc<Program>>, responder: Option<Responder>) {
+    pub(crate) async fn execute(
+        &self,
+        mut held: Held,
+        mut grip: Grip,
+        program: Option<Arc<Program>>,
+        responder: Option<Responder>,
+    ) {
         let begins = grip.begins.take();
         let _held_to_the_end = grip;
         let mut tried = self.try_execute(&mut held, begins, program, responder).await;
@@ -173,14 +185,25 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let program = match program {
             Some(program) => program,
-            None => match self.program_or_damaged(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
+            None => match self
+                .program_or_damaged(&held.org_id, &held.owner, held.deployment_id.as_ref())
+                .await?
+            {
                 Some(program) => program,
                 None => return Box::pin(self.settle_orphan(held)).await,
             },
         };
-        let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
+        let scope =
+            AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
         let db = if matches!(&*program, Program::Source(_)) { CallDb::OfRun } else { CallDb::None };
-        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), db, responder, Some(scope));
+        let sink = Collector::new(
+            self.clone(),
+            held.owner.as_str(),
+            held.id.clone(),
+            db,
+            responder,
+            Some(scope),
+        );
         sink.tell_lines(held.attempt);
         let mut carried = self.carried(held).await?;
         let held = &*held;
@@ -193,10 +216,16 @@ impl Engine {
         let tries = carried.tries(held.attempt);
         let (asked, waits) = (self.now(), Instant::now());
         let mut outcome = if tries > self.0.config.attempts_max {
-            let step = if let Program::Workflow(workflow) = &*program { next_step(workflow, &carried) } else { None };
+            let step = if let Program::Workflow(workflow) = &*program {
+                next_step(workflow, &carried)
+            } else {
+                None
+            };
             gave_up(tries - 1, step, &sink)
         } else if let Some(damage) = &carried.damaged {
-            damaged(&format!("the run cannot go on from what it left before: {damage}; start it again"))
+            damaged(&format!(
+                "the run cannot go on from what it left before: {damage}; start it again"
+            ))
         } else {
             match self.call(held, begins, &carried, &program, sink.clone()).await {
                 Err(error @ EngineError::Damaged { .. }) => damaged(&error.to_string()),
@@ -210,7 +239,8 @@ impl Engine {
         }
         outcome.result = outcome.result.and_then(|done| may_pause_again(held, done));
         let (mut collected, responder) = sink.take();
-        outcome.result = outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
+        outcome.result =
+            outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
         if let Program::Source(source) = &*program {
             if !source.has_db {
                 collected.db.clear();
@@ -222,11 +252,16 @@ impl Engine {
         }
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         collected.logs.splice(..0, std::mem::take(&mut carried.logs));
-        if let Some(late) = self.late_tick(held, asked, waits.elapsed().saturating_sub(outcome.duration)) {
+        if let Some(late) =
+            self.late_tick(held, asked, waits.elapsed().saturating_sub(outcome.duration))
+        {
             collected.logs.insert(0, late);
         }
         let response = collected.response.take();
-        if response.is_some() && responder.as_ref().is_none_or(Responder::is_closed) && had_client(held) {
+        if response.is_some()
+            && responder.as_ref().is_none_or(Responder::is_closed)
+            && had_client(held)
+        {
             collected.logs.push(answered_before(&program, self.now()));
         }
         let limited = program.limits().is_some();
@@ -252,7 +287,8 @@ impl Engine {
         settled
     }
 
-    /// Counts the first attempt of a tick: its call was asked for at `asked`, and waited so long for a process. One that began late says so in its log.
+    /// Counts the first attempt of a tick: its call was asked for at `asked`, and waited so long
+    /// for a process. One that began late says so in its log.
     fn late_tick(&self, held: &Held, asked: Timestamp, waited: Duration) -> Option<LogLine> {
         if held.attempt > 1 || held.kind != RunKind::Live || !held.trigger_id.starts_with("ti_") {
             return None;
@@ -281,9 +317,16 @@ impl Engine {
         };
         let (mut steps, mut error) = (Vec::new(), None);
         if self.0.traces.is_on() {
-            let span = |step: &StepTrace| StepSpan { namespace: step.namespace.clone(), duration_ms: step.finished.as_ref().map(|(ms, _)| *ms) };
+            let span = |step: &StepTrace| StepSpan {
+                namespace: step.namespace.clone(),
+                duration_ms: step.finished.as_ref().map(|(ms, _)| *ms),
+            };
             steps = collected.steps.iter().map(span).collect();
-            error = outcome.result.as_ref().err().map(|failure| (failure.code.clone(), failure.message.clone()));
+            error = outcome
+                .result
+                .as_ref()
+                .err()
+                .map(|failure| (failure.code.clone(), failure.message.clone()));
         }
         Watched { ending, duration: outcome.duration, steps, error }
     }
@@ -291,7 +334,8 @@ impl Engine {
     fn tell(&self, held: &Held, watched: &Watched) {
         self.0.metrics.attempted(watched.ending, watched.duration);
         if self.0.traces.is_on() {
-            let error = watched.error.as_ref().map(|(class, message)| (class.as_str(), message.as_str()));
+            let error =
+                watched.error.as_ref().map(|(class, message)| (class.as_str(), message.as_str()));
             self.trace_attempt(held, watched.ending, watched.duration, &watched.steps, error);
         }
     }
@@ -311,8 +355,12 @@ impl Engine {
                     Err(outcome) => return Ok(outcome),
                 };
                 let db = self.db_of(source).await?;
-                let body = source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
-                (source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout, first_step: None })
+                let body =
+                    source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
+                (
+                    source.isolate.clone(),
+                    Call { body, timeout: self.0.config.source_timeout, first_step: None },
+                )
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
@@ -321,8 +369,17 @@ impl Engine {
                     Err(outcome) => return Ok(outcome),
                 };
                 let flow = self.flow_urls(held).to_string();
-                let body = workflow_call(&steps, held, carried, &flow, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
-                (workflow.isolate.clone(), Call { body, timeout, first_step: next_step(workflow, carried) })
+                let body = workflow_call(
+                    &steps,
+                    held,
+                    carried,
+                    &flow,
+                    self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms(),
+                )?;
+                (
+                    workflow.isolate.clone(),
+                    Call { body, timeout, first_step: next_step(workflow, carried) },
+                )
             }
             Program::Damaged(program) => return Ok(damaged(&program.why)),
         };
@@ -334,8 +391,14 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
-    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector) -> Result<bool, EngineError> {
+    /// Whether the run goes back to the queue: its host died through no fault of its own, or there
+    /// was no room.
+    async fn runs_again(
+        &self,
+        held: &Held,
+        failure: &CallFailure,
+        sink: &Collector,
+    ) -> Result<bool, EngineError> {
         let count_attempt = match failure.kind {
             FailureKind::HostLost if self.0.tasks.stopping() => false,
             FailureKind::HostLost => true,
@@ -348,7 +411,8 @@ impl Engine {
         self.keep_progress(sink).await?;
         if failure.kind == FailureKind::NoRoom {
             tracing::warn!(run.id = %held.id, reason = failure.message, "a run waits: no process can be started for it");
-            // It is held meanwhile, and its place with it: those that wait for one do not all try at once.
+            // It is held meanwhile, and its place with it: those that wait for one do not all try
+            // at once.
             let _ = tokio::time::timeout(NO_ROOM_PAUSE, self.0.tasks.token().cancelled()).await;
         }
         self.0.store.release(&held.id, held.attempt, count_attempt).await?;
@@ -356,12 +420,22 @@ impl Engine {
         Ok(true)
     }
 
-    /// Ends a run that cannot be settled as any other, for what is stored of it or its owner cannot be read.
+    /// Ends a run that cannot be settled as any other, for what is stored of it or its owner cannot
+    /// be read.
     async fn settle_damaged(&self, held: &Held, error: &EngineError) -> Result<(), EngineError> {
         let message = error.to_string();
-        let body = ErrorBody { code: "DamagedData".into(), stack: format!("DamagedData: {message}"), message, cell_id: String::new(), ts: self.now().iso() };
+        let body = ErrorBody {
+            code: "DamagedData".into(),
+            stack: format!("DamagedData: {message}"),
+            message,
+            cell_id: String::new(),
+            ts: self.now().iso(),
+        };
         let mut settlement = self.bare_settlement(held, RunStatus::Failed)?;
-        settlement.error = Some(serde_json::to_string(&body).map_err(|e| EngineError::internal("could not write an error", e))?);
+        settlement.error = Some(
+            serde_json::to_string(&body)
+                .map_err(|e| EngineError::internal("could not write an error", e))?,
+        );
         self.0.store.settle(settlement).await?;
         self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
         Ok(())
@@ -376,17 +450,26 @@ impl Engine {
 
 /// Whether a client sent the run's event and waited for an answer, then or before.
 fn had_client(held: &Held) -> bool {
-    let is_replay = || serde_json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay);
+    let is_replay =
+        || serde_json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay);
     held.kind == RunKind::Live && held.trigger_id.starts_with("hi_") && !is_replay()
 }
 
 /// What the log says of an answer that came too late.
 fn answered_before(program: &Program, at: Timestamp) -> LogLine {
     let (call, how) = match program {
-        Program::Workflow(_) => ("$.respond", "`custom_response: true` on the workflow's HTTP trigger makes every client wait for it"),
-        Program::Source(_) | Program::Damaged(_) => ("respond", "`customResponse: true` on the source's HTTP prop makes every client wait for it"),
+        Program::Workflow(_) => (
+            "$.respond",
+            "`custom_response: true` on the workflow's HTTP trigger makes every client wait for it",
+        ),
+        Program::Source(_) | Program::Damaged(_) => (
+            "respond",
+            "`customResponse: true` on the source's HTTP prop makes every client wait for it",
+        ),
     };
-    let text = format!("`{call}` came too late: the request had its answer before, and this one was not sent; {how}");
+    let text = format!(
+        "`{call}` came too late: the request had its answer before, and this one was not sent; {how}"
+    );
     LogLine { at, level: LogLevel::Warn, text, step: None }
 }
 
@@ -399,24 +482,44 @@ const NO_ROOM_PAUSE: Duration = Duration::from_secs(2);
 /// What Node's `fetch` throws, whatever happened.
 const FETCH_FAILED: &str = "fetch failed";
 
-/// A step's error that is a refused connection names the rule as well, where it names the address (a host's other calls may have wanted others) or
-/// says nothing of what happened.
+/// A step's error that is a refused connection names the rule as well, where it names the address
+/// (a host's other calls may have wanted others) or says nothing of what happened.
 fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure {
-    let names = |refusal: &&Refusal| failure.message.contains("EACCES") && failure.message.contains(&refusal.address.ip().to_string());
-    let meant: Vec<Refusal> = refusals.iter().filter(|refusal| failure.message == FETCH_FAILED || names(refusal)).copied().collect();
+    let names = |refusal: &&Refusal| {
+        failure.message.contains("EACCES")
+            && failure.message.contains(&refusal.address.ip().to_string())
+    };
+    let meant: Vec<Refusal> = refusals
+        .iter()
+        .filter(|refusal| failure.message == FETCH_FAILED || names(refusal))
+        .copied()
+        .collect();
     with_refusals(failure, &meant)
 }
 
-/// The step that an attempt begins with: where earlier ones were lost, it is the one that was struck.
+/// The step that an attempt begins with: where earlier ones were lost, it is the one that was
+/// struck.
 fn next_step(workflow: &WorkflowProgram, carried: &Carried) -> Option<String> {
-    workflow.namespaces.iter().find(|n| carried.steps.iter().all(|done| done.namespace != **n)).cloned()
+    workflow
+        .namespaces
+        .iter()
+        .find(|n| carried.steps.iter().all(|done| done.namespace != **n))
+        .cloned()
 }
 
 /// A run that wrote more than its source may keep, around the runtime.
 fn db_too_large(size: usize) -> CallFailure {
-    let message =
-        format!("$.service.db would hold {size} characters after this run; allowed are {} for a component: nothing of it was kept", service_db::SIZE_MAX);
-    CallFailure { kind: FailureKind::PayloadTooLarge, code: "RangeError".into(), stack: format!("RangeError: {message}"), message, namespace: None }
+    let message = format!(
+        "$.service.db would hold {size} characters after this run; allowed are {} for a component: nothing of it was kept",
+        service_db::SIZE_MAX
+    );
+    CallFailure {
+        kind: FailureKind::PayloadTooLarge,
+        code: "RangeError".into(),
+        stack: format!("RangeError: {message}"),
+        message,
+        namespace: None,
+    }
 }
 
 fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome {
@@ -424,7 +527,9 @@ fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome
         // It is shown as the one that failed.
         sink.effect(Effect::StepStarted { namespace: namespace.clone() });
     }
-    let message = format!("the run was started {attempts} times and its process died each time before it ended");
+    let message = format!(
+        "the run was started {attempts} times and its process died each time before it ended"
+    );
     CallOutcome {
         result: Err(CallFailure {
             kind: FailureKind::HostCrashed,
@@ -440,12 +545,23 @@ fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome
 /// How a run ends that needs what is stored and cannot be read.
 fn damaged(message: &str) -> CallOutcome {
     let code = "DamagedData";
-    let failure =
-        CallFailure { kind: FailureKind::ProtocolViolation, code: code.into(), stack: format!("{code}: {message}"), message: message.into(), namespace: None };
+    let failure = CallFailure {
+        kind: FailureKind::ProtocolViolation,
+        code: code.into(),
+        stack: format!("{code}: {message}"),
+        message: message.into(),
+        namespace: None,
+    };
     CallOutcome { result: Err(failure), duration: Duration::ZERO }
 }
 
-fn workflow_call(steps: &str, held: &Held, carried: &Carried, flow: &str, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
+fn workflow_call(
+    steps: &str,
+    held: &Held,
+    carried: &Carried,
+    flow: &str,
+    deadline_ms: i64,
+) -> Result<Box<RawValue>, EngineError> {
     let test = held.kind == RunKind::Test;
     // `$.context` is the trigger's context and what only a running step knows (reference 4).
     let open = held.context.strip_suffix('}').unwrap_or("{");

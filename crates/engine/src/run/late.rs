@@ -1,4 +1,5 @@
-//! What a run's code writes after the run has ended, the errors of promises that nobody awaited among it: it belongs to that run, and is added to its log.
+//! What a run's code writes after the run has ended, the errors of promises that nobody awaited
+//! among it: it belongs to that run, and is added to its log.
 
 use std::sync::Arc;
 
@@ -92,7 +93,10 @@ impl LateSink for Handle {
         if matches!(*lines, Lines::Dropped) {
             return;
         }
-        late.engine.0.streams.send(&late.owner, || crate::StreamItem::Log(late.run_id.clone(), line.clone()));
+        late.engine
+            .0
+            .streams
+            .send(&late.owner, || crate::StreamItem::Log(late.run_id.clone(), line.clone()));
         match &mut *lines {
             Lines::Wait(waiting) | Lines::BeingAdded(waiting) => waiting.push(line),
             Lines::Added => {

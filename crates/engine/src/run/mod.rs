@@ -1,4 +1,5 @@
-//! A run: what makes it go, what it asks for while it goes, how it pauses, and what makes it go again.
+//! A run: what makes it go, what it asks for while it goes, how it pauses, and what makes it go
+//! again.
 
 pub(crate) mod actions;
 pub(crate) mod asks;

@@ -1,7 +1,9 @@
-//! Pauses (reference 4): an attempt ends with one, the run waits in the store, and its next attempt begins behind the finished steps.
+//! Pauses (reference 4): an attempt ends with one, the run waits in the store, and its next attempt
+//! begins behind the finished steps.
 //!
-//! Where a pause is resumed and cancelled is known before the attempt begins, and most attempts never pause. So an address holds nothing that is
-//! stored: it names run and attempt under a code that only the master key makes. It is good while that attempt, or its pause, lasts.
+//! Where a pause is resumed and cancelled is known before the attempt begins, and most attempts
+//! never pause. So an address holds nothing that is stored: it names run and attempt under a code
+//! that only the master key makes. It is good while that attempt, or its pause, lasts.
 
 use millrace_model::Timestamp;
 use millrace_model::error_chain;
@@ -11,7 +13,9 @@ use millrace_model::ids::RunId;
 use millrace_model::json;
 use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
-use millrace_model::run::{Context, LogLine, Run, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult};
+use millrace_model::run::{
+    Context, LogLine, Run, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult,
+};
 use millrace_model::tenant::Caller;
 use millrace_runner::{CallDone, CallFailure, CallPaused, FailureKind};
 use millrace_store::{Callback, CalledBack, Pause, PauseEnd};
@@ -59,29 +63,50 @@ pub(crate) struct Rest {
 
 impl Rest {
     pub(crate) fn of(paused: &CallPaused, now: Timestamp) -> Result<Self, EngineError> {
-        let then = if paused.kind == PauseKind::Suspend { PauseEnd::Cancel } else { PauseEnd::Resume };
+        let then =
+            if paused.kind == PauseKind::Suspend { PauseEnd::Cancel } else { PauseEnd::Resume };
         let step = match paused.kind {
             PauseKind::Rerun => {
                 let exports = match &paused.exports {
                     Some(exports) => exports.clone(),
                     None => raw("{}".into())?,
                 };
-                Some(StepResult::new(paused.namespace.clone(), RunStatus::Paused, Some(paused.duration_ms), exports))
+                Some(StepResult::new(
+                    paused.namespace.clone(),
+                    RunStatus::Paused,
+                    Some(paused.duration_ms),
+                    exports,
+                ))
             }
             _ => None,
         };
-        let state = PauseState { kind: paused.kind, namespace: paused.namespace.clone(), run: paused.run.clone(), retries: 0 };
+        let state = PauseState {
+            kind: paused.kind,
+            namespace: paused.namespace.clone(),
+            run: paused.run.clone(),
+            retries: 0,
+        };
         Ok(Self { state, wake_at: now.plus_ms(paused.ms), then, step })
     }
 
-    /// The pause before a failed step is run again; None where it is not. What ran out of time or memory would again (reference 4).
-    pub(crate) fn retry(retry: &Retry, failure: &CallFailure, carried: &Carried, now: Timestamp) -> Option<Self> {
+    /// The pause before a failed step is run again; None where it is not. What ran out of time or
+    /// memory would again (reference 4).
+    pub(crate) fn retry(
+        retry: &Retry,
+        failure: &CallFailure,
+        carried: &Carried,
+        now: Timestamp,
+    ) -> Option<Self> {
         if !matches!(failure.kind, FailureKind::Thrown | FailureKind::HostCrashed) {
             return None;
         }
         let namespace = failure.namespace.clone()?;
         // A step that was retried before counts on, and one that was to run again is still told so.
-        let before = carried.pause.as_ref().map(|(state, _)| state).filter(|state| state.namespace == namespace);
+        let before = carried
+            .pause
+            .as_ref()
+            .map(|(state, _)| state)
+            .filter(|state| state.namespace == namespace);
         let retries = before.map_or(0, |state| state.retries);
         let wake_at = now.plus_ms(retry.wait_ms(retries)?);
         let run = before.and_then(|state| state.run.clone());
@@ -90,7 +115,11 @@ impl Rest {
     }
 
     pub(crate) fn shown(&self) -> Paused {
-        Paused { kind: self.state.kind, namespace: self.state.namespace.clone(), until_ms: self.wake_at.ms() }
+        Paused {
+            kind: self.state.kind,
+            namespace: self.state.namespace.clone(),
+            until_ms: self.wake_at.ms(),
+        }
     }
 }
 
@@ -103,10 +132,23 @@ impl Carried {
     /// Adds the attempts that ended with their process to the tries of the step that they were in.
     pub(crate) fn add_lost(&mut self, attempt: i64, step: Option<String>) {
         let Some(namespace) = step.filter(|_| self.tries(attempt) > 1) else { return };
-        let told = self.steps.iter().flat_map(|step| &step.attempts).filter(|tried| **tried == StepAttempt::LOST).count();
+        let told = self
+            .steps
+            .iter()
+            .flat_map(|step| &step.attempts)
+            .filter(|tried| **tried == StepAttempt::LOST)
+            .count();
         // The last one was lost in this step; those of steps before it are told there.
-        let lost = usize::try_from(self.tries(attempt) - 1).unwrap_or(0).saturating_sub(told).clamp(1, StepResult::ATTEMPTS_MAX);
-        let mut tries = self.tried.take().filter(|(tried, _)| *tried == namespace).map(|(_, tries)| tries).unwrap_or_default();
+        let lost = usize::try_from(self.tries(attempt) - 1)
+            .unwrap_or(0)
+            .saturating_sub(told)
+            .clamp(1, StepResult::ATTEMPTS_MAX);
+        let mut tries = self
+            .tried
+            .take()
+            .filter(|(tried, _)| *tried == namespace)
+            .map(|(_, tries)| tries)
+            .unwrap_or_default();
         tries.extend(std::iter::repeat_n(StepAttempt::LOST, lost));
         self.tried = Some((namespace, tries));
     }
@@ -128,7 +170,9 @@ impl Carried {
 
     /// The `resume` of a call as the tail of an object; empty for none.
     pub(crate) fn resume_field(&self) -> String {
-        self.resume.as_ref().map_or_else(String::new, |resume| format!(r#","resume":{}"#, resume.get()))
+        self.resume
+            .as_ref()
+            .map_or_else(String::new, |resume| format!(r#","resume":{}"#, resume.get()))
     }
 }
 
@@ -144,32 +188,51 @@ impl Engine {
         Ok(carried)
     }
 
-    fn take_up(&self, held: &mut Held, pause: Option<Pause>, carried: &mut Carried) -> Result<(), EngineError> {
+    fn take_up(
+        &self,
+        held: &mut Held,
+        pause: Option<Pause>,
+        carried: &mut Carried,
+    ) -> Result<(), EngineError> {
         if let Some(text) = held.result.take() {
-            let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::damaged("stored results of a run", e))?;
-            let (finished, others): (Vec<_>, Vec<_>) = result.steps.into_iter().partition(|s| s.status == RunStatus::Succeeded);
+            let result: RunResult = serde_json::from_str(&text)
+                .map_err(|e| EngineError::damaged("stored results of a run", e))?;
+            let (finished, others): (Vec<_>, Vec<_>) =
+                result.steps.into_iter().partition(|s| s.status == RunStatus::Succeeded);
             carried.steps = finished;
-            carried.tried = others.into_iter().last().map(|step| (step.namespace.clone(), step.tries()));
+            carried.tried =
+                others.into_iter().last().map(|step| (step.namespace.clone(), step.tries()));
             carried.sends = result.sends;
             carried.logs = result.logs;
         }
         let Some(pause) = pause else { return Ok(()) };
-        let mut state: PauseState = serde_json::from_str(&pause.state).map_err(|e| EngineError::damaged("a stored pause", e))?;
+        let mut state: PauseState = serde_json::from_str(&pause.state)
+            .map_err(|e| EngineError::damaged("a stored pause", e))?;
         carried.pause = Some((state.clone(), pause.attempt));
         if let Some(request) = pause.callback {
-            let request = json::read(&request).map_err(|e| EngineError::damaged("a stored request", e))?;
+            let request =
+                json::read(&request).map_err(|e| EngineError::damaged("a stored request", e))?;
             match state.kind {
-                PauseKind::Delay | PauseKind::Suspend => add_resume_data(&mut carried.steps, &state.namespace, &request)?,
-                PauseKind::Rerun => state.run = Some(with_field(state.run.as_deref(), "callback_request", request)?),
+                PauseKind::Delay | PauseKind::Suspend => {
+                    add_resume_data(&mut carried.steps, &state.namespace, &request)?
+                }
+                PauseKind::Rerun => {
+                    state.run = Some(with_field(state.run.as_deref(), "callback_request", request)?)
+                }
                 PauseKind::Retry => {}
             }
         }
         if let Some(run) = &state.run {
-            carried.resume = Some(raw(format!(r#"{{"namespace":{},"run":{}}}"#, written(&state.namespace)?, run.get()))?);
+            carried.resume = Some(raw(format!(
+                r#"{{"namespace":{},"run":{}}}"#,
+                written(&state.namespace)?,
+                run.get()
+            ))?);
         }
         carried.pause = Some((state, pause.attempt));
         // Each wake-up is an execution of its own, of the same trace (reference 4).
-        let mut context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::damaged("a stored context", e))?;
+        let mut context: Context = serde_json::from_str(&held.context)
+            .map_err(|e| EngineError::damaged("a stored context", e))?;
         context.id = self.0.ids.ksuid(self.now());
         held.context = written(&context)?;
         Ok(())
@@ -177,18 +240,41 @@ impl Engine {
 
     /// The `flow` of a call: where a pause of this attempt is resumed and cancelled.
     pub(crate) fn flow_urls(&self, held: &Held) -> Value {
-        let url = |end| format!("{}/{}/{}", self.0.config.base_url, verb(end), self.token(&held.id, held.attempt, end));
+        let url = |end| {
+            format!(
+                "{}/{}/{}",
+                self.0.config.base_url,
+                verb(end),
+                self.token(&held.id, held.attempt, end)
+            )
+        };
         json!({ "resume_url": url(PauseEnd::Resume), "cancel_url": url(PauseEnd::Cancel) })
     }
 
     /// A step that failed and will be retried, as it is shown meanwhile.
-    pub(crate) fn retried_step(&self, held: &Held, rest: &Rest, error: &ErrorBody, exported: Option<&RawValue>) -> Result<StepResult, EngineError> {
+    pub(crate) fn retried_step(
+        &self,
+        held: &Held,
+        rest: &Rest,
+        error: &ErrorBody,
+        exported: Option<&RawValue>,
+    ) -> Result<StepResult, EngineError> {
         let urls = self.flow_urls(held);
         let attempt = json!({ "error": error, "rerun_url": urls["resume_url"], "cancel_url": urls["cancel_url"], "resume_ts": rest.wake_at.iso() });
-        let mut exports: Map<String, Value> = exported.and_then(|exported| serde_json::from_str(exported.get()).ok()).unwrap_or_default();
-        exports.insert("$summary".into(), format!("Failed; retry {} follows", rest.state.retries).into());
+        let mut exports: Map<String, Value> = exported
+            .and_then(|exported| serde_json::from_str(exported.get()).ok())
+            .unwrap_or_default();
+        exports.insert(
+            "$summary".into(),
+            format!("Failed; retry {} follows", rest.state.retries).into(),
+        );
         exports.insert("$attempt".into(), attempt);
-        let step = StepResult::new(rest.state.namespace.clone(), RunStatus::Failed, None, raw(Value::Object(exports).to_string())?);
+        let step = StepResult::new(
+            rest.state.namespace.clone(),
+            RunStatus::Failed,
+            None,
+            raw(Value::Object(exports).to_string())?,
+        );
         let message = error.message.chars().take(ATTEMPT_MESSAGE_CHARS).collect();
         Ok(StepResult { error: Some(StepError { code: error.code.clone(), message }), ..step })
     }
@@ -202,26 +288,42 @@ impl Engine {
     /// The run and attempt of a token that this server's key made.
     fn read_token(&self, token: &str, end: PauseEnd) -> Option<(RunId, i64)> {
         let mut parts = token.splitn(3, '-');
-        let (run, attempt) = (parts.next()?.parse::<RunId>().ok()?, parts.next()?.parse::<i64>().ok()?);
+        let (run, attempt) =
+            (parts.next()?.parse::<RunId>().ok()?, parts.next()?.parse::<i64>().ok()?);
         let expected = self.token(&run, attempt, end);
         same(expected.as_bytes(), token.as_bytes()).then_some((run, attempt))
     }
 
-    /// A request to resume or cancel a paused run. It may come before the attempt has ended: it is kept then.
-    pub async fn call_back(&self, token: &str, end: PauseEnd, request: EndpointRequest) -> Result<CalledBack, EngineError> {
+    /// A request to resume or cancel a paused run. It may come before the attempt has ended: it is
+    /// kept then.
+    pub async fn call_back(
+        &self,
+        token: &str,
+        end: PauseEnd,
+        request: EndpointRequest,
+    ) -> Result<CalledBack, EngineError> {
         let unknown = || EngineError::not_found("pause of a run", token);
         let (run_id, attempt) = self.read_token(token, end).ok_or_else(unknown)?;
         self.end_pause(run_id, attempt, end, &request, unknown).await
     }
 
-    /// Lets a paused run go on before its time, as a request to its address would: code finds `data` as the body of a POST.
-    pub async fn resume_run(&self, caller: &Caller, id: &RunId, data: Option<Value>) -> Result<Run, EngineError> {
+    /// Lets a paused run go on before its time, as a request to its address would: code finds
+    /// `data` as the body of a POST.
+    pub async fn resume_run(
+        &self,
+        caller: &Caller,
+        id: &RunId,
+        data: Option<Value>,
+    ) -> Result<Run, EngineError> {
         let unknown = || EngineError::not_found("run", id);
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(unknown)?;
         if run.status != RunStatus::Paused {
             return Err(EngineError::Conflict {
                 code: "run_is_not_paused",
-                message: format!("the run `{id}` is {}; only a run that is paused can be resumed", run.status.as_str()),
+                message: format!(
+                    "the run `{id}` is {}; only a run that is paused can be resumed",
+                    run.status.as_str()
+                ),
             });
         }
         let path = format!("/v1/runs/{id}/resume");
@@ -250,7 +352,11 @@ impl Engine {
         unknown: impl Fn() -> EngineError,
     ) -> Result<CalledBack, EngineError> {
         let request = http_event(request, Receiver::Workflow);
-        let done = self.0.store.call_back(Callback { run_id, attempt, end, request, now: self.now() }).await?;
+        let done = self
+            .0
+            .store
+            .call_back(Callback { run_id, attempt, end, request, now: self.now() })
+            .await?;
         match done {
             CalledBack::Done | CalledBack::Kept => {
                 self.queued();
@@ -269,13 +375,24 @@ pub(crate) fn may_pause(held: &Held) -> bool {
     held.kind == RunKind::Live
 }
 
-/// Fails an attempt that would pause a run which has paused as often as one may: a step that repeats itself for ever ends so.
+/// Fails an attempt that would pause a run which has paused as often as one may: a step that
+/// repeats itself for ever ends so.
 pub(crate) fn may_pause_again(held: &Held, done: CallDone) -> Result<CallDone, CallFailure> {
-    let Some(paused) = done.paused.as_ref().filter(|_| held.attempt >= ATTEMPTS_MAX) else { return Ok(done) };
-    let message = format!("the run would pause once more, and has been started {ATTEMPTS_MAX} times, the limit; go on in a run of its own (`$.flow.trigger`)");
+    let Some(paused) = done.paused.as_ref().filter(|_| held.attempt >= ATTEMPTS_MAX) else {
+        return Ok(done);
+    };
+    let message = format!(
+        "the run would pause once more, and has been started {ATTEMPTS_MAX} times, the limit; go on in a run of its own (`$.flow.trigger`)"
+    );
     let code = "TooManyPauses";
     let (stack, namespace) = (format!("{code}: {message}"), Some(paused.namespace.clone()));
-    Err(CallFailure { kind: FailureKind::PayloadTooLarge, code: code.into(), message, stack, namespace })
+    Err(CallFailure {
+        kind: FailureKind::PayloadTooLarge,
+        code: code.into(),
+        message,
+        stack,
+        namespace,
+    })
 }
 
 fn verb(end: PauseEnd) -> &'static str {
@@ -286,16 +403,26 @@ fn verb(end: PauseEnd) -> &'static str {
 }
 
 /// What was sent to resume a run becomes an export of the step that paused it.
-fn add_resume_data(steps: &mut [StepResult], namespace: &str, request: &Value) -> Result<(), EngineError> {
+fn add_resume_data(
+    steps: &mut [StepResult],
+    namespace: &str,
+    request: &Value,
+) -> Result<(), EngineError> {
     if let Some(step) = steps.iter_mut().find(|s| s.namespace == namespace) {
         step.exports = with_field(Some(&*step.exports), "$resume_data", request.clone())?;
     }
     Ok(())
 }
 
-fn with_field(object: Option<&RawValue>, name: &str, value: Value) -> Result<Box<RawValue>, EngineError> {
+fn with_field(
+    object: Option<&RawValue>,
+    name: &str,
+    value: Value,
+) -> Result<Box<RawValue>, EngineError> {
     let mut fields: Map<String, Value> = match object {
-        Some(object) => json::read(object.get()).and_then(serde_json::from_value).map_err(|e| EngineError::damaged("a stored object", e))?,
+        Some(object) => json::read(object.get())
+            .and_then(serde_json::from_value)
+            .map_err(|e| EngineError::damaged("a stored object", e))?,
         None => Map::new(),
     };
     fields.insert(name.to_owned(), value);

@@ -1,5 +1,6 @@
-//! Places for runs under way, and who gets the next one: whoever has the fewest, first among organizations, then among the owners of one.
-//! However much one asks for, another waits for a place to become free, not for the end of that flood. Who gives way (`crowds`) may have fewer.
+//! Places for runs under way, and who gets the next one: whoever has the fewest, first among
+//! organizations, then among the owners of one. However much one asks for, another waits for a
+//! place to become free, not for the end of that flood. Who gives way (`crowds`) may have fewer.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -93,7 +94,14 @@ pub(crate) struct Place {
 
 impl Places {
     pub(crate) fn new(taken_max: usize, waiting_max: usize, bytes_max: usize) -> Self {
-        Self(Arc::new(Inner { taken_max, waiting_max, bytes_max, state: Mutex::default(), changed: Notify::new(), idle: Notify::new() }))
+        Self(Arc::new(Inner {
+            taken_max,
+            waiting_max,
+            bytes_max,
+            state: Mutex::default(),
+            changed: Notify::new(),
+            idle: Notify::new(),
+        }))
     }
 
     /// How many are taken, and how many wait for one.
@@ -102,8 +110,9 @@ impl Places {
         (state.taken, state.waiting)
     }
 
-    /// Lets one more run of an owner wait; `bytes`: of its event. None where too many, or too many bytes, of its own or in all wait already. Half
-    /// of the room is kept for others, and a quarter for other organizations.
+    /// Lets one more run of an owner wait; `bytes`: of its event. None where too many, or too many
+    /// bytes, of its own or in all wait already. Half of the room is kept for others, and a quarter
+    /// for other organizations.
     pub(crate) fn admit(&self, org: &OrgId, owner: &Owner, bytes: usize) -> Option<Admission> {
         {
             let state = self.0.state.lock();
@@ -112,10 +121,14 @@ impl Places {
             let (own, own_bytes) = share.map_or((0, 0), |share| (share.waiting, share.bytes));
             let (of_org, bytes_of_org) = organization.map_or((0, 0), |o| (o.waiting, o.bytes));
             let Inner { waiting_max, bytes_max, .. } = *self.0;
-            let too_many = state.waiting - state.claimed >= waiting_max || own >= waiting_max.div_ceil(2) || of_org >= three_quarters(waiting_max);
+            let too_many = state.waiting - state.claimed >= waiting_max
+                || own >= waiting_max.div_ceil(2)
+                || of_org >= three_quarters(waiting_max);
             // One that is larger than all of the room has it where nothing else waits.
             let beyond = |there: usize, max: usize| there > 0 && there.saturating_add(bytes) > max;
-            let too_large = beyond(state.bytes, bytes_max) || beyond(own_bytes, bytes_max.div_ceil(2)) || beyond(bytes_of_org, three_quarters(bytes_max));
+            let too_large = beyond(state.bytes, bytes_max)
+                || beyond(own_bytes, bytes_max.div_ceil(2))
+                || beyond(bytes_of_org, three_quarters(bytes_max));
             if too_many || too_large {
                 return None;
             }
@@ -134,7 +147,8 @@ impl Places {
         let share = state.share(&org, &owner);
         (share.waiting, share.bytes) = (share.waiting + 1, share.bytes + bytes);
         if let Some(organization) = state.organizations.get_mut(&org) {
-            (organization.waiting, organization.bytes) = (organization.waiting + 1, organization.bytes + bytes);
+            (organization.waiting, organization.bytes) =
+                (organization.waiting + 1, organization.bytes + bytes);
         }
         (state.waiting, state.bytes) = (state.waiting + 1, state.bytes + bytes);
         state.claimed += usize::from(is_claimed);
@@ -151,15 +165,22 @@ impl Places {
         self.0.taken_max.saturating_sub(self.0.state.lock().taken)
     }
 
-    /// Owners that have as many places as they may, by themselves or with the others of their organization: what is claimed of theirs would wait.
+    /// Owners that have as many places as they may, by themselves or with the others of their
+    /// organization: what is claimed of theirs would wait.
     pub(crate) fn at_their_bounds(&self) -> Vec<String> {
         let state = self.0.state.lock();
-        let owners = state.organizations.values().flat_map(|o| o.owners.iter().map(|(owner, share)| (owner, share.taken, o.taken)));
-        let full = owners.filter(|(owner, own, all)| *own >= self.owner_max(&state, owner) || *all >= self.org_max());
+        let owners = state
+            .organizations
+            .values()
+            .flat_map(|o| o.owners.iter().map(|(owner, share)| (owner, share.taken, o.taken)));
+        let full = owners.filter(|(owner, own, all)| {
+            *own >= self.owner_max(&state, owner) || *all >= self.org_max()
+        });
         full.map(|(owner, ..)| owner.clone()).collect()
     }
 
-    /// Ends when a place became free, or somebody stopped waiting, since it was last asked. For one who asks.
+    /// Ends when a place became free, or somebody stopped waiting, since it was last asked. For one
+    /// who asks.
     pub(crate) async fn changed(&self) {
         self.0.changed.notified().await;
     }
@@ -213,7 +234,8 @@ impl Places {
         {
             let mut state = self.0.state.lock();
             while state.taken < self.0.taken_max
-                && let Some((org, owner)) = state.next(|owner| self.owner_max(&state, owner), self.org_max())
+                && let Some((org, owner)) =
+                    state.next(|owner| self.owner_max(&state, owner), self.org_max())
             {
                 let share = state.share(&org, &owner);
                 let Some(turn) = share.queue.pop_front() else { break };
@@ -223,7 +245,8 @@ impl Places {
             }
         }
         for (turn, place) in given {
-            // The place of one who went away meanwhile is dropped here, outside of the lock, and the next one gets it.
+            // The place of one who went away meanwhile is dropped here, outside of the lock, and
+            // the next one gets it.
             drop(turn.send(place));
         }
     }
@@ -239,7 +262,12 @@ impl State {
     }
 
     fn share(&mut self, org: &str, owner: &str) -> &mut Share {
-        self.organizations.entry(org.to_owned()).or_default().owners.entry(owner.to_owned()).or_default()
+        self.organizations
+            .entry(org.to_owned())
+            .or_default()
+            .owners
+            .entry(owner.to_owned())
+            .or_default()
     }
 
     /// Turns one who waits into one who has a place.
@@ -257,21 +285,32 @@ impl State {
         let share = self.share(org, owner);
         (share.waiting, share.bytes) = (share.waiting - 1, share.bytes - bytes);
         if let Some(organization) = self.organizations.get_mut(org) {
-            (organization.waiting, organization.bytes) = (organization.waiting - 1, organization.bytes - bytes);
+            (organization.waiting, organization.bytes) =
+                (organization.waiting - 1, organization.bytes - bytes);
         }
         (self.waiting, self.bytes) = (self.waiting - 1, self.bytes - bytes);
     }
 
-    /// Whose turn it is: of those below their bounds whoever has the fewest; among equals who waits for longest.
+    /// Whose turn it is: of those below their bounds whoever has the fewest; among equals who waits
+    /// for longest.
     fn next(&self, owner_max: impl Fn(&str) -> usize, org_max: usize) -> Option<(String, String)> {
         let first_of = |organization: &Organization| {
-            let able = organization.owners.iter().filter(|(owner, share)| !share.queue.is_empty() && share.taken < owner_max(owner));
-            let turns = able.filter_map(|(owner, share)| Some((share.taken, share.queue.front()?.ticket, owner.clone())));
+            let able = organization
+                .owners
+                .iter()
+                .filter(|(owner, share)| !share.queue.is_empty() && share.taken < owner_max(owner));
+            let turns = able.filter_map(|(owner, share)| {
+                Some((share.taken, share.queue.front()?.ticket, owner.clone()))
+            });
             turns.min_by_key(|(taken, ticket, _)| (*taken, *ticket))
         };
         let organizations = self.organizations.iter().filter(|(_, o)| o.taken < org_max);
-        let turns = organizations.filter_map(|(org, o)| first_of(o).map(|(_, ticket, owner)| (o.taken, ticket, org.clone(), owner)));
-        turns.min_by_key(|(taken, ticket, ..)| (*taken, *ticket)).map(|(_, _, org, owner)| (org, owner))
+        let turns = organizations.filter_map(|(org, o)| {
+            first_of(o).map(|(_, ticket, owner)| (o.taken, ticket, org.clone(), owner))
+        });
+        turns
+            .min_by_key(|(taken, ticket, ..)| (*taken, *ticket))
+            .map(|(_, _, org, owner)| (org, owner))
     }
 
     /// What those at work have and wait for: all that have a place are.
@@ -285,7 +324,11 @@ impl State {
     /// Forgets who has nothing and waits for nothing.
     fn tidy(&mut self, org: &str, owner: &str) {
         let Some(organization) = self.organizations.get_mut(org) else { return };
-        if organization.owners.get(owner).is_some_and(|share| share.taken == 0 && share.waiting == 0) {
+        if organization
+            .owners
+            .get(owner)
+            .is_some_and(|share| share.taken == 0 && share.waiting == 0)
+        {
             organization.owners.remove(owner);
         }
         if organization.owners.is_empty() {
@@ -302,10 +345,16 @@ impl Admission {
             state.ticket += 1;
             let ticket = state.ticket;
             let (tell, turn) = oneshot::channel();
-            state.share(&self.org, &self.owner).queue.push_back(Turn { ticket, bytes: self.bytes, is_claimed: self.is_claimed, tell });
+            state.share(&self.org, &self.owner).queue.push_back(Turn {
+                ticket,
+                bytes: self.bytes,
+                is_claimed: self.is_claimed,
+                tell,
+            });
             turn
         };
-        // From here on its turn in the queue counts for it, also where it goes away: the place it gets then goes on to the next.
+        // From here on its turn in the queue counts for it, also where it goes away: the place it
+        // gets then goes on to the next.
         self.is_queued = true;
         self.places.hand_out();
         match turn.await {
@@ -381,7 +430,12 @@ mod tests {
         assert!(!more.is_finished(), "an organization leaves some too");
         let _stranger = take(&places, "b", "x").await;
         assert_eq!((places.free(), third.is_finished()), (0, false));
-        assert_eq!(places.at_their_bounds().len(), 3, "all of the organization that has its share: {:?}", places.at_their_bounds());
+        assert_eq!(
+            places.at_their_bounds().len(),
+            3,
+            "all of the organization that has its share: {:?}",
+            places.at_their_bounds()
+        );
     }
 
     #[tokio::test]
@@ -413,7 +467,9 @@ mod tests {
         for _ in 0..40 {
             flood.push(wait(&places, "a", "flood").await);
         }
-        let under_way = |flood: &[tokio::task::JoinHandle<Place>]| flood.iter().filter(|one| one.is_finished()).count();
+        let under_way = |flood: &[tokio::task::JoinHandle<Place>]| {
+            flood.iter().filter(|one| one.is_finished()).count()
+        };
         for ended in flood.drain(..4) {
             drop(ended.await.expect("has a place"));
         }
@@ -422,7 +478,11 @@ mod tests {
         places.make_way(Supply::Short, now);
         drop(flood.remove(0).await.expect("has a place"));
         tokio::task::yield_now().await;
-        assert_eq!((under_way(&flood), places.at_their_bounds().len()), (15, 1), "the next one waits until it has fewer");
+        assert_eq!(
+            (under_way(&flood), places.at_their_bounds().len()),
+            (15, 1),
+            "the next one waits until it has fewer"
+        );
         let _other = take(&places, "a", "other").await;
         for _ in 0..4 {
             places.make_way(Supply::Ample, now);
@@ -438,9 +498,13 @@ mod tests {
         let held: Vec<_> = (0..2).map(|_| places.admit(&a.0, &a.1, 1).expect("room")).collect();
         assert!(places.admit(&a.0, &a.1, 1).is_none(), "half of the room is for others");
         let third = places.admit(&b.0, &b.1, 1).expect("room");
-        assert!(places.admit(&b.0, &b.1, 1).is_none(), "a quarter of the room is for other organizations");
+        assert!(
+            places.admit(&b.0, &b.1, 1).is_none(),
+            "a quarter of the room is for other organizations"
+        );
         drop(third);
-        let more: Vec<_> = [&b, &c].map(|who| places.admit(&who.0, &who.1, 1).expect("room")).into();
+        let more: Vec<_> =
+            [&b, &c].map(|who| places.admit(&who.0, &who.1, 1).expect("room")).into();
         assert!(places.admit(&c.0, &c.1, 1).is_none(), "there is no more");
         drop(places.admit_claimed(&c.0, &c.1));
         drop((held, more));
@@ -454,7 +518,10 @@ mod tests {
         let admit = |who: &(OrgId, Owner), bytes| places.admit(&who.0, &who.1, bytes);
         let first = admit(&a, 50).expect("room");
         assert!(admit(&a, 1).is_none(), "half of the room is for others");
-        assert!(admit(&of("a", "another"), 26).is_none(), "a quarter of the room is for other organizations");
+        assert!(
+            admit(&of("a", "another"), 26).is_none(),
+            "a quarter of the room is for other organizations"
+        );
         let second = admit(&b, 40).expect("room");
         assert!(admit(&c, 11).is_none(), "there is no more");
         let third = admit(&c, 10).expect("room");

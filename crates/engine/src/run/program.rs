@@ -104,15 +104,24 @@ impl Inputs {
         Self { text: value.to_string(), value, accounts }
     }
 
-    /// JSON text with the `$auth` of each account as it is now; or how the run ends where one does not work.
-    pub(crate) async fn text(&self, engine: &Engine, org: &OrgId) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
+    /// JSON text with the `$auth` of each account as it is now; or how the run ends where one does
+    /// not work.
+    pub(crate) async fn text(
+        &self,
+        engine: &Engine,
+        org: &OrgId,
+    ) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
         if self.accounts.is_empty() {
             return Ok(Ok(Cow::Borrowed(&self.text)));
         }
         Box::pin(self.with_accounts(engine, org)).await
     }
 
-    async fn with_accounts(&self, engine: &Engine, org: &OrgId) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
+    async fn with_accounts(
+        &self,
+        engine: &Engine,
+        org: &OrgId,
+    ) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
         let mut value = self.value.clone();
         for account in &self.accounts {
             let target = match account.step {
@@ -183,16 +192,25 @@ impl Program {
     /// The namespace of the step that an error struck; empty for a source, and where none was.
     pub(crate) fn step_of(&self, error: &ErrorBody) -> &str {
         match self {
-            Self::Workflow(p) => p.step_ids.iter().find(|(_, id)| **id == error.cell_id).map_or("", |(namespace, _)| namespace.as_str()),
+            Self::Workflow(p) => p
+                .step_ids
+                .iter()
+                .find(|(_, id)| **id == error.cell_id)
+                .map_or("", |(namespace, _)| namespace.as_str()),
             Self::Source(_) | Self::Damaged(_) => "",
         }
     }
 
     pub(crate) fn identity(&self) -> Identity<'_> {
         match self {
-            Self::Source(p) => {
-                Identity { owner: &p.owner, org_id: &p.source.org_id, project_id: None, name: &p.source.name, deployment_id: None, active: p.source.active }
-            }
+            Self::Source(p) => Identity {
+                owner: &p.owner,
+                org_id: &p.source.org_id,
+                project_id: None,
+                name: &p.source.name,
+                deployment_id: None,
+                active: p.source.active,
+            },
             Self::Workflow(p) => Identity {
                 owner: &p.owner,
                 org_id: &p.workflow.org_id,
@@ -201,9 +219,14 @@ impl Program {
                 deployment_id: p.deployment_id.as_ref(),
                 active: p.workflow.active,
             },
-            Self::Damaged(p) => {
-                Identity { owner: &p.owner, org_id: &p.org_id, project_id: p.project_id.as_ref(), name: &p.name, deployment_id: None, active: p.active }
-            }
+            Self::Damaged(p) => Identity {
+                owner: &p.owner,
+                org_id: &p.org_id,
+                project_id: p.project_id.as_ref(),
+                name: &p.name,
+                deployment_id: None,
+                active: p.active,
+            },
         }
     }
 }
@@ -211,7 +234,9 @@ impl Program {
 impl WorkflowProgram {
     /// The wall-clock limit of a run (reference 4).
     pub(crate) fn timeout(&self, http: bool) -> Duration {
-        self.settings.timeout_ms.map_or(Duration::from_secs(if http { 30 } else { 60 }), Duration::from_millis)
+        self.settings
+            .timeout_ms
+            .map_or(Duration::from_secs(if http { 30 } else { 60 }), Duration::from_millis)
     }
 }
 
@@ -223,17 +248,29 @@ impl SourceProgram {
 
 impl Engine {
     /// The program of an owner: its live version, or that of a deployment. None where it is gone.
-    pub(crate) async fn program(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+    pub(crate) async fn program(
+        &self,
+        org: &OrgId,
+        owner: &Owner,
+        deployment: Option<&DeploymentId>,
+    ) -> Result<Option<Arc<Program>>, EngineError> {
         let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
         if let Some(program) = self.0.cache.program(key) {
-            // Ids are looked up by code too, which may name any: what another organization runs is not there for this one.
+            // Ids are looked up by code too, which may name any: what another organization runs is
+            // not there for this one.
             return Ok(Some(program).filter(|program| program.identity().org_id == org));
         }
-        // Boxed, as all that few runs need: the future of a run is as large as what it may await, and is copied for each run.
+        // Boxed, as all that few runs need: the future of a run is as large as what it may await,
+        // and is copied for each run.
         Box::pin(self.load_program(org, owner, deployment)).await
     }
 
-    async fn load_program(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+    async fn load_program(
+        &self,
+        org: &OrgId,
+        owner: &Owner,
+        deployment: Option<&DeploymentId>,
+    ) -> Result<Option<Arc<Program>>, EngineError> {
         let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
         let read_at = self.0.cache.generation();
         let program = match owner {
@@ -251,16 +288,25 @@ impl Engine {
         Ok(Some(program))
     }
 
-    /// As [`Engine::program`], for events that somebody else caused: what is stored of this owner and cannot be read gives a program whose runs fail with
-    /// that reason, so that it hurts neither the run that emitted nor a timer, replay or app event of others.
-    pub(crate) async fn program_or_damaged(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+    /// As [`Engine::program`], for events that somebody else caused: what is stored of this owner
+    /// and cannot be read gives a program whose runs fail with that reason, so that it hurts
+    /// neither the run that emitted nor a timer, replay or app event of others.
+    pub(crate) async fn program_or_damaged(
+        &self,
+        org: &OrgId,
+        owner: &Owner,
+        deployment: Option<&DeploymentId>,
+    ) -> Result<Option<Arc<Program>>, EngineError> {
         match self.program(org, owner, deployment).await {
-            Err(error @ EngineError::Damaged { .. }) => Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await))),
+            Err(error @ EngineError::Damaged { .. }) => {
+                Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await)))
+            }
             other => other,
         }
     }
 
-    /// As much of an owner as can be read. What cannot counts as active; of its events nothing is kept where its settings may forbid that.
+    /// As much of an owner as can be read. What cannot counts as active; of its events nothing is
+    /// kept where its settings may forbid that.
     async fn damaged_program(&self, org: &OrgId, owner: &Owner, error: &EngineError) -> Program {
         let mut program = DamagedProgram {
             why: error.to_string(),
@@ -281,11 +327,16 @@ impl Engine {
             Owner::Workflow(id) => {
                 if let Ok(Some(workflow)) = self.0.store.workflow(org, id).await {
                     program.keeps_nothing = !workflow.draft.settings.keep_data;
-                    (program.name, program.active, program.project_id) = (workflow.name, workflow.active, Some(workflow.project_id));
+                    (program.name, program.active, program.project_id) =
+                        (workflow.name, workflow.active, Some(workflow.project_id));
                 }
             }
         }
-        tracing::warn!(owner.id = owner.as_str(), error = error_chain(error), "what is stored of this owner cannot be read: its runs fail");
+        tracing::warn!(
+            owner.id = owner.as_str(),
+            error = error_chain(error),
+            "what is stored of this owner cannot be read: its runs fail"
+        );
         Program::Damaged(Box::new(program))
     }
 
@@ -296,20 +347,39 @@ impl Engine {
     }
 
     /// The component that a source runs.
-    pub(crate) async fn component_of(&self, source: &Source) -> Result<SavedComponent, EngineError> {
+    pub(crate) async fn component_of(
+        &self,
+        source: &Source,
+    ) -> Result<SavedComponent, EngineError> {
         let found = self.0.store.component(&source.org_id, &source.component_id).await?;
-        found.ok_or_else(|| EngineError::damaged("the component of a source", format!("`{}` is missing in the store", source.component_id)))
+        found.ok_or_else(|| {
+            EngineError::damaged(
+                "the component of a source",
+                format!("`{}` is missing in the store", source.component_id),
+            )
+        })
     }
 
     /// Puts the address of the source's endpoint where its code reads it.
-    pub(crate) fn add_endpoint(&self, defs: &[PropDef], interfaces: &Interfaces, props: &mut Map<String, Value>) {
+    pub(crate) fn add_endpoint(
+        &self,
+        defs: &[PropDef],
+        interfaces: &Interfaces,
+        props: &mut Map<String, Value>,
+    ) {
         let Some(http) = interfaces.http.first() else { return };
         for def in defs.iter().filter(|def| def.is(PropType::HttpInterface)) {
             props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
         }
     }
 
-    pub(crate) async fn prepare_source(&self, source: Source, manifest: Manifest, artifact_id: &str, interfaces: &Interfaces) -> Result<Program, EngineError> {
+    pub(crate) async fn prepare_source(
+        &self,
+        source: Source,
+        manifest: Manifest,
+        artifact_id: &str,
+        interfaces: &Interfaces,
+    ) -> Result<Program, EngineError> {
         let strategy = manifest.dedupe_strategy()?;
         let mut props = source.configured_props.clone();
         self.0.keyring.open_props(source.id.as_str(), &mut props)?;
@@ -331,7 +401,8 @@ impl Engine {
         };
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
-        let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
+        let dynamic_props =
+            json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
         let mut stores = StoreGrants::default();
         stores.add(defs, &props, Site::Source);
         Ok(Program::Source(Box::new(SourceProgram {
@@ -348,17 +419,31 @@ impl Engine {
     }
 
     /// What the `$.service.db` of a source holds, where it has one.
-    pub(crate) async fn db_of(&self, source: &SourceProgram) -> Result<Option<Box<RawValue>>, EngineError> {
+    pub(crate) async fn db_of(
+        &self,
+        source: &SourceProgram,
+    ) -> Result<Option<Box<RawValue>>, EngineError> {
         if source.has_db { self.service_db(&source.source.id).await.map(Some) } else { Ok(None) }
     }
 
-    async fn workflow_program(&self, workflow: Workflow, deployment: Option<&DeploymentId>) -> Result<Option<Program>, EngineError> {
-        let Some(id) = deployment.or(workflow.deployment_id.as_ref()).cloned() else { return Ok(None) };
-        let Some(deployment) = self.0.store.deployment(&workflow.org_id, &id).await? else { return Ok(None) };
-        self.prepare_workflow(workflow, &deployment.content, Some(id), &BuiltSteps::new()).await.map(Some)
+    async fn workflow_program(
+        &self,
+        workflow: Workflow,
+        deployment: Option<&DeploymentId>,
+    ) -> Result<Option<Program>, EngineError> {
+        let Some(id) = deployment.or(workflow.deployment_id.as_ref()).cloned() else {
+            return Ok(None);
+        };
+        let Some(deployment) = self.0.store.deployment(&workflow.org_id, &id).await? else {
+            return Ok(None);
+        };
+        self.prepare_workflow(workflow, &deployment.content, Some(id), &BuiltSteps::new())
+            .await
+            .map(Some)
     }
 
-    /// Prepares a version; `deployment_id` None: one that is tested. `built`: code of it that is not stored.
+    /// Prepares a version; `deployment_id` None: one that is tested. `built`: code of it that is
+    /// not stored.
     pub(crate) async fn prepare_workflow(
         &self,
         workflow: Workflow,
@@ -367,21 +452,32 @@ impl Engine {
         built: &BuiltSteps,
     ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
-        let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
+        let (mut steps, mut accounts, mut stores) =
+            (Vec::new(), Vec::new(), StoreGrants::default());
         for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
-                modules.push(match built.iter().find(|(_, artifact)| artifact.id == step.artifact_id) {
-                    Some((_, artifact)) => self.module(&step.artifact_id, artifact).await?,
-                    None => self.stored_module(&step.artifact_id, &step.artifact_id).await?,
-                });
+                modules.push(
+                    match built.iter().find(|(_, artifact)| artifact.id == step.artifact_id) {
+                        Some((_, artifact)) => self.module(&step.artifact_id, artifact).await?,
+                        None => self.stored_module(&step.artifact_id, &step.artifact_id).await?,
+                    },
+                );
             }
             let mut props = step.props.clone();
             self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;
-            let needs_manifest = step.props.values().any(names_account) || StoreGrants::may_name(&step.props);
+            let needs_manifest =
+                step.props.values().any(names_account) || StoreGrants::may_name(&step.props);
             let manifest = match needs_manifest || step.dynamic_props.is_some() {
-                true => match built.iter().find(|(component, _)| component.id == step.component_id) {
+                true => match built.iter().find(|(component, _)| component.id == step.component_id)
+                {
                     Some((component, _)) => component.manifest.clone(),
-                    None => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                    None => self
+                        .0
+                        .store
+                        .component(&workflow.org_id, &step.component_id)
+                        .await?
+                        .map(|c| c.manifest)
+                        .unwrap_or_default(),
                 },
                 false => Manifest::default(),
             };
@@ -394,7 +490,10 @@ impl Engine {
             );
         }
         let settings = within(&version.settings, &self.0.config);
-        let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
+        let version_key = deployment_id.as_ref().map_or_else(
+            || format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)),
+            ToString::to_string,
+        );
         let isolate = Arc::new(IsolateSpec {
             id: version_key,
             organization: workflow.org_id.to_string(),
@@ -412,9 +511,21 @@ impl Engine {
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,
             authorizations: self.authorizations(&workflow.id, &version.triggers)?,
-            may_respond: version.triggers.iter().any(|trigger| matches!(trigger, Trigger::Http { may_respond: true, .. })),
-            namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
-            step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
+            may_respond: version
+                .triggers
+                .iter()
+                .any(|trigger| matches!(trigger, Trigger::Http { may_respond: true, .. })),
+            namespaces: version
+                .steps
+                .iter()
+                .filter(|s| !s.disabled)
+                .map(|s| s.namespace.clone())
+                .collect(),
+            step_ids: version
+                .steps
+                .iter()
+                .map(|s| (s.namespace.clone(), s.id.to_string()))
+                .collect(),
             workflow,
             deployment_id,
             owner,
@@ -427,7 +538,8 @@ pub(crate) fn env_of(source: &SourceId) -> BTreeMap<String, String> {
     BTreeMap::from([("PD_COMPONENT".to_owned(), source.to_string())])
 }
 
-/// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
+/// The definitions that `additionalProps` made or changed: of the others the host knows more than a
+/// record can hold.
 pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
     all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }

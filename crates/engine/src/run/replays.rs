@@ -1,5 +1,6 @@
-//! Replays of many runs: a job in the store, taken step by step. A step queues a few runs and remembers how far it came, in one transaction; so the
-//! job goes on where it stood after a crash, and no run is replayed twice, however many servers take steps.
+//! Replays of many runs: a job in the store, taken step by step. A step queues a few runs and
+//! remembers how far it came, in one transaction; so the job goes on where it stood after a crash,
+//! and no run is replayed twice, however many servers take steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,10 @@ use std::time::Duration;
 use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::replay::{RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus, ReplayVersion, ReplayedRun};
+use millrace_model::replay::{
+    RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, ReplayPosition, ReplaySelection,
+    ReplayStatus, ReplayVersion, ReplayedRun,
+};
 use millrace_model::run::{Context, NewRun, Original, Run, RunKind, RunStatus, Start};
 use millrace_model::run_filter::RunFilter;
 use millrace_model::source::Owner;
@@ -39,7 +43,8 @@ const TRIES_MAX: u32 = 50;
 /// A replay of many runs, as it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct NewReplay {
-    /// The workflow or source whose runs they are; none: of any, where runs are named or a filter is given.
+    /// The workflow or source whose runs they are; none: of any, where runs are named or a filter
+    /// is given.
     pub owner: Option<String>,
     /// These runs; or all that failed and fit the rest.
     pub runs: Option<Vec<RunId>>,
@@ -92,7 +97,11 @@ pub enum ReplayChange {
 
 impl Engine {
     /// Makes a replay; it begins at once.
-    pub async fn create_replay(&self, caller: &Caller, new: NewReplay) -> Result<ReplayView, EngineError> {
+    pub async fn create_replay(
+        &self,
+        caller: &Caller,
+        new: NewReplay,
+    ) -> Result<ReplayView, EngineError> {
         let replay = self.planned(caller, new).await?;
         self.0.store.create_replay(replay.clone()).await?;
         self.0.wake_replayer.notify_one();
@@ -100,7 +109,11 @@ impl Engine {
     }
 
     /// How many runs a replay would begin with; none: more than are counted.
-    pub async fn count_replay(&self, caller: &Caller, new: NewReplay) -> Result<Option<i64>, EngineError> {
+    pub async fn count_replay(
+        &self,
+        caller: &Caller,
+        new: NewReplay,
+    ) -> Result<Option<i64>, EngineError> {
         Ok(self.planned(caller, new).await?.total)
     }
 
@@ -110,9 +123,13 @@ impl Engine {
             self.check_owner(caller, owner).await?;
         }
         let now = self.now();
-        let selects = new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
+        let selects =
+            new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
         if new.runs.is_some() && (selects || new.filter.is_some()) {
-            return Err(EngineError::invalid("runs", "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`"));
+            return Err(EngineError::invalid(
+                "runs",
+                "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`",
+            ));
         }
         if new.filter.is_some() && (selects || new.owner.is_some()) {
             let message = "`filter` says which runs; it excludes `workflow_id`, `source_id`, `class`, `group`, `from` and `to`: put them into it";
@@ -125,12 +142,27 @@ impl Engine {
             let message = "a draft runs as a test, one run at a time: POST /v1/runs/{id}/replay; allowed here are `live` and `original`";
             return Err(EngineError::invalid("version", message));
         }
-        let owner = new.owner.clone().or_else(|| new.filter.as_ref().and_then(|filter| filter.owner.clone()));
-        if owner.as_deref().is_some_and(|owner| owner.starts_with(millrace_model::ids::SourceId::PREFIX)) && new.begin != ReplayBegin::Start {
-            return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step"));
+        let owner = new
+            .owner
+            .clone()
+            .or_else(|| new.filter.as_ref().and_then(|filter| filter.owner.clone()));
+        if owner
+            .as_deref()
+            .is_some_and(|owner| owner.starts_with(millrace_model::ids::SourceId::PREFIX))
+            && new.begin != ReplayBegin::Start
+        {
+            return Err(EngineError::invalid(
+                "from_step",
+                "a source has no steps; only a workflow's run is replayed from a step",
+            ));
         }
         if let Some(group) = &new.group {
-            let known = self.0.store.error_group(&caller.org_id, group).await?.is_some_and(|g| Some(&g.owner) == new.owner.as_ref());
+            let known = self
+                .0
+                .store
+                .error_group(&caller.org_id, group)
+                .await?
+                .is_some_and(|g| Some(&g.owner) == new.owner.as_ref());
             if !known {
                 return Err(EngineError::not_found("group of errors", group));
             }
@@ -141,8 +173,21 @@ impl Engine {
         };
         let filter = new.filter.map(|filter| ended_before(filter, now)).transpose()?;
         // What fails from now on is not replayed: a replay would else meet its own runs.
-        let to = if runs.is_none() && filter.is_none() { Some(new.to.unwrap_or(now).min(now)) } else { None };
-        let selection = ReplaySelection { runs, class: new.class, group: new.group, from: new.from, to, filter, begin: new.begin, version: new.version };
+        let to = if runs.is_none() && filter.is_none() {
+            Some(new.to.unwrap_or(now).min(now))
+        } else {
+            None
+        };
+        let selection = ReplaySelection {
+            runs,
+            class: new.class,
+            group: new.group,
+            from: new.from,
+            to,
+            filter,
+            begin: new.begin,
+            version: new.version,
+        };
         let mut replay = Replay {
             id: ReplayId::generate(&self.0.ids),
             org_id: caller.org_id.clone(),
@@ -160,17 +205,32 @@ impl Engine {
         };
         let count = match (&replay.selection.runs, &replay.selection.filter) {
             (Some(runs), _) => runs.len() as u64,
-            (None, Some(filter)) => self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?,
-            (None, None) => self.0.store.count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) }).await?,
+            (None, Some(filter)) => {
+                self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?
+            }
+            (None, None) => {
+                self.0
+                    .store
+                    .count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) })
+                    .await?
+            }
         };
         replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
         Ok(replay)
     }
 
     /// Runs that are the owner's, or the organization's, and have ended, each once.
-    async fn check_named(&self, org: &OrgId, owner: Option<&str>, mut runs: Vec<RunId>) -> Result<Vec<RunId>, EngineError> {
+    async fn check_named(
+        &self,
+        org: &OrgId,
+        owner: Option<&str>,
+        mut runs: Vec<RunId>,
+    ) -> Result<Vec<RunId>, EngineError> {
         if runs.is_empty() || runs.len() > RUNS_NAMED_MAX {
-            return Err(EngineError::invalid("runs", format!("`runs` names {} runs; allowed are 1 to {RUNS_NAMED_MAX}", runs.len())));
+            return Err(EngineError::invalid(
+                "runs",
+                format!("`runs` names {} runs; allowed are 1 to {RUNS_NAMED_MAX}", runs.len()),
+            ));
         }
         runs.sort();
         runs.dedup();
@@ -183,7 +243,10 @@ impl Engine {
                 .filter(|run| owner.is_none_or(|owner| run.owner.as_str() == owner))
                 .ok_or_else(|| EngineError::not_found("run", id))?;
             if !run.status.is_final() {
-                return Err(EngineError::invalid("runs", format!("the run `{id}` has not ended: it is {}", run.status.as_str())));
+                return Err(EngineError::invalid(
+                    "runs",
+                    format!("the run `{id}` has not ended: it is {}", run.status.as_str()),
+                ));
             }
         }
         Ok(runs)
@@ -191,29 +254,60 @@ impl Engine {
 
     /// A replay.
     pub async fn replay(&self, caller: &Caller, id: &ReplayId) -> Result<ReplayView, EngineError> {
-        let replay = self.0.store.replay(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("replay", id))?;
+        let replay = self
+            .0
+            .store
+            .replay(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("replay", id))?;
         let counts = self.0.store.replay_counts(id).await?;
         Ok(ReplayView { replay, counts })
     }
 
     /// The replays, newest first; without what became of their runs.
-    pub async fn list_replays(&self, caller: &Caller, page: &Page) -> Result<Listing<Replay>, EngineError> {
+    pub async fn list_replays(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<Replay>, EngineError> {
         Ok(self.0.store.list_replays(&caller.org_id, page).await?)
     }
 
     /// The runs that a replay made.
-    pub async fn replayed_runs(&self, caller: &Caller, id: &ReplayId, page: &Page) -> Result<Listing<ReplayedRun>, EngineError> {
-        self.0.store.replay(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("replay", id))?;
+    pub async fn replayed_runs(
+        &self,
+        caller: &Caller,
+        id: &ReplayId,
+        page: &Page,
+    ) -> Result<Listing<ReplayedRun>, EngineError> {
+        self.0
+            .store
+            .replay(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("replay", id))?;
         Ok(self.0.store.replayed_runs(id, page).await?)
     }
 
     /// Holds a replay, lets it go on, or ends it. What it queued stays queued.
-    pub async fn change_replay(&self, caller: &Caller, id: &ReplayId, change: ReplayChange) -> Result<ReplayView, EngineError> {
+    pub async fn change_replay(
+        &self,
+        caller: &Caller,
+        id: &ReplayId,
+        change: ReplayChange,
+    ) -> Result<ReplayView, EngineError> {
         for _ in 0..TRIES_MAX {
-            let replay = self.0.store.replay(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("replay", id))?;
+            let replay = self
+                .0
+                .store
+                .replay(&caller.org_id, id)
+                .await?
+                .ok_or_else(|| EngineError::not_found("replay", id))?;
             let status = match (change, replay.status) {
                 (_, ended) if ended.is_final() => {
-                    return Err(EngineError::Conflict { code: "replay_has_ended", message: format!("the replay `{id}` has ended: {}", ended.as_str()) });
+                    return Err(EngineError::Conflict {
+                        code: "replay_has_ended",
+                        message: format!("the replay `{id}` has ended: {}", ended.as_str()),
+                    });
                 }
                 (ReplayChange::Pause, _) => ReplayStatus::Paused,
                 (ReplayChange::Resume, _) => ReplayStatus::Running,
@@ -222,7 +316,8 @@ impl Engine {
             if status == replay.status {
                 return self.replay(caller, id).await;
             }
-            let next = Replay { status, version: replay.version + 1, updated_at: self.now(), ..replay };
+            let next =
+                Replay { status, version: replay.version + 1, updated_at: self.now(), ..replay };
             match self.0.store.step_replay(ReplayStep { replay: next, runs: Vec::new() }).await {
                 Err(StoreError::StateChanged) => {}
                 other => {
@@ -232,39 +327,77 @@ impl Engine {
                 }
             }
         }
-        Err(EngineError::internal("a replay kept changing while it was to be changed", id.to_string()))
+        Err(EngineError::internal(
+            "a replay kept changing while it was to be changed",
+            id.to_string(),
+        ))
     }
 
-    /// The same event again, or another one, as a new run: all of it, or from a step on with the results of the steps before.
-    pub async fn replay_run(&self, caller: &Caller, id: &RunId, asked: &RunReplay) -> Result<Run, EngineError> {
-        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+    /// The same event again, or another one, as a new run: all of it, or from a step on with the
+    /// results of the steps before.
+    pub async fn replay_run(
+        &self,
+        caller: &Caller,
+        id: &RunId,
+        asked: &RunReplay,
+    ) -> Result<Run, EngineError> {
+        let run = self
+            .0
+            .store
+            .run(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))?;
         if asked.version == ReplayVersion::Draft {
             return self.replay_on_draft(caller, &run, asked).await;
         }
-        let program = self.program(&run.org_id, &run.owner, version_of(&run, asked.version)).await?;
+        let program =
+            self.program(&run.org_id, &run.owner, version_of(&run, asked.version)).await?;
         let program = program.ok_or_else(|| match version_of(&run, asked.version) {
             Some(deployment) => EngineError::not_found("deployment", deployment),
             None => EngineError::not_found("workflow", run.owner.as_str()),
         })?;
-        let replay = self.replaying(&program, &run, asked, Start::Claimed { lease_until: self.lease_until() })?;
+        let replay = self.replaying(
+            &program,
+            &run,
+            asked,
+            Start::Claimed { lease_until: self.lease_until() },
+        )?;
         self.wait_for(caller, &program, replay).await
     }
 
     /// What is saved and not deployed is run by callers who may deploy it. `ScopeMissing`.
-    pub(crate) fn check_may_run_draft(&self, caller: &Caller, workflow: &Workflow) -> Result<(), EngineError> {
+    pub(crate) fn check_may_run_draft(
+        &self,
+        caller: &Caller,
+        workflow: &Workflow,
+    ) -> Result<(), EngineError> {
         if workflow.drafted.is_changed { self.check_scope(caller, Scope::Deploy) } else { Ok(()) }
     }
 
     /// On the newest version that is not live: a test, as all runs of a draft are.
-    async fn replay_on_draft(&self, caller: &Caller, run: &Run, asked: &RunReplay) -> Result<Run, EngineError> {
+    async fn replay_on_draft(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        asked: &RunReplay,
+    ) -> Result<Run, EngineError> {
         let Owner::Workflow(workflow) = &run.owner else {
-            return Err(EngineError::invalid("version", "a source has no draft; allowed are `live` and `original`"));
+            return Err(EngineError::invalid(
+                "version",
+                "a source has no draft; allowed are `live` and `original`",
+            ));
         };
         let workflow = self.owned_workflow(caller, workflow).await?;
         self.check_may_run_draft(caller, &workflow)?;
         let version = workflow.draft.clone();
-        let program = Arc::new(self.prepare_workflow(workflow, &version, None, &BuiltSteps::new()).await?);
-        let ended = match self.replaying(&program, run, asked, Start::Claimed { lease_until: self.lease_until() }) {
+        let program =
+            Arc::new(self.prepare_workflow(workflow, &version, None, &BuiltSteps::new()).await?);
+        let ended = match self.replaying(
+            &program,
+            run,
+            asked,
+            Start::Claimed { lease_until: self.lease_until() },
+        ) {
             Ok(replay) => self.wait_for(caller, &program, replay).await,
             Err(refused) => Err(refused),
         };
@@ -275,10 +408,21 @@ impl Engine {
     }
 
     /// A run of the same event again, or of another one.
-    fn replaying(&self, program: &Program, run: &Run, asked: &RunReplay, start: Start) -> Result<NewRun, EngineError> {
-        let context: Context = serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a stored context", e))?;
-        if asked.event.is_none() && context.keeps_nothing && run.event == error_event::KEPT_NOTHING {
-            let message = format!("the run `{}` kept no data, so there is no event to replay; give one as `event`", run.id);
+    fn replaying(
+        &self,
+        program: &Program,
+        run: &Run,
+        asked: &RunReplay,
+        start: Start,
+    ) -> Result<NewRun, EngineError> {
+        let context: Context = serde_json::from_str(&run.context)
+            .map_err(|e| EngineError::damaged("a stored context", e))?;
+        if asked.event.is_none() && context.keeps_nothing && run.event == error_event::KEPT_NOTHING
+        {
+            let message = format!(
+                "the run `{}` kept no data, so there is no event to replay; give one as `event`",
+                run.id
+            );
             return Err(EngineError::Conflict { code: "not_kept", message });
         }
         let origin = Origin {
@@ -294,15 +438,31 @@ impl Engine {
             (ReplayFrom::Start, _) => None,
             (from, Program::Workflow(workflow)) => {
                 let before = results_before(&workflow.namespaces, run, from.clone())?;
-                Some(serde_json::to_string(&before).map_err(|e| EngineError::internal("could not write a result", e))?)
+                Some(
+                    serde_json::to_string(&before)
+                        .map_err(|e| EngineError::internal("could not write a result", e))?,
+                )
             }
             (_, Program::Source(_) | Program::Damaged(_)) => {
-                return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step"));
+                return Err(EngineError::invalid(
+                    "from_step",
+                    "a source has no steps; only a workflow's run is replayed from a step",
+                ));
             }
         };
-        let event_edited = asked.event.as_ref().is_some_and(|event| serde_json::from_str::<Value>(&run.event).ok().as_ref() != Some(event));
-        let event = asked.event.as_ref().filter(|_| event_edited).map_or_else(|| run.event.clone(), Value::to_string);
-        Ok(NewRun { result, replays: Some(Original { id: run.id.clone(), event_edited }), ..self.new_run(program, &origin, event, start)? })
+        let event_edited = asked.event.as_ref().is_some_and(|event| {
+            serde_json::from_str::<Value>(&run.event).ok().as_ref() != Some(event)
+        });
+        let event = asked
+            .event
+            .as_ref()
+            .filter(|_| event_edited)
+            .map_or_else(|| run.event.clone(), Value::to_string);
+        Ok(NewRun {
+            result,
+            replays: Some(Original { id: run.id.clone(), event_edited }),
+            ..self.new_run(program, &origin, event, start)?
+        })
     }
 
     pub(crate) fn spawn_replayer(&self) {
@@ -324,7 +484,10 @@ impl Engine {
         let running = match self.0.store.running_replays(RUNNING_MAX).await {
             Ok(running) => running,
             Err(error) => {
-                tracing::error!(error = error_chain(&error), "could not read the replays; trying again");
+                tracing::error!(
+                    error = error_chain(&error),
+                    "could not read the replays; trying again"
+                );
                 return false;
             }
         };
@@ -333,7 +496,9 @@ impl Engine {
             let id = replay.id.clone();
             match self.step_replay(replay).await {
                 Ok(goes_on) => more |= goes_on,
-                Err(error) => tracing::error!(replay.id = %id, error = error_chain(&error), "a replay could not go on; trying again"),
+                Err(error) => {
+                    tracing::error!(replay.id = %id, error = error_chain(&error), "a replay could not go on; trying again")
+                }
             }
         }
         more && !self.0.tasks.stopping()
@@ -347,11 +512,15 @@ impl Engine {
         }
         replay.version += 1;
         replay.updated_at = self.now();
-        if let Some(owner) = (!replay.owner.is_empty()).then(|| Owner::from_row(replay.owner.clone()))
+        if let Some(owner) =
+            (!replay.owner.is_empty()).then(|| Owner::from_row(replay.owner.clone()))
             && self.program_or_damaged(&replay.org_id, &owner, None).await?.is_none()
         {
             replay.status = ReplayStatus::Failed;
-            replay.note = Some(format!("there is no `{}` any more, or no version of it is deployed", replay.owner));
+            replay.note = Some(format!(
+                "there is no `{}` any more, or no version of it is deployed",
+                replay.owner
+            ));
             return self.take_step(ReplayStep { replay, runs: Vec::new() }).await;
         }
         let (originals, ended) = self.next_originals(&mut replay, limit).await?;
@@ -377,10 +546,24 @@ impl Engine {
     }
 
     /// The next runs to replay, and whether they are the last; moves the position behind them.
-    async fn next_originals(&self, replay: &mut Replay, limit: u32) -> Result<(Vec<Run>, bool), EngineError> {
+    async fn next_originals(
+        &self,
+        replay: &mut Replay,
+        limit: u32,
+    ) -> Result<(Vec<Run>, bool), EngineError> {
         let Some(named) = &replay.selection.runs else {
             let runs = match &replay.selection.filter {
-                Some(filter) => self.0.store.matching_runs(&replay.org_id, filter, replay.position.after.as_ref(), limit).await?,
+                Some(filter) => {
+                    self.0
+                        .store
+                        .matching_runs(
+                            &replay.org_id,
+                            filter,
+                            replay.position.after.as_ref(),
+                            limit,
+                        )
+                        .await?
+                }
                 None => self.0.store.failed_runs(&FailedRuns { limit, ..fitting(replay) }).await?,
             };
             if let Some(last) = runs.last() {
@@ -390,7 +573,8 @@ impl Engine {
             return Ok((runs, ended));
         };
         let mut runs = Vec::new();
-        let next: Vec<RunId> = named.iter().skip(replay.position.named).take(limit as usize).cloned().collect();
+        let next: Vec<RunId> =
+            named.iter().skip(replay.position.named).take(limit as usize).cloned().collect();
         let ended = replay.position.named + next.len() >= named.len();
         replay.position.named += next.len();
         for id in next {
@@ -402,7 +586,11 @@ impl Engine {
         Ok((runs, ended))
     }
 
-    async fn replay_all(&self, replay: &mut Replay, originals: Vec<Run>) -> Result<Vec<(RunId, NewRun)>, EngineError> {
+    async fn replay_all(
+        &self,
+        replay: &mut Replay,
+        originals: Vec<Run>,
+    ) -> Result<Vec<(RunId, NewRun)>, EngineError> {
         let from = match &replay.selection.begin {
             ReplayBegin::Start => ReplayFrom::Start,
             ReplayBegin::Failed => ReplayFrom::Failed,
@@ -415,8 +603,18 @@ impl Engine {
                 skip(replay, &format!("the run `{}` was a test", original.id));
                 continue;
             }
-            let Some(program) = self.program_or_damaged(&original.org_id, &original.owner, version_of(&original, asked.version)).await? else {
-                skip(replay, &format!("what the run `{}` ran is gone, or not deployed", original.id));
+            let Some(program) = self
+                .program_or_damaged(
+                    &original.org_id,
+                    &original.owner,
+                    version_of(&original, asked.version),
+                )
+                .await?
+            else {
+                skip(
+                    replay,
+                    &format!("what the run `{}` ran is gone, or not deployed", original.id),
+                );
                 continue;
             };
             match self.replaying(&program, &original, &asked, Start::Queued) {
@@ -441,11 +639,17 @@ fn ended_before(mut filter: RunFilter, now: Timestamp) -> Result<RunFilter, Engi
         filter.statuses = vec![RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
     }
     if let Some(other) = filter.statuses.iter().find(|status| !status.is_final()) {
-        let message = format!("a run that is {} cannot be replayed; allowed are succeeded, failed and cancelled", other.as_str());
+        let message = format!(
+            "a run that is {} cannot be replayed; allowed are succeeded, failed and cancelled",
+            other.as_str()
+        );
         return Err(EngineError::invalid("status", message));
     }
     if filter.kind.is_some_and(|kind| kind != RunKind::Live) {
-        return Err(EngineError::invalid("kind", "only live runs are replayed together; allowed is `live`"));
+        return Err(EngineError::invalid(
+            "kind",
+            "only live runs are replayed together; allowed is `live`",
+        ));
     }
     filter.kind = Some(RunKind::Live);
     filter.to = Some(filter.to.unwrap_or(now).min(now));

@@ -1,4 +1,5 @@
-//! What happens at its time: ticks of timers, ends of pauses, and deferred events. A tick counts as fired once its run is durable; each fires once, however many nodes look.
+//! What happens at its time: ticks of timers, ends of pauses, and deferred events. A tick counts as
+//! fired once its run is durable; each fires once, however many nodes look.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -33,7 +34,8 @@ const FORGOTTEN: Duration = Duration::from_millis(2 * ALIVE_MS.unsigned_abs());
 /// A step of the clock back beside what may be another server.
 struct StepBack {
     from_ms: i64,
-    /// With those that came after it: who is moved once is newer than the marks of those, and is not moved by them.
+    /// With those that came after it: who is moved once is newer than the marks of those, and is
+    /// not moved by them.
     by_ms: i64,
     /// What was written since goes by the new time.
     mark: ClockMark,
@@ -46,16 +48,28 @@ impl Engine {
             let mut steps = Vec::new();
             loop {
                 if let Err(error) = engine.follow_clock(&mut steps).await {
-                    tracing::error!(error = error_chain(&error), "could not follow the clock back; trying again");
+                    tracing::error!(
+                        error = error_chain(&error),
+                        "could not follow the clock back; trying again"
+                    );
                 }
                 if let Err(error) = engine.wake_due().await {
-                    tracing::error!(error = error_chain(&error), "could not wake paused runs; trying again");
+                    tracing::error!(
+                        error = error_chain(&error),
+                        "could not wake paused runs; trying again"
+                    );
                 }
                 if let Err(error) = engine.fire_due().await {
-                    tracing::error!(error = error_chain(&error), "could not fire timers; trying again");
+                    tracing::error!(
+                        error = error_chain(&error),
+                        "could not fire timers; trying again"
+                    );
                 }
                 if let Err(error) = engine.deliver_deferred(ROUND_MAX).await {
-                    tracing::error!(error = error_chain(&error), "could not deliver deferred events; trying again");
+                    tracing::error!(
+                        error = error_chain(&error),
+                        "could not deliver deferred events; trying again"
+                    );
                 }
                 let sleep = engine.until_next_timer().await;
                 tokio::select! {
@@ -69,9 +83,10 @@ impl Engine {
         });
     }
 
-    /// Where the clock went back, also while the server was down, moves ticks that would else wait until it has caught up. Pauses and tries are
-    /// moved by as much as was seen, where no other server shares them: its clock may be right.
-    /// One that was killed counts as another until it has not been heard of for a while: so long, `steps` wait.
+    /// Where the clock went back, also while the server was down, moves ticks that would else wait
+    /// until it has caught up. Pauses and tries are moved by as much as was seen, where no other
+    /// server shares them: its clock may be right. One that was killed counts as another until it
+    /// has not been heard of for a while: so long, `steps` wait.
     async fn follow_clock(&self, steps: &mut Vec<StepBack>) -> Result<(), EngineError> {
         let (now, latest) = (self.now(), self.0.latest.load(Ordering::SeqCst));
         let first = latest == i64::MIN;
@@ -89,8 +104,15 @@ impl Engine {
                     self.0.store.clock_went_back(now, back_ms, None).await?;
                 } else {
                     let mark = self.0.store.clock_mark().await?;
-                    steps.iter_mut().for_each(|step| step.by_ms = step.by_ms.saturating_add(back_ms));
-                    steps.push(StepBack { from_ms: latest, by_ms: back_ms, mark, known_by: Instant::now() + FORGOTTEN });
+                    steps
+                        .iter_mut()
+                        .for_each(|step| step.by_ms = step.by_ms.saturating_add(back_ms));
+                    steps.push(StepBack {
+                        from_ms: latest,
+                        by_ms: back_ms,
+                        mark,
+                        known_by: Instant::now() + FORGOTTEN,
+                    });
                 }
             }
             self.0.latest.store(now.ms(), Ordering::SeqCst);
@@ -104,7 +126,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends once the clock went back. What is written until then goes by the new time and is moved all the same.
+    /// Ends once the clock went back. What is written until then goes by the new time and is moved
+    /// all the same.
     async fn clock_steps_back(&self) {
         loop {
             tokio::time::sleep(LOOK_AT_CLOCK).await;
@@ -125,9 +148,14 @@ impl Engine {
     }
 
     async fn until_next_timer(&self) -> Duration {
-        let (timer, wake, deferred) = tokio::join!(self.0.store.next_timer_at(), self.0.store.next_wake_at(), self.0.store.next_deferred_at());
+        let (timer, wake, deferred) = tokio::join!(
+            self.0.store.next_timer_at(),
+            self.0.store.next_wake_at(),
+            self.0.store.next_deferred_at()
+        );
         match [timer, wake, deferred].into_iter().filter_map(|at| at.ok().flatten()).min() {
-            Some(at) => Duration::from_millis(u64::try_from(at.since(self.now())).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
+            Some(at) => Duration::from_millis(u64::try_from(at.since(self.now())).unwrap_or(0))
+                .clamp(Duration::from_millis(5), SLEEP_MAX),
             None => SLEEP_MAX,
         }
     }
@@ -144,10 +172,17 @@ impl Engine {
     async fn fire(&self, timer: &Timer) -> Result<(), EngineError> {
         let now = self.now();
         let next_at = timer.schedule.next_after(timer.next_at, now)?;
-        let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else { return Ok(()) };
+        let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else {
+            return Ok(());
+        };
         let due = (now.since(timer.next_at) > DUE_KEPT_MS).then_some(timer.next_at);
         let origin = Origin { due, ..Origin::first("TIMER", timer.id.as_str()) };
-        let run = self.new_run(&program, &origin, timer_event(timer, now.secs()).to_string(), Start::Queued)?;
+        let run = self.new_run(
+            &program,
+            &origin,
+            timer_event(timer, now.secs()).to_string(),
+            Start::Queued,
+        )?;
         fail_point!("engine.tick.before_store");
         match self.0.store.fire_timer(&timer.id, timer.next_at, next_at, run).await? {
             Fired::Accepted => self.queued(),
@@ -163,7 +198,9 @@ impl Engine {
 /// The event of a timer (spec 2.7.2, reference 3).
 fn timer_event(timer: &Timer, timestamp: i64) -> Value {
     match &timer.schedule {
-        Schedule::IntervalSeconds(seconds) => json!({ "timestamp": timestamp, "interval_seconds": seconds }),
+        Schedule::IntervalSeconds(seconds) => {
+            json!({ "timestamp": timestamp, "interval_seconds": seconds })
+        }
         Schedule::Cron { cron, timezone } => {
             let at = millrace_model::Timestamp(timestamp * 1000);
             json!({

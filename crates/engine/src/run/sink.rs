@@ -59,11 +59,15 @@ impl StepTrace {
         Self { namespace, started_at, props: None, finished: None, exported: None }
     }
 
-    /// What is known of it beside how it ended. `tried`: the step that was tried before, with its tries.
+    /// What is known of it beside how it ended. `tried`: the step that was tried before, with its
+    /// tries.
     pub(crate) fn add_to(&self, step: &mut StepResult, tried: Option<&(String, Vec<StepAttempt>)>) {
         step.started_at_ms = Some(self.started_at.ms());
         step.props.clone_from(&self.props);
-        step.attempts = tried.filter(|(namespace, _)| *namespace == self.namespace).map(|(_, tries)| tries.clone()).unwrap_or_default();
+        step.attempts = tried
+            .filter(|(namespace, _)| *namespace == self.namespace)
+            .map(|(_, tries)| tries.clone())
+            .unwrap_or_default();
     }
 }
 
@@ -71,7 +75,8 @@ impl StepTrace {
 pub(crate) struct RawEmit {
     pub(crate) event: Option<Box<RawValue>>,
     pub(crate) meta: Option<Box<RawValue>>,
-    /// When the server received it. It is deferred where its `delivery_ts` is later, however late its run ends.
+    /// When the server received it. It is deferred where its `delivery_ts` is later, however late
+    /// its run ends.
     pub(crate) at: Timestamp,
 }
 
@@ -111,7 +116,8 @@ pub(crate) enum CallDb {
     OfHook(HookDb),
 }
 
-/// Whoever waits for the answer of a run; none: it ended without one. Dropped unsent where nothing is known of its end.
+/// Whoever waits for the answer of a run; none: it ended without one. Dropped unsent where nothing
+/// is known of its end.
 pub(crate) type Responder = oneshot::Sender<Option<EndpointResponse>>;
 
 /// Collects the effects of one run and answers its client.
@@ -155,7 +161,9 @@ impl Collector {
     ) -> Arc<Self> {
         // An action that is run by itself leaves no run behind, and no log.
         let log = asking.as_ref().filter(|_| !owner.is_empty());
-        let late = log.map(|scope| Late::new(engine.clone(), scope.org.clone(), owner.to_owned(), run_id.clone()));
+        let late = log.map(|scope| {
+            Late::new(engine.clone(), scope.org.clone(), owner.to_owned(), run_id.clone())
+        });
         Arc::new_cyclic(|this| Self {
             engine,
             late,
@@ -233,14 +241,25 @@ impl EffectSink for Collector {
         let (collected, responder) = &mut *state;
         match effect {
             Effect::Log { level, text, ts_ms } => {
-                let line = LogLine { at: Timestamp(ts_ms), level, text, step: collected.step_under_way() };
-                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Log(self.run_id.clone(), line.clone()));
+                let line =
+                    LogLine { at: Timestamp(ts_ms), level, text, step: collected.step_under_way() };
+                self.engine.0.streams.send(&self.owner, || {
+                    crate::StreamItem::Log(self.run_id.clone(), line.clone())
+                });
                 if let Some(attempt) = self.told.get() {
-                    self.engine.tell_line(&self.owner, &self.run_id, *attempt, collected.logs.len(), &line);
+                    self.engine.tell_line(
+                        &self.owner,
+                        &self.run_id,
+                        *attempt,
+                        collected.logs.len(),
+                        &line,
+                    );
                 }
                 collected.logs.push(line);
             }
-            Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta, at: self.engine.now() }),
+            Effect::Emit { event, meta } => {
+                collected.emits.push(RawEmit { event, meta, at: self.engine.now() })
+            }
             Effect::Db { key, value } => {
                 let write = (key, value.map(|v| v.get().to_owned()));
                 match &self.db {
@@ -250,7 +269,8 @@ impl EffectSink for Collector {
                 }
             }
             Effect::Respond(response) => {
-                // Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
+                // Sources answer as soon as they respond; workflows at the end unless immediate
+                // (reference 3).
                 let at_once = !matches!(self.db, CallDb::None) || response.immediate;
                 let response = to_response(response);
                 let unsent = match responder.take_if(|_| at_once) {
@@ -263,7 +283,9 @@ impl EffectSink for Collector {
                 }
             }
             Effect::StepStarted { namespace } => {
-                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None));
+                self.engine.0.streams.send(&self.owner, || {
+                    crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None)
+                });
                 collected.steps.push(StepTrace::new(namespace, self.engine.now()));
             }
             Effect::StepFinished { namespace, duration_ms, exports } => {
@@ -272,10 +294,14 @@ impl EffectSink for Collector {
                     crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
                 });
                 match collected.steps.last_mut() {
-                    Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
+                    Some(step) if step.namespace == namespace => {
+                        step.finished = Some((duration_ms, exports))
+                    }
                     _ => {
                         let trace = StepTrace::new(namespace, self.engine.now());
-                        collected.steps.push(StepTrace { finished: Some((duration_ms, exports)), ..trace });
+                        collected
+                            .steps
+                            .push(StepTrace { finished: Some((duration_ms, exports)), ..trace });
                     }
                 }
                 collected.sends_finished = collected.sends.len();
@@ -283,12 +309,16 @@ impl EffectSink for Collector {
                 self.step_ended();
             }
             Effect::StepProps { namespace, props } => {
-                if let Some(step) = collected.steps.last_mut().filter(|step| step.namespace == namespace) {
+                if let Some(step) =
+                    collected.steps.last_mut().filter(|step| step.namespace == namespace)
+                {
                     step.props = Some(props);
                 }
             }
             Effect::StepFailed { namespace, exports } => {
-                if let Some(step) = collected.steps.last_mut().filter(|step| step.namespace == namespace) {
+                if let Some(step) =
+                    collected.steps.last_mut().filter(|step| step.namespace == namespace)
+                {
                     step.exported = Some(exports);
                 }
             }
@@ -301,5 +331,9 @@ impl EffectSink for Collector {
 }
 
 fn to_response(response: HttpResponse) -> EndpointResponse {
-    EndpointResponse { status: response.status, headers: response.headers, body: response.body.to_vec() }
+    EndpointResponse {
+        status: response.status,
+        headers: response.headers,
+        body: response.body.to_vec(),
+    }
 }

@@ -34,7 +34,8 @@ pub enum TestEvent {
 /// What is tested.
 #[derive(Clone, Debug)]
 pub struct NewTest {
-    /// The workflow whose draft is tested; none: what `changes` says alone, as a workflow of its own that is never stored.
+    /// The workflow whose draft is tested; none: what `changes` says alone, as a workflow of its
+    /// own that is never stored.
     pub workflow: Option<WorkflowId>,
     /// Triggers, steps and settings to test in place of the draft's; stored nowhere.
     pub changes: UpdateWorkflow,
@@ -51,7 +52,8 @@ pub struct NewTest {
 }
 
 impl Engine {
-    /// Runs a version on an event as a test, all of it or up to a step: nothing goes to `$errors`, no mail (spec 6.2).
+    /// Runs a version on an event as a test, all of it or up to a step: nothing goes to `$errors`,
+    /// no mail (spec 6.2).
     pub async fn test_workflow(&self, caller: &Caller, test: NewTest) -> Result<Run, EngineError> {
         let mut workflow = match &test.workflow {
             Some(id) => self.owned_workflow(caller, id).await?,
@@ -61,10 +63,13 @@ impl Engine {
         if let Some(name) = test.changes.name.as_deref() {
             name.clone_into(&mut workflow.name);
         }
-        let (mut version, built) = self.build_version(caller, &workflow.id, &workflow.draft, &test.changes).await?;
+        let (mut version, built) =
+            self.build_version(caller, &workflow.id, &workflow.draft, &test.changes).await?;
         if let Some(last) = &test.up_to {
             let position = version.steps.iter().position(|s| &s.namespace == last);
-            let position = position.ok_or_else(|| EngineError::invalid("up_to", format!("the workflow has no step `{last}`")))?;
+            let position = position.ok_or_else(|| {
+                EngineError::invalid("up_to", format!("the workflow has no step `{last}`"))
+            })?;
             version.steps.truncate(position + 1);
         }
         let event = match test.event {
@@ -72,7 +77,8 @@ impl Engine {
             TestEvent::Kept(event) => self.kept_event(caller, &workflow.id, event).await?,
             TestEvent::OfRun(run) => self.event_of_run(caller, &run).await?,
         };
-        let namespaces: Vec<String> = version.steps.iter().map(|step| step.namespace.clone()).collect();
+        let namespaces: Vec<String> =
+            version.steps.iter().map(|step| step.namespace.clone()).collect();
         let result = self.results_at_hand(caller, &namespaces, test.from, test.pins).await?;
         let program = Arc::new(self.prepare_workflow(workflow, &version, None, &built).await?);
         let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
@@ -104,15 +110,24 @@ impl Engine {
                 evict.await;
             });
         }
-        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+        self.0
+            .store
+            .run(&caller.org_id, &id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))
     }
 
-    async fn begin_test(&self, program: &Arc<Program>, run: NewRun) -> Result<(RunId, oneshot::Receiver<()>), EngineError> {
+    async fn begin_test(
+        &self,
+        program: &Arc<Program>,
+        run: NewRun,
+    ) -> Result<(RunId, oneshot::Receiver<()>), EngineError> {
         let id = run.id.clone();
         Ok((id, self.begin(program, run).await?))
     }
 
-    /// Results that a test begins with, JSON text of [`RunResult`]; none where it begins with the first step and nothing is pinned.
+    /// Results that a test begins with, JSON text of [`RunResult`]; none where it begins with the
+    /// first step and nothing is pinned.
     async fn results_at_hand(
         &self,
         caller: &Caller,
@@ -126,48 +141,89 @@ impl Engine {
         let mut result = match from {
             None => RunResult::default(),
             Some((step, run)) => {
-                let run = self.0.store.run(&caller.org_id, &run).await?.ok_or_else(|| EngineError::not_found("run", run))?;
+                let run = self
+                    .0
+                    .store
+                    .run(&caller.org_id, &run)
+                    .await?
+                    .ok_or_else(|| EngineError::not_found("run", run))?;
                 results_before(namespaces, &run, ReplayFrom::Step(step))?
             }
         };
         for (namespace, exports) in pins {
             if !namespaces.contains(&namespace) {
-                return Err(EngineError::invalid("pins", format!("the workflow has no step `{namespace}`; its steps are {}", namespaces.join(", "))));
+                return Err(EngineError::invalid(
+                    "pins",
+                    format!(
+                        "the workflow has no step `{namespace}`; its steps are {}",
+                        namespaces.join(", ")
+                    ),
+                ));
             }
             if !exports.is_object() {
                 return Err(EngineError::invalid(
                     "pins",
-                    format!("what is pinned to `{namespace}` is no object; give its exports by name, such as `{{\"$return_value\": 1}}`"),
+                    format!(
+                        "what is pinned to `{namespace}` is no object; give its exports by name, such as `{{\"$return_value\": 1}}`"
+                    ),
                 ));
             }
-            let exports = to_raw_value(&exports).map_err(|e| EngineError::internal("could not write exports", e))?;
+            let exports = to_raw_value(&exports)
+                .map_err(|e| EngineError::internal("could not write exports", e))?;
             result.steps.retain(|step| step.namespace != namespace);
             result.steps.push(StepResult::new(namespace, RunStatus::Succeeded, None, exports));
         }
-        let place = |step: &StepResult| namespaces.iter().position(|namespace| *namespace == step.namespace);
+        let place = |step: &StepResult| {
+            namespaces.iter().position(|namespace| *namespace == step.namespace)
+        };
         result.steps.sort_by_key(place);
-        serde_json::to_string(&result).map(Some).map_err(|e| EngineError::internal("could not write a result", e))
+        serde_json::to_string(&result)
+            .map(Some)
+            .map_err(|e| EngineError::internal("could not write a result", e))
     }
 
     /// The event of a run, JSON text.
     async fn event_of_run(&self, caller: &Caller, id: &RunId) -> Result<String, EngineError> {
-        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        let run = self
+            .0
+            .store
+            .run(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))?;
         if run.event == KEPT_NOTHING {
-            return Err(EngineError::Conflict { code: "not_kept", message: format!("the run `{id}` kept no data, so its event is gone; give one as `event`") });
+            return Err(EngineError::Conflict {
+                code: "not_kept",
+                message: format!(
+                    "the run `{id}` kept no data, so its event is gone; give one as `event`"
+                ),
+            });
         }
         Ok(run.event)
     }
 
     /// A test event that a request with `x-pd-notrigger` left, JSON text.
-    async fn kept_event(&self, caller: &Caller, workflow: &WorkflowId, event: EventId) -> Result<String, EngineError> {
+    async fn kept_event(
+        &self,
+        caller: &Caller,
+        workflow: &WorkflowId,
+        event: EventId,
+    ) -> Result<String, EngineError> {
         let before = EventId::from_ordinal(event.ordinal() - 1);
-        let found = self.0.store.events_after(&caller.org_id, workflow.as_str(), before, 1).await?.pop();
+        let found =
+            self.0.store.events_after(&caller.org_id, workflow.as_str(), before, 1).await?.pop();
         let kept = found.filter(|e| e.id == event && e.name == TEST).map(|e| e.payload);
         kept.ok_or_else(|| EngineError::not_found("test event", event))
     }
 
-    /// Runs a workflow's live version now, active or not, and gives the run as it was accepted; or with `wait` as it ended.
-    pub async fn run_workflow(&self, caller: &Caller, id: &WorkflowId, event: Value, wait: bool) -> Result<Run, EngineError> {
+    /// Runs a workflow's live version now, active or not, and gives the run as it was accepted; or
+    /// with `wait` as it ended.
+    pub async fn run_workflow(
+        &self,
+        caller: &Caller,
+        id: &WorkflowId,
+        event: Value,
+        wait: bool,
+    ) -> Result<Run, EngineError> {
         self.owned_workflow(caller, id).await?;
         let program = self.program(&caller.org_id, &Owner::Workflow(id.clone()), None).await?.ok_or_else(|| EngineError::Conflict {
             code: "not_deployed",
@@ -178,7 +234,11 @@ impl Engine {
             return self.run_and_wait(caller, &program, &origin, event.to_string()).await;
         }
         let id = self.accept_run(program, &origin, event.to_string()).await?;
-        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+        self.0
+            .store
+            .run(&caller.org_id, &id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("run", id))
     }
 
     async fn unstored_workflow(&self, caller: &Caller) -> Result<Workflow, EngineError> {

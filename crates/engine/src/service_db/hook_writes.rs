@@ -1,4 +1,5 @@
-//! Writes of hooks to `$.service.db`, stored as they come: a request that arrives while a hook waits for it sees them, on this server and on others.
+//! Writes of hooks to `$.service.db`, stored as they come: a request that arrives while a hook
+//! waits for it sees them, on this server and on others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ pub(crate) struct HookWrites(Mutex<HashMap<SourceId, (usize, Arc<Pending>)>>);
 #[derive(Default)]
 struct Pending {
     writes: Mutex<Vec<DbWrite>>,
-    /// Held while some are being stored: a run that waits for the writes of a hook waits for those too.
+    /// Held while some are being stored: a run that waits for the writes of a hook waits for those
+    /// too.
     storing: tokio::sync::Mutex<()>,
 }
 
@@ -67,9 +69,12 @@ impl Engine {
         HookDb { engine: self.clone(), source: source.clone(), pending }
     }
 
-    /// Stores what hooks of a source have written so far. Where that fails the writes are kept, and the next call tries again.
+    /// Stores what hooks of a source have written so far. Where that fails the writes are kept, and
+    /// the next call tries again.
     pub(crate) async fn store_hook_writes(&self, source: &SourceId) -> Result<(), EngineError> {
-        let Some((_, pending)) = self.0.hook_writes.0.lock().get(source).cloned() else { return Ok(()) };
+        let Some((_, pending)) = self.0.hook_writes.0.lock().get(source).cloned() else {
+            return Ok(());
+        };
         let _storing = pending.storing.lock().await;
         let db = pending.writes.lock().clone();
         if db.is_empty() {
@@ -77,7 +82,8 @@ impl Engine {
         }
         let count = db.len();
         if let Some(size) = self.db_beyond_limit(source, &db).await? {
-            // The runtime refuses such a write; what comes around it is lost, and nobody else's run waits for it.
+            // The runtime refuses such a write; what comes around it is lost, and nobody else's run
+            // waits for it.
             tracing::warn!(source.id = %source, size, "a hook's writes to `$.service.db` are dropped: it would be larger than it may");
             pending.writes.lock().drain(..count);
             return Ok(());

@@ -20,7 +20,8 @@ use crate::run::sink::Collected;
 use crate::settle::turns::{Remembered, Turn};
 use crate::{Engine, EngineError};
 
-/// What the runs and deliveries for all listeners of a commit's events may come to, bytes: each has the event's payload of its own.
+/// What the runs and deliveries for all listeners of a commit's events may come to, bytes: each has
+/// the event's payload of its own.
 const PASSED_ON_BYTES_MAX: usize = 256 << 20;
 /// What each counts beside the payload: its context and its row.
 const LISTENER_BYTES: usize = 1 << 10;
@@ -28,7 +29,8 @@ const LISTENER_BYTES: usize = 1 << 10;
 const SUMMARY_CHARS_MAX: usize = 1000;
 
 impl Engine {
-    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change, with what the run wrote to `$.service.db`.
+    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and
+    /// the state's change, with what the run wrote to `$.service.db`.
     pub(crate) async fn add_emits(
         &self,
         effects: &mut Effects,
@@ -41,23 +43,39 @@ impl Engine {
         if emits.is_empty() && db.is_empty() {
             return Ok(None);
         }
-        let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
+        let (mut metas, mut payloads) =
+            (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
         for emit in emits {
             let meta = meta_of(emit.meta.as_deref());
             if self.refuse_channel(effects, &channel_of(&meta)) {
                 continue;
             }
-            let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
+            let payload =
+                emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
             match put_off_until(&meta, emit.at) {
-                // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
-                Some(at) => effects.events.push(self.waiting_event(source, &channel_of(&meta), payload, &shown_meta(&meta), at, context)),
+                // The strategy does not see it: a source that puts a task off emits it under the
+                // same id once it is due.
+                Some(at) => effects.events.push(self.waiting_event(
+                    source,
+                    &channel_of(&meta),
+                    payload,
+                    &shown_meta(&meta),
+                    at,
+                    context,
+                )),
                 None => {
                     metas.push(meta);
                     payloads.push(payload);
                 }
             }
         }
-        let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
+        let candidates: Vec<Candidate> = metas
+            .iter()
+            .map(|m| Candidate {
+                id: m.get("id").cloned(),
+                ts: m.get("ts").and_then(Value::as_f64),
+            })
+            .collect();
         let remembered = match source.strategy {
             Some(_) if !metas.is_empty() => Some(self.remembered(turn, source).await?),
             _ => None,
@@ -67,33 +85,66 @@ impl Engine {
         for (_, error) in &outcome.refused {
             effects.logs.push(self.error_line(&format!("Error: {error}")));
         }
-        effects.deduped = u64::try_from(metas.len().saturating_sub(outcome.emitted.len() + outcome.refused.len())).unwrap_or(0);
+        effects.deduped = u64::try_from(
+            metas.len().saturating_sub(outcome.emitted.len() + outcome.refused.len()),
+        )
+        .unwrap_or(0);
         for index in outcome.emitted {
             let payload = std::mem::take(&mut payloads[index]);
-            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, channel_of(&metas[index]), payload, shown_meta(&metas[index]));
+            let event = self.new_event(
+                source.source.id.as_str(),
+                &source.source.org_id,
+                channel_of(&metas[index]),
+                payload,
+                shown_meta(&metas[index]),
+            );
             self.add_event(effects, event, context, context.handles_error).await?;
         }
         let changed = remembered.filter(|_| outcome.state != before);
         let state = match &changed {
             Some(before) => {
-                let text = serde_json::to_string(&outcome.state).map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
+                let text = serde_json::to_string(&outcome.state)
+                    .map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
                 Some((before.version, text))
             }
             None => None,
         };
         if state.is_some() || !db.is_empty() {
-            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.clone() });
+            effects.source = Some(SourceChange {
+                source_id: source.source.id.clone(),
+                dedupe: state,
+                db: db.clone(),
+            });
         }
-        Ok(changed.map(|before| Remembered { version: before.version.saturating_add(1), dedupe: outcome.state }))
+        Ok(changed.map(|before| Remembered {
+            version: before.version.saturating_add(1),
+            dedupe: outcome.state,
+        }))
     }
 
-    pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
+    pub(crate) fn new_event(
+        &self,
+        emitter: &str,
+        org: &millrace_model::ids::OrgId,
+        name: String,
+        payload: String,
+        metadata: String,
+    ) -> Event {
         let now = self.now();
-        Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
+        Event {
+            id: self.0.ids.event_id(now),
+            org_id: org.clone(),
+            emitter_id: emitter.to_owned(),
+            name,
+            emit_id: self.0.ids.ksuid(now),
+            payload,
+            metadata,
+        }
     }
 
-    /// Whether no code may emit into a channel; the log says so. What waits in `$in` does so until a time that the server gave it: what code put there would
-    /// stay for ever, as history is never what waits.
+    /// Whether no code may emit into a channel; the log says so. What waits in `$in` does so until
+    /// a time that the server gave it: what code put there would stay for ever, as history is never
+    /// what waits.
     pub(crate) fn refuse_channel(&self, effects: &mut Effects, channel: &str) -> bool {
         let refused = channel == DEFERRED;
         if refused {
@@ -105,14 +156,27 @@ impl Engine {
     }
 
     /// Adds an event and what goes to its listeners.
-    pub(crate) async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+    pub(crate) async fn add_event(
+        &self,
+        effects: &mut Effects,
+        event: Event,
+        context: &Context,
+        handles_error: bool,
+    ) -> Result<(), EngineError> {
         self.pass_on(effects, &event, context, handles_error).await?;
         effects.events.push(event);
         Ok(())
     }
 
-    /// Adds a run or a delivery for each listener of an event; a chain that is too long is cut and says so.
-    async fn pass_on(&self, effects: &mut Effects, event: &Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+    /// Adds a run or a delivery for each listener of an event; a chain that is too long is cut and
+    /// says so.
+    async fn pass_on(
+        &self,
+        effects: &mut Effects,
+        event: &Event,
+        context: &Context,
+        handles_error: bool,
+    ) -> Result<(), EngineError> {
         let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
         let origin = Origin {
             trace_id: Some(context.trace_id.clone()),
@@ -124,7 +188,13 @@ impl Engine {
     }
 
     /// The same to these listeners. `origin`: of their runs, with the hops before.
-    pub(crate) async fn pass_on_to(&self, effects: &mut Effects, event: &Event, listeners: &[String], origin: Origin) -> Result<(), EngineError> {
+    pub(crate) async fn pass_on_to(
+        &self,
+        effects: &mut Effects,
+        event: &Event,
+        listeners: &[String],
+        origin: Origin,
+    ) -> Result<(), EngineError> {
         let hops = origin.hops.unwrap_or(0) + 1;
         let origin = Origin { hops: Some(hops), ..origin };
         let trace_id = origin.trace_id.as_deref().unwrap_or_default();
@@ -150,7 +220,9 @@ impl Engine {
             let payload: Arc<str> = event.payload.as_str().into();
             for listener in listeners {
                 if listener.starts_with(WebhookId::PREFIX) {
-                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener, trace_id)?);
+                    effects
+                        .webhook_deliveries
+                        .push(self.webhook_delivery(event, listener, trace_id)?);
                     continue;
                 }
                 if let Some(run) = self.listener_run(event, &payload, listener, &origin).await? {
@@ -161,20 +233,41 @@ impl Engine {
         Ok(())
     }
 
-    /// Passes a source's log lines on as one event, where somebody listens to `$logs`. The event is kept nowhere else: the
-    /// lines are in the log. One for a run, so that what logs while it handles logs makes no more of them each time.
-    pub(crate) async fn add_log_event(&self, effects: &mut Effects, held: &Held, context: &Context) -> Result<(), EngineError> {
-        if effects.logs.is_empty() || self.listeners_of(&held.org_id, held.owner.as_str(), LOGS).await?.is_empty() {
+    /// Passes a source's log lines on as one event, where somebody listens to `$logs`. The event is
+    /// kept nowhere else: the lines are in the log. One for a run, so that what logs while it
+    /// handles logs makes no more of them each time.
+    pub(crate) async fn add_log_event(
+        &self,
+        effects: &mut Effects,
+        held: &Held,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        if effects.logs.is_empty()
+            || self.listeners_of(&held.org_id, held.owner.as_str(), LOGS).await?.is_empty()
+        {
             return Ok(());
         }
-        let lines: Vec<Value> = effects.logs.iter().map(|line| json!({ "ts": line.at.ms(), "level": line.level, "text": line.text })).collect();
-        let event = self.new_event(held.owner.as_str(), &held.org_id, LOGS.into(), json!({ "run_id": held.id, "lines": lines }).to_string(), "{}".into());
+        let lines: Vec<Value> = effects
+            .logs
+            .iter()
+            .map(|line| json!({ "ts": line.at.ms(), "level": line.level, "text": line.text }))
+            .collect();
+        let event = self.new_event(
+            held.owner.as_str(),
+            &held.org_id,
+            LOGS.into(),
+            json!({ "run_id": held.id, "lines": lines }).to_string(),
+            "{}".into(),
+        );
         self.pass_on(effects, &event, context, context.handles_error).await
     }
 
-    /// Whether an event's listeners would make a commit larger than it may be; else they are counted.
+    /// Whether an event's listeners would make a commit larger than it may be; else they are
+    /// counted.
     fn makes_too_much(effects: &mut Effects, event: &Event, listeners: usize) -> bool {
-        let comes_to = effects.passed_on_bytes.saturating_add((event.payload.len() + LISTENER_BYTES).saturating_mul(listeners));
+        let comes_to = effects
+            .passed_on_bytes
+            .saturating_add((event.payload.len() + LISTENER_BYTES).saturating_mul(listeners));
         let is_too_much = comes_to > PASSED_ON_BYTES_MAX;
         if !is_too_much {
             effects.passed_on_bytes = comes_to;
@@ -182,9 +275,17 @@ impl Engine {
         is_too_much
     }
 
-    async fn listener_run(&self, event: &Event, payload: &Arc<str>, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {
+    async fn listener_run(
+        &self,
+        event: &Event,
+        payload: &Arc<str>,
+        listener: &str,
+        origin: &Origin,
+    ) -> Result<Option<NewRun>, EngineError> {
         let owner = Owner::from_row(listener.to_owned());
-        let Some(program) = self.live_program(&event.org_id, &owner).await? else { return Ok(None) };
+        let Some(program) = self.live_program(&event.org_id, &owner).await? else {
+            return Ok(None);
+        };
         if !program.identity().active {
             return Ok(None);
         }
@@ -207,7 +308,10 @@ pub(crate) fn shown_meta(meta: &Map<String, Value>) -> String {
     for field in ["id", "summary", "ts"] {
         match meta.get(field) {
             Some(Value::String(text)) => {
-                shown.insert(field.into(), Value::from(text.chars().take(SUMMARY_CHARS_MAX).collect::<String>()));
+                shown.insert(
+                    field.into(),
+                    Value::from(text.chars().take(SUMMARY_CHARS_MAX).collect::<String>()),
+                );
             }
             Some(value @ (Value::Number(_) | Value::Bool(_))) => {
                 shown.insert(field.into(), value.clone());

@@ -1,6 +1,10 @@
-//! What a failure leaves beside its run: the event on `$errors`, the group it counts in (spec 3.3), the notice.
+//! What a failure leaves beside its run: the event on `$errors`, the group it counts in (spec 3.3),
+//! the notice.
 
-use millrace_model::error_event::{ErrorBody, ErrorEvent, ErrorGroup, ErrorState, KEPT_NOTHING, ORIGINAL_EVENT_BYTES_MAX, STEP_RESULTS_BYTES_MAX, capped};
+use millrace_model::error_event::{
+    ErrorBody, ErrorEvent, ErrorGroup, ErrorState, KEPT_NOTHING, ORIGINAL_EVENT_BYTES_MAX,
+    STEP_RESULTS_BYTES_MAX, capped,
+};
 use millrace_model::ids::ErrorGroupId;
 use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunResult, RunStatus};
@@ -22,19 +26,32 @@ const GROUP_ID_CHARS: usize = 20;
 impl Engine {
     pub(crate) fn error_body(&self, program: &Program, failure: &CallFailure) -> ErrorBody {
         let cell_id = match (program, &failure.namespace) {
-            (Program::Workflow(workflow), Some(namespace)) => workflow.step_ids.get(namespace).cloned().unwrap_or_default(),
+            (Program::Workflow(workflow), Some(namespace)) => {
+                workflow.step_ids.get(namespace).cloned().unwrap_or_default()
+            }
             _ => String::new(),
         };
         let advice = match (failure.kind, program) {
-            (FailureKind::Timeout, Program::Workflow(_)) => "; raise `settings.timeout_ms` of the workflow, or do less in one run",
-            (FailureKind::Timeout, Program::Source(_)) => "; do less in one run, and keep in `$.service.db` where the next one goes on",
+            (FailureKind::Timeout, Program::Workflow(_)) => {
+                "; raise `settings.timeout_ms` of the workflow, or do less in one run"
+            }
+            (FailureKind::Timeout, Program::Source(_)) => {
+                "; do less in one run, and keep in `$.service.db` where the next one goes on"
+            }
             _ => "",
         };
         let told = |text: &str| format!("{text}{advice}");
-        ErrorBody { code: failure.code.clone(), message: told(&failure.message), cell_id, ts: self.now().iso(), stack: told(&failure.stack) }
+        ErrorBody {
+            code: failure.code.clone(),
+            message: told(&failure.message),
+            cell_id,
+            ts: self.now().iso(),
+            stack: told(&failure.stack),
+        }
     }
 
-    /// The event on `$errors` and the notice (spec 3.3). An error inside an error handler triggers no listener (invariant 4).
+    /// The event on `$errors` and the notice (spec 3.3). An error inside an error handler triggers
+    /// no listener (invariant 4).
     pub(crate) async fn add_error_event(
         &self,
         effects: &mut Effects,
@@ -44,7 +61,9 @@ impl Engine {
         context: &Context,
     ) -> Result<(), EngineError> {
         let Failed { held, error, result } = failed;
-        let raw = |text: String| RawValue::from_string(text).map_err(|e| EngineError::damaged("a stored event", e));
+        let raw = |text: String| {
+            RawValue::from_string(text).map_err(|e| EngineError::damaged("a stored event", e))
+        };
         let original_event = raw(match context.keeps_nothing {
             true => KEPT_NOTHING.to_owned(),
             false => capped(&held.event, ORIGINAL_EVENT_BYTES_MAX),
@@ -52,14 +71,28 @@ impl Engine {
         let original_context = raw(held.context.clone())?;
         let steps = match context.keeps_nothing {
             true => None,
-            false => earlier_results(result).map(|text| raw(capped(&text, STEP_RESULTS_BYTES_MAX))).transpose()?,
+            false => earlier_results(result)
+                .map(|text| raw(capped(&text, STEP_RESULTS_BYTES_MAX)))
+                .transpose()?,
         };
-        let body = ErrorEvent { original_event: &original_event, original_context: &original_context, error, steps: steps.as_deref() };
-        let payload = serde_json::to_string(&body).map_err(|e| EngineError::internal("could not write an error event", e))?;
-        let event = self.new_event(held.owner.as_str(), &held.org_id, ERRORS.into(), payload, "{}".into());
+        let body = ErrorEvent {
+            original_event: &original_event,
+            original_context: &original_context,
+            error,
+            steps: steps.as_deref(),
+        };
+        let payload = serde_json::to_string(&body)
+            .map_err(|e| EngineError::internal("could not write an error event", e))?;
+        let event =
+            self.new_event(held.owner.as_str(), &held.org_id, ERRORS.into(), payload, "{}".into());
         if context.handles_error {
             let line = "this error was raised while an $errors event was handled, so it triggers no listener; it is listed among the workflow's errors";
-            collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text: line.into(), step: None });
+            collected.logs.push(LogLine {
+                at: self.now(),
+                level: LogLevel::Warn,
+                text: line.into(),
+                step: None,
+            });
             effects.events.push(event);
         } else {
             self.add_event(effects, event, context, true).await?;
@@ -69,13 +102,22 @@ impl Engine {
     }
 
     /// What the error of a live run counts under.
-    pub(crate) fn error_group(&self, held: &Held, program: &Program, error: &ErrorBody) -> ErrorGroup {
+    pub(crate) fn error_group(
+        &self,
+        held: &Held,
+        program: &Program,
+        error: &ErrorBody,
+    ) -> ErrorGroup {
         let [class, step, frame, message] = ErrorGroup::parts(error, program.step_of(error));
         let owner = held.owner.as_str().to_owned();
         let id = sha256_hex(ErrorGroup::fingerprint(&owner, &class, &step, &frame).as_bytes());
         let now = self.now();
         ErrorGroup {
-            id: ErrorGroupId::from_row(format!("{}{}", ErrorGroupId::PREFIX, &id[..GROUP_ID_CHARS])),
+            id: ErrorGroupId::from_row(format!(
+                "{}{}",
+                ErrorGroupId::PREFIX,
+                &id[..GROUP_ID_CHARS]
+            )),
             org_id: held.org_id.clone(),
             owner,
             class,

@@ -12,7 +12,9 @@ use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::json;
-use millrace_model::run::{Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult};
+use millrace_model::run::{
+    Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult,
+};
 use millrace_model::subscription::DEFERRED;
 use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, StoreError};
@@ -39,18 +41,30 @@ impl Engine {
         mut collected: Collected,
         outcome: CallOutcome,
     ) -> Result<(), EngineError> {
-        let context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::damaged("a stored context", e))?;
-        let mut error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
+        let context: Context = serde_json::from_str(&held.context)
+            .map_err(|e| EngineError::damaged("a stored context", e))?;
+        let mut error =
+            outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
         let mut rest = self.rest(held, program, &carried, &outcome)?;
         if let Some(rest) = &mut rest
             && let Some(error) = error.take()
         {
             // Withheld from `$errors` until the last retry has failed.
-            collected.logs.push(self.error_line(&format!("{}\nthe step runs again at {}", error.stack, rest.wake_at.iso())));
-            rest.step = Some(self.retried_step(held, rest, &error, collected.steps.last().and_then(|step| step.exported.as_deref()))?);
+            collected.logs.push(self.error_line(&format!(
+                "{}\nthe step runs again at {}",
+                error.stack,
+                rest.wake_at.iso()
+            )));
+            rest.step = Some(self.retried_step(
+                held,
+                rest,
+                &error,
+                collected.steps.last().and_then(|step| step.exported.as_deref()),
+            )?);
         }
         if let Some(step) = rest.as_mut().and_then(|rest| rest.step.as_mut())
-            && let Some(trace) = collected.steps.last().filter(|trace| trace.namespace == step.namespace)
+            && let Some(trace) =
+                collected.steps.last().filter(|trace| trace.namespace == step.namespace)
         {
             trace.add_to(step, carried.tried.as_ref());
             let took = self.now().ms().saturating_sub(trace.started_at.ms());
@@ -66,19 +80,28 @@ impl Engine {
             && let Program::Workflow(workflow) = &**program
         {
             // Only tests have pinned results: such a step stands where it would have run.
-            result.steps.sort_by_key(|step| workflow.namespaces.iter().position(|namespace| *namespace == step.namespace));
+            result.steps.sort_by_key(|step| {
+                workflow.namespaces.iter().position(|namespace| *namespace == step.namespace)
+            });
         }
         settlement.error = match &error {
-            Some(error) => Some(serde_json::to_string(error).map_err(|e| EngineError::internal("could not write an error", e))?),
+            Some(error) => Some(
+                serde_json::to_string(error)
+                    .map_err(|e| EngineError::internal("could not write an error", e))?,
+            ),
             None => None,
         };
-        let mut effects = Effects { log_owner: Some((held.org_id.clone(), held.owner.as_str().to_owned(), held.id.clone())), ..Effects::default() };
+        let mut effects = Effects {
+            log_owner: Some((held.org_id.clone(), held.owner.as_str().to_owned(), held.id.clone())),
+            ..Effects::default()
+        };
         if held.kind == RunKind::Live
             && let Some(error) = &error
         {
             settlement.group = Some(self.error_group(held, program, error));
             let failed = Failed { held, error, result: &result };
-            Box::pin(self.add_error_event(&mut effects, &mut collected, failed, program, &context)).await?;
+            Box::pin(self.add_error_event(&mut effects, &mut collected, failed, program, &context))
+                .await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
         // What was cut off on the way is in the log as well.
@@ -105,27 +128,61 @@ impl Engine {
                 settlement.effects = Effects { logs: collected.logs, ..base };
                 self.commit(program, settlement).await
             }
-            Program::Source(source) => Box::pin(self.settle_source(held, program, source, &context, collected, settlement, base)).await,
+            Program::Source(source) => {
+                Box::pin(
+                    self.settle_source(
+                        held, program, source, &context, collected, settlement, base,
+                    ),
+                )
+                .await
+            }
         }
     }
 
     /// The pause that the attempt ended with.
-    fn rest(&self, held: &Held, program: &Program, carried: &Carried, outcome: &CallOutcome) -> Result<Option<Rest>, EngineError> {
+    fn rest(
+        &self,
+        held: &Held,
+        program: &Program,
+        carried: &Carried,
+        outcome: &CallOutcome,
+    ) -> Result<Option<Rest>, EngineError> {
         match (&outcome.result, program) {
-            (Err(failure), Program::Workflow(workflow)) if may_pause(held) => {
-                Ok(workflow.settings.auto_retry.as_ref().and_then(|retry| Rest::retry(retry, failure, carried, self.now())))
+            (Err(failure), Program::Workflow(workflow)) if may_pause(held) => Ok(workflow
+                .settings
+                .auto_retry
+                .as_ref()
+                .and_then(|retry| Rest::retry(retry, failure, carried, self.now()))),
+            (Ok(done), Program::Workflow(_)) if may_pause(held) => {
+                done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose()
             }
-            (Ok(done), Program::Workflow(_)) if may_pause(held) => done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose(),
             _ => Ok(None),
         }
     }
 
     /// Ends the attempt with a pause, and all it did with it.
-    async fn pause(&self, held: &Held, rest: Rest, result: String, effects: Effects) -> Result<(), EngineError> {
-        let (events, listeners, to_webhooks) = (effects.events.clone(), effects.runs.len(), !effects.webhook_deliveries.is_empty());
-        let state = serde_json::to_string(&rest.state).map_err(|e| EngineError::internal("could not write a pause", e))?;
+    async fn pause(
+        &self,
+        held: &Held,
+        rest: Rest,
+        result: String,
+        effects: Effects,
+    ) -> Result<(), EngineError> {
+        let (events, listeners, to_webhooks) =
+            (effects.events.clone(), effects.runs.len(), !effects.webhook_deliveries.is_empty());
+        let state = serde_json::to_string(&rest.state)
+            .map_err(|e| EngineError::internal("could not write a pause", e))?;
         let (run_id, attempt) = (held.id.clone(), held.attempt);
-        let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
+        let pausing = Pausing {
+            run_id,
+            attempt,
+            now: self.now(),
+            wake_at: rest.wake_at,
+            then: rest.then,
+            state,
+            result,
+            effects,
+        };
         let status = self.0.store.pause_run(pausing).await?;
         self.tell_streams(events);
         self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
@@ -158,7 +215,8 @@ impl Engine {
             self.add_log_event(&mut effects, held, context).await?;
             let mut attempt = Settlement { effects, ..settlement.clone() };
             if attempt.effects.deduped > 0 {
-                let mut result: RunResult = serde_json::from_str(&attempt.result).map_err(|e| EngineError::damaged("a result", e))?;
+                let mut result: RunResult = serde_json::from_str(&attempt.result)
+                    .map_err(|e| EngineError::damaged("a result", e))?;
                 result.deduped = attempt.effects.deduped;
                 attempt.result = result_text(&result)?;
             }
@@ -167,7 +225,10 @@ impl Engine {
                 return done;
             }
         }
-        Err(EngineError::internal("a source's state kept changing while its run was settled", held.id.to_string()))
+        Err(EngineError::internal(
+            "a source's state kept changing while its run was settled",
+            held.id.to_string(),
+        ))
     }
 
     /// What a hook left, which is no run of the queue.
@@ -187,12 +248,17 @@ impl Engine {
             let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
-                log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
+                log_owner: Some((
+                    source.source.org_id.clone(),
+                    source.source.id.to_string(),
+                    run_id.clone(),
+                )),
                 ..Effects::default()
             };
             let leaves = self.add_emits(&mut effects, source, &context, &collected, &turn).await?;
             let events = effects.events.clone();
-            let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
+            let commit =
+                async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
             let done = self.commit_in_turn(turn, leaves, commit).await;
             if !has_changed(&done) {
                 done?;
@@ -202,13 +268,18 @@ impl Engine {
                 return Ok(());
             }
         }
-        Err(EngineError::internal("a source's state kept changing while a hook was settled", source.source.id.to_string()))
+        Err(EngineError::internal(
+            "a source's state kept changing while a hook was settled",
+            source.source.id.to_string(),
+        ))
     }
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
         let effects = &settlement.effects;
-        let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
-        let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
+        let (events, listeners, mail) =
+            (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
+        let (sent, to_webhooks) =
+            (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
         let run_id = settlement.run_id.clone();
         self.0.store.settle(settlement).await?;
         self.tell_streams(events);
@@ -242,8 +313,13 @@ impl Engine {
     }
 
     /// The end of a run without effects.
-    pub(crate) fn bare_settlement(&self, held: &Held, status: RunStatus) -> Result<Settlement, EngineError> {
-        let result = serde_json::to_string(&RunResult::default()).map_err(|e| EngineError::internal("could not write a result", e))?;
+    pub(crate) fn bare_settlement(
+        &self,
+        held: &Held,
+        status: RunStatus,
+    ) -> Result<Settlement, EngineError> {
+        let result = serde_json::to_string(&RunResult::default())
+            .map_err(|e| EngineError::internal("could not write a result", e))?;
         Ok(Settlement {
             run_id: held.id.clone(),
             attempt: held.attempt,
@@ -279,17 +355,44 @@ pub(crate) fn is_fenced(error: &EngineError) -> bool {
 }
 
 /// What the run leaves: the steps of earlier attempts, then those of this one.
-fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome) -> Result<RunResult, EngineError> {
-    let empty = || RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e));
+fn result_of(
+    carried: Carried,
+    collected: &mut Collected,
+    outcome: &CallOutcome,
+) -> Result<RunResult, EngineError> {
+    let empty = || {
+        RawValue::from_string("{}".into())
+            .map_err(|e| EngineError::internal("could not write a result", e))
+    };
     let tried = carried.tried;
-    let mut result = RunResult { duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX), steps: carried.steps, ..RunResult::default() };
+    let mut result = RunResult {
+        duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+        steps: carried.steps,
+        ..RunResult::default()
+    };
     // A step that runs again is not finished, and is shown by its pause.
-    let again = outcome.result.as_ref().ok().and_then(|done| done.paused.as_ref()).map(|p| p.namespace.clone());
-    for mut step in collected.steps.drain(..).filter(|s| s.finished.is_some() || Some(&s.namespace) != again.as_ref()) {
+    let again = outcome
+        .result
+        .as_ref()
+        .ok()
+        .and_then(|done| done.paused.as_ref())
+        .map(|p| p.namespace.clone());
+    for mut step in collected
+        .steps
+        .drain(..)
+        .filter(|s| s.finished.is_some() || Some(&s.namespace) != again.as_ref())
+    {
         let (namespace, exported) = (step.namespace.clone(), step.exported.take());
         let mut shown = match step.finished.take() {
-            Some((duration_ms, exports)) => StepResult::new(namespace, RunStatus::Succeeded, Some(duration_ms), exports),
-            None => StepResult::new(namespace, RunStatus::Failed, None, exported.map_or_else(empty, Ok)?),
+            Some((duration_ms, exports)) => {
+                StepResult::new(namespace, RunStatus::Succeeded, Some(duration_ms), exports)
+            }
+            None => StepResult::new(
+                namespace,
+                RunStatus::Failed,
+                None,
+                exported.map_or_else(empty, Ok)?,
+            ),
         };
         step.add_to(&mut shown, tried.as_ref());
         result.steps.push(shown);
@@ -301,8 +404,13 @@ fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome)
     Ok(result)
 }
 
-/// Takes away what a run that keeps no data would leave: which steps ran and how it ended is told, and its error.
-fn forget(settlement: &mut Settlement, result: &mut RunResult, collected: &mut Collected) -> Result<(), EngineError> {
+/// Takes away what a run that keeps no data would leave: which steps ran and how it ended is told,
+/// and its error.
+fn forget(
+    settlement: &mut Settlement,
+    result: &mut RunResult,
+    collected: &mut Collected,
+) -> Result<(), EngineError> {
     settlement.forget = Some(KEPT_NOTHING.into());
     result.return_value = None;
     result.exit_reason = None;
@@ -310,7 +418,8 @@ fn forget(settlement: &mut Settlement, result: &mut RunResult, collected: &mut C
     for step in &mut result.steps {
         (step.props, step.error) = (None, None);
         step.attempts.clear();
-        step.exports = RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e))?;
+        step.exports = RawValue::from_string("{}".into())
+            .map_err(|e| EngineError::internal("could not write a result", e))?;
     }
     collected.logs.clear();
     Ok(())

@@ -1,4 +1,5 @@
-//! The e-mail about an error: one for an error class, workflow and 24 hours (spec 6.3), to each recipient.
+//! The e-mail about an error: one for an error class, workflow and 24 hours (spec 6.3), to each
+//! recipient.
 
 use std::fmt::Write as _;
 
@@ -19,16 +20,29 @@ const MESSAGE_CHARS_MAX: usize = 500;
 
 impl Engine {
     /// The notice of a workflow's error; None for sources and where the workflow does not want any.
-    pub(crate) async fn notice(&self, held: &Held, program: &Program, context: &Context, error: &ErrorBody) -> Result<Option<Notice>, EngineError> {
+    pub(crate) async fn notice(
+        &self,
+        held: &Held,
+        program: &Program,
+        context: &Context,
+        error: &ErrorBody,
+    ) -> Result<Option<Notice>, EngineError> {
         let Program::Workflow(workflow) = program else { return Ok(None) };
-        // Of the record, not of the version that runs: who wants no more mail should not have to deploy for that.
+        // Of the record, not of the version that runs: who wants no more mail should not have to
+        // deploy for that.
         let settings = &workflow.workflow.draft.settings;
         if !settings.error_notification {
             return Ok(None);
         }
         let recipients = if settings.error_recipients.is_empty() {
-            let Some(organization) = self.0.store.organization(&held.org_id).await? else { return Ok(None) };
-            if organization.error_recipients.is_empty() { vec![organization.email] } else { organization.error_recipients }
+            let Some(organization) = self.0.store.organization(&held.org_id).await? else {
+                return Ok(None);
+            };
+            if organization.error_recipients.is_empty() {
+                vec![organization.email]
+            } else {
+                organization.error_recipients
+            }
         } else {
             settings.error_recipients.clone()
         };
@@ -37,7 +51,11 @@ impl Engine {
         let now = self.now();
         let run = format!("{}/runs/{}", self.0.config.base_url, held.id);
         let told = Told { context, step, error, run: &run };
-        let (subject, text, html) = (one_line(&plain(&format!("{} in {}", error.code, context.workflow_name))), told.text(), told.html());
+        let (subject, text, html) = (
+            one_line(&plain(&format!("{} in {}", error.code, context.workflow_name))),
+            told.text(),
+            told.html(),
+        );
         let mails = recipients
             .into_iter()
             .map(|recipient| Mail {
@@ -80,7 +98,10 @@ impl Told<'_> {
         let error = self.error;
         let first_line = error.message.lines().next().unwrap_or("");
         [
-            ("Workflow", plain(&format!("{} ({})", self.context.workflow_name, self.context.workflow_id))),
+            (
+                "Workflow",
+                plain(&format!("{} ({})", self.context.workflow_name, self.context.workflow_id)),
+            ),
             ("Step", if self.step.is_empty() { "none".into() } else { self.step.to_owned() }),
             ("Error", plain(&error.code)),
             ("Message", plain(&cut(first_line, MESSAGE_CHARS_MAX))),
@@ -96,7 +117,8 @@ impl Told<'_> {
     fn stack(&self) -> String {
         let lines = self.error.stack.lines();
         let left_out = lines.clone().count().saturating_sub(STACK_LINES_MAX);
-        let mut stack = cut(&lines.take(STACK_LINES_MAX).collect::<Vec<_>>().join("\n"), STACK_CHARS_MAX);
+        let mut stack =
+            cut(&lines.take(STACK_LINES_MAX).collect::<Vec<_>>().join("\n"), STACK_CHARS_MAX);
         if left_out > 0 {
             // Writing to a String cannot fail.
             let _ = write!(stack, "\n[cut: {left_out} more lines]");
@@ -115,7 +137,10 @@ impl Told<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("The workflow \"{}\" failed on a live event.\n\n", plain(&self.context.workflow_name));
+        let mut text = format!(
+            "The workflow \"{}\" failed on a live event.\n\n",
+            plain(&self.context.workflow_name)
+        );
         for (name, value) in self.facts().into_iter().chain(self.links()) {
             let _ = writeln!(text, "{:<9} {value}", format!("{name}:"));
         }
@@ -129,21 +154,32 @@ impl Told<'_> {
             escaped(&plain(&self.context.workflow_name))
         );
         for (name, value) in self.facts() {
-            let _ = write!(html, "<tr><th style=\"text-align:left;padding-right:1em\">{name}</th><td>{}</td></tr>", escaped(&value));
+            let _ = write!(
+                html,
+                "<tr><th style=\"text-align:left;padding-right:1em\">{name}</th><td>{}</td></tr>",
+                escaped(&value)
+            );
         }
         html.push_str("</table><p>");
         for (name, address) in self.links() {
             let words = if name == "Run" { "Look at the run" } else { "Replay it" };
             let _ = write!(html, "<a href=\"{}\">{words}</a> &nbsp; ", escaped(&address));
         }
-        let _ = write!(html, "</p><pre style=\"white-space:pre-wrap\">{}</pre><p>{}</p></body></html>", escaped(&self.stack()), escaped(&self.rest()));
+        let _ = write!(
+            html,
+            "</p><pre style=\"white-space:pre-wrap\">{}</pre><p>{}</p></body></html>",
+            escaped(&self.stack()),
+            escaped(&self.rest())
+        );
         html
     }
 }
 
 /// A text in which nothing stands for the count, and nothing for the end of a line but line breaks.
 fn plain(text: &str) -> String {
-    text.chars().filter(|c| *c != Notice::COUNT && (!c.is_control() || matches!(c, '\n' | '\t'))).collect()
+    text.chars()
+        .filter(|c| *c != Notice::COUNT && (!c.is_control() || matches!(c, '\n' | '\t')))
+        .collect()
 }
 
 fn cut(text: &str, chars_max: usize) -> String {
@@ -197,7 +233,12 @@ mod tests {
             ts: "2026-01-02T03:04:05.678Z".into(),
             stack,
         };
-        let told = Told { context: &context, step: "charge", error: &error, run: "https://m.test/runs/run_1" };
+        let told = Told {
+            context: &context,
+            step: "charge",
+            error: &error,
+            run: "https://m.test/runs/run_1",
+        };
         let (text, html) = (told.text(), told.html());
         for part in [
             "Workflow: Orders <b>",
@@ -209,9 +250,22 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(text.contains("é [cut]\n") && text.contains("[cut: 10 more lines]") && !text.contains("second") && text.matches(Notice::COUNT).count() == 1);
-        assert!(html.contains("&lt;script&gt;") && html.contains("Orders &lt;b&gt; &amp; &quot;co&quot;") && html.contains("(&lt;x&gt;.mjs)"));
-        assert!(!html.contains("<script") && !html.contains("<x>") && html.contains("<a href=\"https://m.test/runs/run_1#replay\">"));
+        assert!(
+            text.contains("é [cut]\n")
+                && text.contains("[cut: 10 more lines]")
+                && !text.contains("second")
+                && text.matches(Notice::COUNT).count() == 1
+        );
+        assert!(
+            html.contains("&lt;script&gt;")
+                && html.contains("Orders &lt;b&gt; &amp; &quot;co&quot;")
+                && html.contains("(&lt;x&gt;.mjs)")
+        );
+        assert!(
+            !html.contains("<script")
+                && !html.contains("<x>")
+                && html.contains("<a href=\"https://m.test/runs/run_1#replay\">")
+        );
         assert_eq!(html.matches(Notice::COUNT).count(), 1);
     }
 }

@@ -14,7 +14,8 @@ use crate::{Engine, EngineError};
 const DELIVERIES_MAX: usize = 1000;
 /// A channel of `$.send.sse`, characters.
 const CHANNEL_CHARS_MAX: usize = 200;
-/// After the workflow's id: the emitter of what it sent with `$.send.sse`. A stream of its own, for nobody subscribes to it.
+/// After the workflow's id: the emitter of what it sent with `$.send.sse`. A stream of its own, for
+/// nobody subscribes to it.
 const SSE_SUFFIX: &str = "/sse";
 
 /// The emitter of what a workflow sends with `$.send.sse`.
@@ -28,13 +29,28 @@ pub(crate) fn owner_of(emitter: &str) -> &str {
 }
 
 impl Engine {
-    /// `emit` and `sse` become events, which settle with the run; the others become deliveries. A test run sends nothing.
-    pub(crate) async fn add_sends(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, context: &Context) -> Result<(), EngineError> {
+    /// `emit` and `sse` become events, which settle with the run; the others become deliveries. A
+    /// test run sends nothing.
+    pub(crate) async fn add_sends(
+        &self,
+        effects: &mut Effects,
+        collected: &mut Collected,
+        held: &Held,
+        context: &Context,
+    ) -> Result<(), EngineError> {
         let sends = std::mem::take(&mut collected.sends);
         if held.kind == RunKind::Test {
             if !sends.is_empty() {
-                let text = format!("a test run delivers nothing: {} `$.send` calls were left out", sends.len());
-                collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text, step: None });
+                let text = format!(
+                    "a test run delivers nothing: {} `$.send` calls were left out",
+                    sends.len()
+                );
+                collected.logs.push(LogLine {
+                    at: self.now(),
+                    level: LogLevel::Warn,
+                    text,
+                    step: None,
+                });
             }
             return Ok(());
         }
@@ -43,40 +59,81 @@ impl Engine {
             match (kind.as_str(), DeliveryKind::parse(&kind)) {
                 ("emit", _) => {
                     let sent = json::read(payload.get()).unwrap_or_default();
-                    let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
+                    let name = sent
+                        .get("name")
+                        .or_else(|| sent.get("channel"))
+                        .and_then(Value::as_str)
+                        .unwrap_or("")
+                        .to_owned();
                     if self.refuse_channel(effects, &name) {
                         continue;
                     }
-                    let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
-                    let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
-                    Box::pin(self.add_event(effects, event, context, context.handles_error)).await?;
+                    let raw_event = sent
+                        .get("raw_event")
+                        .or_else(|| sent.get("event"))
+                        .cloned()
+                        .unwrap_or(Value::Null);
+                    let event = self.new_event(
+                        held.owner.as_str(),
+                        &held.org_id,
+                        name,
+                        json!({ "raw_event": raw_event }).to_string(),
+                        "{}".into(),
+                    );
+                    Box::pin(self.add_event(effects, event, context, context.handles_error))
+                        .await?;
                 }
                 ("sse", _) => {
                     let sent = json::read(payload.get()).unwrap_or_default();
-                    let channel = channel(sent.get("channel").and_then(Value::as_str).unwrap_or(""));
+                    let channel =
+                        channel(sent.get("channel").and_then(Value::as_str).unwrap_or(""));
                     let data = sent.get("payload").unwrap_or(&Value::Null).to_string();
-                    effects.events.push(self.new_event(&sse_emitter(held.owner.as_str()), &held.org_id, channel, data, "{}".into()));
+                    effects.events.push(self.new_event(
+                        &sse_emitter(held.owner.as_str()),
+                        &held.org_id,
+                        channel,
+                        data,
+                        "{}".into(),
+                    ));
                 }
                 (_, Some(kind)) if effects.deliveries.len() < DELIVERIES_MAX => {
                     // A run that paused has sent before: the numbers of each attempt are its own.
-                    let position = held.attempt.saturating_mul(DELIVERIES_MAX as i64) + i64::try_from(effects.deliveries.len()).unwrap_or(0);
-                    effects.deliveries.push(self.new_delivery(held, kind, position, payload.get().to_owned(), step));
+                    let position = held.attempt.saturating_mul(DELIVERIES_MAX as i64)
+                        + i64::try_from(effects.deliveries.len()).unwrap_or(0);
+                    effects.deliveries.push(self.new_delivery(
+                        held,
+                        kind,
+                        position,
+                        payload.get().to_owned(),
+                        step,
+                    ));
                 }
                 (_, Some(_)) => left_out += 1,
                 (unknown, None) => {
                     let unknown = millrace_model::shown(unknown);
-                    collected.logs.push(self.error_line(&format!("$.send.{unknown} is not known here; nothing was sent")));
+                    collected.logs.push(self.error_line(&format!(
+                        "$.send.{unknown} is not known here; nothing was sent"
+                    )));
                 }
             }
         }
         if left_out > 0 {
-            let line = format!("{left_out} `$.send` calls were left out: a run sends at most {DELIVERIES_MAX} requests, e-mails and objects");
+            let line = format!(
+                "{left_out} `$.send` calls were left out: a run sends at most {DELIVERIES_MAX} requests, e-mails and objects"
+            );
             collected.logs.push(self.error_line(&line));
         }
         Ok(())
     }
 
-    fn new_delivery(&self, held: &Held, kind: DeliveryKind, position: i64, payload: String, step: Option<String>) -> Delivery {
+    fn new_delivery(
+        &self,
+        held: &Held,
+        kind: DeliveryKind,
+        position: i64,
+        payload: String,
+        step: Option<String>,
+    ) -> Delivery {
         Delivery {
             id: DeliveryId::generate(&self.0.ids),
             org_id: held.org_id.clone(),

@@ -1,5 +1,6 @@
-//! The settlements of a source take turns: each decides on what the one before leaves. Where the store has one writer, a turn is over as soon as the
-//! writer has the settlement, so that many are one commit; what it will leave is known without waiting for that.
+//! The settlements of a source take turns: each decides on what the one before leaves. Where the
+//! store has one writer, a turn is over as soon as the writer has the settlement, so that many are
+//! one commit; what it will leave is known without waiting for that.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub(crate) struct Remembered {
 #[derive(Default)]
 pub(crate) struct Ahead {
     remembered: Option<Remembered>,
-    /// Counts up when what was said here is taken back: settlements that went before then say nothing of it any more.
+    /// Counts up when what was said here is taken back: settlements that went before then say
+    /// nothing of it any more.
     epoch: u64,
 }
 
@@ -64,19 +66,25 @@ impl Turn {
 
 impl Engine {
     /// What a source remembers when this turn begins.
-    pub(crate) async fn remembered(&self, turn: &Turn, source: &SourceProgram) -> Result<Remembered, EngineError> {
+    pub(crate) async fn remembered(
+        &self,
+        turn: &Turn,
+        source: &SourceProgram,
+    ) -> Result<Remembered, EngineError> {
         if let Some(remembered) = &turn.guard.remembered {
             return Ok(remembered.clone());
         }
         let stored = self.0.store.source_state(&source.source.id).await?;
         let dedupe = match stored.dedupe.as_str() {
             "" => DedupeState::default(),
-            text => serde_json::from_str(text).map_err(|e| EngineError::damaged("a stored dedupe state", e))?,
+            text => serde_json::from_str(text)
+                .map_err(|e| EngineError::damaged("a stored dedupe state", e))?,
         };
         Ok(Remembered { version: stored.version, dedupe })
     }
 
-    /// Commits what was decided in a turn, and ends the turn as soon as the next one can be decided. `leaves`: what the source remembers then, where it changes.
+    /// Commits what was decided in a turn, and ends the turn as soon as the next one can be
+    /// decided. `leaves`: what the source remembers then, where it changes.
     pub(crate) async fn commit_in_turn<T>(
         &self,
         mut turn: Turn,
@@ -89,7 +97,9 @@ impl Engine {
             return commit.await;
         }
         // The first poll hands it to the writer, in order.
-        if let Poll::Ready(done) = std::future::poll_fn(|cx| Poll::Ready(commit.as_mut().poll(cx))).await {
+        if let Poll::Ready(done) =
+            std::future::poll_fn(|cx| Poll::Ready(commit.as_mut().poll(cx))).await
+        {
             let epoch = turn.guard.epoch;
             Turn::take_back(&mut turn.guard, epoch);
             return done;

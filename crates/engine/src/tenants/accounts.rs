@@ -1,4 +1,5 @@
-//! Connected accounts: kept sealed, opened for the runs of components whose props name them, and for no others.
+//! Connected accounts: kept sealed, opened for the runs of components whose props name them, and
+//! for no others.
 
 use std::time::Duration;
 
@@ -72,13 +73,19 @@ pub(crate) struct AccountUse {
 
 impl AccountUse {
     /// The accounts that configured values name.
-    pub(crate) fn of<'a>(step: Option<usize>, defs: &'a [PropDef], props: &'a Map<String, Value>) -> impl Iterator<Item = Self> + 'a {
-        defs.iter().filter_map(|def| Some((def, def.app()?, props.get(&def.name)?))).flat_map(move |(def, app, value)| {
-            items_of(value).filter_map(move |(item, value)| {
-                let account = named(value)?.parse().ok()?;
-                Some(Self { step, prop: def.name.clone(), item, app: app.to_owned(), account })
-            })
-        })
+    pub(crate) fn of<'a>(
+        step: Option<usize>,
+        defs: &'a [PropDef],
+        props: &'a Map<String, Value>,
+    ) -> impl Iterator<Item = Self> + 'a {
+        defs.iter().filter_map(|def| Some((def, def.app()?, props.get(&def.name)?))).flat_map(
+            move |(def, app, value)| {
+                items_of(value).filter_map(move |(item, value)| {
+                    let account = named(value)?.parse().ok()?;
+                    Some(Self { step, prop: def.name.clone(), item, app: app.to_owned(), account })
+                })
+            },
+        )
     }
 }
 
@@ -96,19 +103,30 @@ pub(crate) fn names_account(value: &Value) -> bool {
 
 /// The id of the account that a value names: as records write it, or alone, as it is typed.
 fn named(value: &Value) -> Option<&str> {
-    value.get(PROVISION).and_then(Value::as_str).or_else(|| value.as_str().filter(|id| id.starts_with(AccountId::PREFIX)))
+    value
+        .get(PROVISION)
+        .and_then(Value::as_str)
+        .or_else(|| value.as_str().filter(|id| id.starts_with(AccountId::PREFIX)))
 }
 
 impl Engine {
     /// Connects an account by the values of its fields.
-    pub async fn create_account(&self, caller: &Caller, new: NewAccount) -> Result<AccountView, EngineError> {
+    pub async fn create_account(
+        &self,
+        caller: &Caller,
+        new: NewAccount,
+    ) -> Result<AccountView, EngineError> {
         let app = self.find_app(&caller.org_id, &new.app).await?.ok_or_else(|| {
             let slug = millrace_model::shown(&new.app);
             EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, and `POST /v1/apps` registers another"))
         })?;
-        let credentials = app.definition.check(&app.name_slug, &new.credentials).map_err(|e| credential_error(&e))?;
+        let credentials = app
+            .definition
+            .check(&app.name_slug, &new.credentials)
+            .map_err(|e| credential_error(&e))?;
         let warnings = app.definition.doubts(&app.name_slug, &credentials);
-        let view = self.insert_account(caller, app, new.name.as_deref(), &credentials, None).await?;
+        let view =
+            self.insert_account(caller, app, new.name.as_deref(), &credentials, None).await?;
         Ok(AccountView { warnings, ..view })
     }
 
@@ -142,7 +160,12 @@ impl Engine {
     }
 
     /// Changes an account; components that use it have the new values from their next run on.
-    pub async fn update_account(&self, caller: &Caller, id: &AccountId, update: UpdateAccount) -> Result<AccountView, EngineError> {
+    pub async fn update_account(
+        &self,
+        caller: &Caller,
+        id: &AccountId,
+        update: UpdateAccount,
+    ) -> Result<AccountView, EngineError> {
         for _ in 0..TRIES_MAX {
             let AccountView { mut account, app, .. } = self.account(caller, id, false).await?;
             if let Some(name) = &update.name {
@@ -155,7 +178,10 @@ impl Engine {
             if let Some(given) = &update.credentials {
                 let mut merged = self.open_credentials(&account)?;
                 merged.extend(given.clone());
-                let checked = app.definition.check(&app.name_slug, &merged).map_err(|e| credential_error(&e))?;
+                let checked = app
+                    .definition
+                    .check(&app.name_slug, &merged)
+                    .map_err(|e| credential_error(&e))?;
                 warnings = app.definition.doubts(&app.name_slug, &checked);
                 account.credentials = self.seal_credentials(&account.id, &checked)?;
                 account.healthy = true;
@@ -165,10 +191,20 @@ impl Engine {
             account.updated_at = self.now();
             match self.0.store.update_account(account.clone()).await {
                 Err(StoreError::StateChanged) => {}
-                done => return Ok(done.map(|()| AccountView { account, app, credentials: None, warnings })?),
+                done => {
+                    return Ok(done.map(|()| AccountView {
+                        account,
+                        app,
+                        credentials: None,
+                        warnings,
+                    })?);
+                }
             }
         }
-        Err(EngineError::Conflict { code: "changed_meanwhile", message: format!("the account `{id}` is being changed by others; try again") })
+        Err(EngineError::Conflict {
+            code: "changed_meanwhile",
+            message: format!("the account `{id}` is being changed by others; try again"),
+        })
     }
 
     /// Disconnects an account. What uses it fails from then on with an error that says so.
@@ -187,14 +223,30 @@ impl Engine {
     }
 
     /// An account; its values only `with_credentials`, which the log keeps.
-    pub async fn account(&self, caller: &Caller, id: &AccountId, with_credentials: bool) -> Result<AccountView, EngineError> {
-        let found = self.0.store.account(&caller.org_id, id).await?.filter(|account| caller.may_use(account.external_user_id.as_deref()));
+    pub async fn account(
+        &self,
+        caller: &Caller,
+        id: &AccountId,
+        with_credentials: bool,
+    ) -> Result<AccountView, EngineError> {
+        let found = self
+            .0
+            .store
+            .account(&caller.org_id, id)
+            .await?
+            .filter(|account| caller.may_use(account.external_user_id.as_deref()));
         let account = found.ok_or_else(|| EngineError::not_found("account", id))?;
         self.show_account(caller, account, with_credentials).await
     }
 
     /// The accounts; with `app`, those of that slug or id: none, where there is no such app.
-    pub async fn list_accounts(&self, caller: &Caller, app: Option<&str>, with_credentials: bool, page: &Page) -> Result<Listing<AccountView>, EngineError> {
+    pub async fn list_accounts(
+        &self,
+        caller: &Caller,
+        app: Option<&str>,
+        with_credentials: bool,
+        page: &Page,
+    ) -> Result<Listing<AccountView>, EngineError> {
         let slug = match app {
             Some(app) => match self.find_app(&caller.org_id, app).await? {
                 Some(app) => Some(app.name_slug),
@@ -202,7 +254,16 @@ impl Engine {
             },
             None => None,
         };
-        let listing = self.0.store.list_accounts(&caller.org_id, slug.as_deref(), caller.external_user_id.as_deref(), page).await?;
+        let listing = self
+            .0
+            .store
+            .list_accounts(
+                &caller.org_id,
+                slug.as_deref(),
+                caller.external_user_id.as_deref(),
+                page,
+            )
+            .await?;
         let (mut items, mut damaged) = (Vec::with_capacity(listing.items.len()), listing.damaged);
         for account in listing.items {
             let id = account.id.to_string();
@@ -214,9 +275,19 @@ impl Engine {
         Ok(Listing { items, total_count: listing.total_count, damaged })
     }
 
-    pub(super) async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {
+    pub(super) async fn show_account(
+        &self,
+        caller: &Caller,
+        account: Account,
+        with_credentials: bool,
+    ) -> Result<AccountView, EngineError> {
         let app = self.find_app(&caller.org_id, &account.app).await?;
-        let app = app.ok_or_else(|| EngineError::damaged("a stored account", format!("its app `{}` is missing", account.app)))?;
+        let app = app.ok_or_else(|| {
+            EngineError::damaged(
+                "a stored account",
+                format!("its app `{}` is missing", account.app),
+            )
+        })?;
         let account = if with_credentials { self.fresh(account).await? } else { account };
         let credentials = if with_credentials {
             tracing::info!(account.id = %account.id, user.id = %caller.user_id, "an account's credentials were read");
@@ -227,17 +298,28 @@ impl Engine {
         Ok(AccountView { account, app, credentials, warnings: Vec::new() })
     }
 
-    pub(crate) fn seal_credentials(&self, id: &AccountId, credentials: &Map<String, Value>) -> Result<String, EngineError> {
-        let text = serde_json::to_string(credentials).map_err(|e| EngineError::internal("could not write credentials", e))?;
+    pub(crate) fn seal_credentials(
+        &self,
+        id: &AccountId,
+        credentials: &Map<String, Value>,
+    ) -> Result<String, EngineError> {
+        let text = serde_json::to_string(credentials)
+            .map_err(|e| EngineError::internal("could not write credentials", e))?;
         self.0.keyring.seal(&self.0.ids, id.as_str(), &text)
     }
 
-    pub(crate) fn open_credentials(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
+    pub(crate) fn open_credentials(
+        &self,
+        account: &Account,
+    ) -> Result<Map<String, Value>, EngineError> {
         let text = self.0.keyring.open(account.id.as_str(), &account.credentials)?;
-        serde_json::from_str(&text).map_err(|_| EngineError::damaged("the sealed credentials of an account", "they are not JSON"))
+        serde_json::from_str(&text).map_err(|_| {
+            EngineError::damaged("the sealed credentials of an account", "they are not JSON")
+        })
     }
 
-    /// Each account which the values name has to be one of the organization's that the caller may use, of the app that the prop asks for, and a source has to have those that it needs.
+    /// Each account which the values name has to be one of the organization's that the caller may
+    /// use, of the app that the prop asks for, and a source has to have those that it needs.
     pub(crate) async fn account_errors(
         &self,
         caller: &Caller,
@@ -248,10 +330,15 @@ impl Engine {
         let (org, mut errors) = (&caller.org_id, Vec::new());
         for (def, app) in defs.iter().filter_map(|def| Some((def, def.app()?))) {
             let Some(value) = props.get(&def.name) else {
-                if site == Site::Source && def.optional != Some(true) && self.find_app(org, app).await?.is_some_and(|app| needs_account(&app)) {
+                if site == Site::Source
+                    && def.optional != Some(true)
+                    && self.find_app(org, app).await?.is_some_and(|app| needs_account(&app))
+                {
                     errors.push(PropError::Missing {
                         name: def.name.clone(),
-                        prop_type: format!("an account of {app}; `millrace accounts add {app}` connects one"),
+                        prop_type: format!(
+                            "an account of {app}; `millrace accounts add {app}` connects one"
+                        ),
                     });
                 }
                 continue;
@@ -260,8 +347,12 @@ impl Engine {
                 name: def.name.clone(),
                 value: millrace_model::shown(value),
                 allowed: match &caller.external_user_id {
-                    Some(user) => format!("an account of {app} that carries the external user `{user}`: {{\"{PROVISION}\": \"apn_…\"}}"),
-                    None => format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),
+                    Some(user) => format!(
+                        "an account of {app} that carries the external user `{user}`: {{\"{PROVISION}\": \"apn_…\"}}"
+                    ),
+                    None => format!(
+                        "a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"
+                    ),
                 },
             };
             for (_, value) in items_of(value) {
@@ -277,7 +368,9 @@ impl Engine {
                     Ok(account) => self.0.store.account(org, &account).await?,
                     Err(_) => None,
                 };
-                if account.is_none_or(|account| account.app != app || !caller.may_use(account.external_user_id.as_deref())) {
+                if account.is_none_or(|account| {
+                    account.app != app || !caller.may_use(account.external_user_id.as_deref())
+                }) {
                     errors.push(refuse(id));
                 }
             }
@@ -286,7 +379,12 @@ impl Engine {
     }
 
     /// The `$auth` of a prop, or why the run fails.
-    pub(crate) async fn auth_of(&self, org: &OrgId, account_use: &AccountUse, namespace: Option<&str>) -> Result<Result<Value, CallOutcome>, EngineError> {
+    pub(crate) async fn auth_of(
+        &self,
+        org: &OrgId,
+        account_use: &AccountUse,
+        namespace: Option<&str>,
+    ) -> Result<Result<Value, CallOutcome>, EngineError> {
         let fails = |message: String| {
             let code = "AccountUnavailable";
             let failure = CallFailure {
@@ -304,12 +402,24 @@ impl Engine {
             None => None,
         };
         match account {
-            None => fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, is not connected any more; choose another")),
-            Some(account) if &account.app != app => fails(format!("the prop `{prop}` needs an account of {app}, and `{id}` is one of {}", account.app)),
+            None => fails(format!(
+                "the account `{id}` of {app}, which the prop `{prop}` names, is not connected any more; choose another"
+            )),
+            Some(account) if &account.app != app => fails(format!(
+                "the prop `{prop}` needs an account of {app}, and `{id}` is one of {}",
+                account.app
+            )),
             Some(account) if !account.healthy => {
-                let why = account.problem.as_deref().unwrap_or("it did not work when it was last used");
-                let then = if account.expires_at.is_some() { "the runs that come ask again" } else { "connect it again" };
-                fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, does not work: {why}; {then}"))
+                let why =
+                    account.problem.as_deref().unwrap_or("it did not work when it was last used");
+                let then = if account.expires_at.is_some() {
+                    "the runs that come ask again"
+                } else {
+                    "connect it again"
+                };
+                fails(format!(
+                    "the account `{id}` of {app}, which the prop `{prop}` names, does not work: {why}; {then}"
+                ))
             }
             Some(account) => Ok(Ok(json!({ "$auth": self.open_credentials(&account)? }))),
         }
@@ -318,7 +428,9 @@ impl Engine {
 
 fn credential_error(error: &CredentialError) -> EngineError {
     let field = match error {
-        CredentialError::Missing { field, .. } | CredentialError::Unknown { field, .. } | CredentialError::Value { field } => {
+        CredentialError::Missing { field, .. }
+        | CredentialError::Unknown { field, .. }
+        | CredentialError::Value { field } => {
             format!("credentials.{field}")
         }
         CredentialError::TooMany | CredentialError::Empty { .. } => "credentials".to_owned(),

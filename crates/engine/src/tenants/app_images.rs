@@ -1,4 +1,5 @@
-//! Cache of the images of apps: fetched from the address that an app's record names, held to a size and to types that run nothing, kept in memory.
+//! Cache of the images of apps: fetched from the address that an app's record names, held to a size
+//! and to types that run nothing, kept in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,7 +65,8 @@ impl AppImages {
         let mut all = self.kept.lock();
         all.retain(|_, kept| kept.until > now);
         if all.len() >= KEPT_MAX
-            && let Some(soonest) = all.iter().min_by_key(|(_, kept)| kept.until).map(|(address, _)| address.clone())
+            && let Some(soonest) =
+                all.iter().min_by_key(|(_, kept)| kept.until).map(|(address, _)| address.clone())
         {
             all.remove(&soonest);
         }
@@ -74,14 +76,21 @@ impl AppImages {
 
 impl Engine {
     /// The image of an app: not found where its record names none.
-    pub async fn app_image(&self, caller: &Caller, slug_or_id: &str) -> Result<AppImage, EngineError> {
+    pub async fn app_image(
+        &self,
+        caller: &Caller,
+        slug_or_id: &str,
+    ) -> Result<AppImage, EngineError> {
         let app = self.app(caller, slug_or_id).await?;
         let Some(address) = app.definition.img_src.filter(|address| !address.is_empty()) else {
             return Err(EngineError::not_found("image of the app", &app.name_slug));
         };
         let failed = |why: String| EngineError::Invalid {
             code: "fetch_failed",
-            message: format!("the image of `{}` cannot be shown: {why}; `img_src` of the app names its address", app.name_slug),
+            message: format!(
+                "the image of `{}` cannot be shown: {why}; `img_src` of the app names its address",
+                app.name_slug
+            ),
             details: json!({ "field": "img_src" }),
         };
         if let Some(data) = address.strip_prefix("data:") {
@@ -91,8 +100,16 @@ impl Engine {
         if let Some(kept) = self.0.app_images.get(&address, now) {
             return kept.map_err(failed);
         }
-        let too_many = |_| failed("too many images of the organization are fetched at the moment, try again in a few seconds".into());
-        let _place = self.0.app_images.places.take(&caller.org_id.as_str().into(), FETCHED_OF_ONE).await.map_err(too_many)?;
+        let too_many = |_| {
+            failed("too many images of the organization are fetched at the moment, try again in a few seconds".into())
+        };
+        let _place = self
+            .0
+            .app_images
+            .places
+            .take(&caller.org_id.as_str().into(), FETCHED_OF_ONE)
+            .await
+            .map_err(too_many)?;
         // Another request may have asked meanwhile.
         if let Some(kept) = self.0.app_images.get(&address, now) {
             return kept.map_err(failed);
@@ -105,7 +122,8 @@ impl Engine {
     async fn fetch_image(&self, address: &str) -> Result<AppImage, String> {
         let url = Url::parse(address).map_err(|e| format!("`img_src` is no address: {e}"))?;
         let client = self.0.providers.client(&url).await.map_err(|why| why.to_string())?;
-        let response = client.get(url).send().await.map_err(|_| "its address gave no answer".to_owned())?;
+        let response =
+            client.get(url).send().await.map_err(|_| "its address gave no answer".to_owned())?;
         if !response.status().is_success() {
             return Err(format!("its address answered with {}", response.status().as_u16()));
         }
@@ -116,14 +134,17 @@ impl Engine {
 
 /// What stands behind `data:`.
 fn of_data(data: &str) -> Result<AppImage, String> {
-    let (_, text) = data.split_once(";base64,").ok_or("a `data:` address is in base64: `data:image/png;base64,…`")?;
+    let (_, text) = data
+        .split_once(";base64,")
+        .ok_or("a `data:` address is in base64: `data:image/png;base64,…`")?;
     if text.len() / 4 * 3 > IMAGE_BYTES_MAX {
         return Err(format!("it has more than {IMAGE_BYTES_MAX} bytes"));
     }
     checked(STANDARD.decode(text).map_err(|_| "what stands behind `base64,` is no base64")?)
 }
 
-/// The type is what the bytes say, whatever the other side calls it: none that may hold code, as SVG may.
+/// The type is what the bytes say, whatever the other side calls it: none that may hold code, as
+/// SVG may.
 fn checked(bytes: Vec<u8>) -> Result<AppImage, String> {
     let content_type = match bytes.as_slice() {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
@@ -148,6 +169,8 @@ mod tests {
         }
         assert_eq!(images.kept.lock().len(), KEPT_MAX);
         assert!(images.get("fails", now + 1).is_none() && images.get("0", now + 1).is_some());
-        assert!(images.get("0", now + KEPT_MS).is_none() && images.get("1", now + KEPT_MS).is_some());
+        assert!(
+            images.get("0", now + KEPT_MS).is_none() && images.get("1", now + KEPT_MS).is_some()
+        );
     }
 }

@@ -16,7 +16,8 @@ use crate::{Engine, EngineError};
 /// Folder, slug and the keys of `$auth` that the app's public code reads, a line for each app.
 const CATALOGUE: &str = include_str!("../../data/auth_keys.tsv");
 /// Keys of `$auth` that OAuth gives; other keys of such an app are asked for.
-const OAUTH_KEYS: [&str; 4] = ["oauth_access_token", "oauth_refresh_token", "oauth_client_id", "oauth_uid"];
+const OAUTH_KEYS: [&str; 4] =
+    ["oauth_access_token", "oauth_refresh_token", "oauth_client_id", "oauth_uid"];
 
 /// A longer name of a key is none.
 const KEY_BYTES_MAX: usize = 200;
@@ -43,12 +44,19 @@ impl Catalogue {
             .filter_map(|line| {
                 let mut columns = line.split('\t').skip(1);
                 let slug = columns.next().filter(|slug| !slug.is_empty())?;
-                Some(inferred(slug, columns.next().unwrap_or("").split(',').filter(|key| !key.is_empty())))
+                Some(inferred(
+                    slug,
+                    columns.next().unwrap_or("").split(',').filter(|key| !key.is_empty()),
+                ))
             })
             .collect();
         apps.sort_by(|a, b| a.name_slug.cmp(&b.name_slug));
         apps.dedup_by(|a, b| a.name_slug == b.name_slug);
-        let by_name = apps.iter().enumerate().flat_map(|(at, app)| [(app.name_slug.clone(), at), (app.id.to_string(), at)]).collect();
+        let by_name = apps
+            .iter()
+            .enumerate()
+            .flat_map(|(at, app)| [(app.name_slug.clone(), at), (app.id.to_string(), at)])
+            .collect();
         Self { apps, by_name }
     }
 
@@ -65,24 +73,49 @@ fn inferred<'a>(slug: &str, keys: impl Iterator<Item = &'a str>) -> App {
         keys if keys.iter().any(|key| key.starts_with("oauth_")) => AuthType::Oauth,
         _ => AuthType::Keys,
     };
-    let custom_fields = keys.iter().filter(|key| auth_type != AuthType::Oauth || !OAUTH_KEYS.contains(key)).map(|key| field(key)).collect();
-    let name = slug.split('_').filter(|word| !word.is_empty()).map(capitalized).collect::<Vec<_>>().join(" ");
+    let custom_fields = keys
+        .iter()
+        .filter(|key| auth_type != AuthType::Oauth || !OAUTH_KEYS.contains(key))
+        .map(|key| field(key))
+        .collect();
+    let name = slug
+        .split('_')
+        .filter(|word| !word.is_empty())
+        .map(capitalized)
+        .collect::<Vec<_>>()
+        .join(" ");
     App {
         id: AppId::from_row(format!("{}{}", AppId::PREFIX, &sha256_hex(slug.as_bytes())[..12])),
         org_id: None,
         name_slug: slug.to_owned(),
-        definition: AppDefinition { name, auth_type, description: None, img_src: None, custom_fields, categories: Vec::new(), oauth: None, open: true },
+        definition: AppDefinition {
+            name,
+            auth_type,
+            description: None,
+            img_src: None,
+            custom_fields,
+            categories: Vec::new(),
+            oauth: None,
+            open: true,
+        },
         created_at: Timestamp(0),
         updated_at: Timestamp(0),
     }
 }
 
 fn is_slug(text: &str) -> bool {
-    (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
+    (1..=100).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
 }
 
 fn field(name: &str) -> CustomField {
-    CustomField { name: name.to_owned(), label: Some(name.to_owned()), optional: true, field_type: Some("password".into()), ..CustomField::default() }
+    CustomField {
+        name: name.to_owned(),
+        label: Some(name.to_owned()),
+        optional: true,
+        field_type: Some("password".into()),
+        ..CustomField::default()
+    }
 }
 
 fn capitalized(word: &str) -> String {
@@ -121,7 +154,8 @@ struct Served {
 
 impl Served {
     fn add(&mut self, component_type: &str, app: &str) {
-        let apps = if component_type == "action" { &mut self.by_actions } else { &mut self.by_sources };
+        let apps =
+            if component_type == "action" { &mut self.by_actions } else { &mut self.by_sources };
         if !apps.contains(app) {
             apps.insert(app.to_owned());
         }
@@ -129,9 +163,13 @@ impl Served {
 
     fn fits(&self, slug: &str, filter: &AppFilter) -> bool {
         let (sources, actions) = (self.by_sources.contains(slug), self.by_actions.contains(slug));
-        [(filter.has_components, sources || actions), (filter.has_actions, actions), (filter.has_triggers, sources)]
-            .iter()
-            .all(|(wanted, is)| wanted.is_none_or(|wanted| wanted == *is))
+        [
+            (filter.has_components, sources || actions),
+            (filter.has_actions, actions),
+            (filter.has_triggers, sources),
+        ]
+        .iter()
+        .all(|(wanted, is)| wanted.is_none_or(|wanted| wanted == *is))
     }
 }
 
@@ -140,14 +178,24 @@ impl Engine {
     pub async fn put_app(&self, caller: &Caller, new: NewApp) -> Result<App, EngineError> {
         let NewApp { name_slug, mut definition } = new;
         if !is_slug(&name_slug) {
-            return Err(EngineError::invalid("name_slug", "a slug has 1 to 100 characters of a-z, 0-9, `_` and `-`"));
+            return Err(EngineError::invalid(
+                "name_slug",
+                "a slug has 1 to 100 characters of a-z, 0-9, `_` and `-`",
+            ));
         }
         if definition.name.trim().is_empty() || definition.name.chars().count() > 200 {
             return Err(EngineError::invalid("name", "a name has 1 to 200 characters"));
         }
-        let names = definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<BTreeSet<_>>();
-        if names.len() != definition.custom_fields.len() || names.contains("") || names.len() > FIELDS_MAX {
-            return Err(EngineError::invalid("custom_fields", format!("each of at most {FIELDS_MAX} fields has a name of its own")));
+        let names =
+            definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<BTreeSet<_>>();
+        if names.len() != definition.custom_fields.len()
+            || names.contains("")
+            || names.len() > FIELDS_MAX
+        {
+            return Err(EngineError::invalid(
+                "custom_fields",
+                format!("each of at most {FIELDS_MAX} fields has a name of its own"),
+            ));
         }
         let now = self.now();
         let before = self.0.store.app(&caller.org_id, &name_slug).await?;
@@ -156,65 +204,119 @@ impl Engine {
         if let Some(client) = &mut definition.oauth {
             self.seal_client(&id, client, kept)?;
         }
-        let app = App { id, org_id: Some(caller.org_id.clone()), name_slug, definition, created_at: before.map_or(now, |app| app.created_at), updated_at: now };
+        let app = App {
+            id,
+            org_id: Some(caller.org_id.clone()),
+            name_slug,
+            definition,
+            created_at: before.map_or(now, |app| app.created_at),
+            updated_at: now,
+        };
         self.0.store.put_app(app.clone()).await?;
         Ok(app)
     }
 
     /// Checks an OAuth client and seals its secret; one that is not given stays.
-    fn seal_client(&self, app: &AppId, client: &mut OauthClient, before: Option<&OauthClient>) -> Result<(), EngineError> {
-        for (field, address) in
-            [("authorize_url", Some(&client.authorize_url)), ("token_url", Some(&client.token_url)), ("revoke_url", client.revoke_url.as_ref())]
-        {
+    fn seal_client(
+        &self,
+        app: &AppId,
+        client: &mut OauthClient,
+        before: Option<&OauthClient>,
+    ) -> Result<(), EngineError> {
+        for (field, address) in [
+            ("authorize_url", Some(&client.authorize_url)),
+            ("token_url", Some(&client.token_url)),
+            ("revoke_url", client.revoke_url.as_ref()),
+        ] {
             let Some(address) = address else { continue };
-            if !url::Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some()) {
+            if !url::Url::parse(address).is_ok_and(|url| {
+                matches!(url.scheme(), "http" | "https") && url.host_str().is_some()
+            }) {
                 return Err(EngineError::invalid(
                     &format!("oauth.{field}"),
-                    format!("`oauth.{field}` is no address; allowed are http: and https: with a host"),
+                    format!(
+                        "`oauth.{field}` is no address; allowed are http: and https: with a host"
+                    ),
                 ));
             }
         }
         if client.client_id.is_empty() {
-            return Err(EngineError::missing("oauth.client_id", "`oauth.client_id` is missing; the provider gives it when a client is registered there"));
+            return Err(EngineError::missing(
+                "oauth.client_id",
+                "`oauth.client_id` is missing; the provider gives it when a client is registered there",
+            ));
         }
         client.client_secret = match (client.client_secret.as_str(), before) {
-            // The kept secret goes only where it went before: whoever may change an address may not know it.
-            ("", Some(before)) if before.token_url == client.token_url && before.client_id == client.client_id => before.client_secret.clone(),
+            // The kept secret goes only where it went before: whoever may change an address may not
+            // know it.
+            ("", Some(before))
+                if before.token_url == client.token_url && before.client_id == client.client_id =>
+            {
+                before.client_secret.clone()
+            }
             ("", Some(_)) => {
                 let message = "`oauth.client_secret` is missing; with another `token_url` or `client_id` it has to be given again";
                 return Err(EngineError::missing("oauth.client_secret", message));
             }
             ("", None) => {
-                return Err(EngineError::missing("oauth.client_secret", "`oauth.client_secret` is missing; the provider gives it with the client's id"));
+                return Err(EngineError::missing(
+                    "oauth.client_secret",
+                    "`oauth.client_secret` is missing; the provider gives it with the client's id",
+                ));
             }
             (secret, _) => self.0.keyring.seal(&self.0.ids, app.as_str(), secret)?,
         };
         Ok(())
     }
 
-    /// Registers the apps that a component names and nobody knows yet, with the keys of `$auth` that its code reads, so that
-    /// accounts of them can be connected. An app that was registered so before learns keys that only this code reads.
-    pub(crate) async fn infer_apps(&self, caller: &Caller, defs: &[PropDef], keys: &AuthKeys) -> Result<(), EngineError> {
+    /// Registers the apps that a component names and nobody knows yet, with the keys of `$auth`
+    /// that its code reads, so that accounts of them can be connected. An app that was registered
+    /// so before learns keys that only this code reads.
+    pub(crate) async fn infer_apps(
+        &self,
+        caller: &Caller,
+        defs: &[PropDef],
+        keys: &AuthKeys,
+    ) -> Result<(), EngineError> {
         let none = BTreeSet::new();
         for slug in defs.iter().filter_map(PropDef::app) {
             if !is_slug(slug) {
                 continue;
             }
-            let read = keys.get(slug).unwrap_or(&none).iter().filter(|key| key.len() <= KEY_BYTES_MAX).take(FIELDS_MAX).map(String::as_str);
+            let read = keys
+                .get(slug)
+                .unwrap_or(&none)
+                .iter()
+                .filter(|key| key.len() <= KEY_BYTES_MAX)
+                .take(FIELDS_MAX)
+                .map(String::as_str);
             let now = self.now();
             let app = match self.find_app(&caller.org_id, slug).await? {
                 None => {
                     let id = AppId::generate(&self.0.ids);
-                    App { id, org_id: Some(caller.org_id.clone()), created_at: now, updated_at: now, ..inferred(slug, read) }
+                    App {
+                        id,
+                        org_id: Some(caller.org_id.clone()),
+                        created_at: now,
+                        updated_at: now,
+                        ..inferred(slug, read)
+                    }
                 }
                 Some(known) if known.org_id.is_some() && known.definition.open => {
-                    let before: Vec<String> = known.definition.custom_fields.iter().map(|f| f.name.clone()).collect();
-                    let all: BTreeSet<&str> = before.iter().map(String::as_str).chain(read).collect();
+                    let before: Vec<String> =
+                        known.definition.custom_fields.iter().map(|f| f.name.clone()).collect();
+                    let all: BTreeSet<&str> =
+                        before.iter().map(String::as_str).chain(read).collect();
                     if all.len() == before.len() || all.len() > FIELDS_MAX {
                         continue;
                     }
-                    let AppDefinition { auth_type, custom_fields, .. } = inferred(slug, all.into_iter()).definition;
-                    App { updated_at: now, definition: AppDefinition { auth_type, custom_fields, ..known.definition }, ..known }
+                    let AppDefinition { auth_type, custom_fields, .. } =
+                        inferred(slug, all.into_iter()).definition;
+                    App {
+                        updated_at: now,
+                        definition: AppDefinition { auth_type, custom_fields, ..known.definition },
+                        ..known
+                    }
                 }
                 Some(_) => continue,
             };
@@ -225,15 +327,27 @@ impl Engine {
 
     /// An app by slug or id.
     pub async fn app(&self, caller: &Caller, slug_or_id: &str) -> Result<App, EngineError> {
-        self.find_app(&caller.org_id, slug_or_id).await?.ok_or_else(|| EngineError::not_found("app", slug_or_id))
+        self.find_app(&caller.org_id, slug_or_id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("app", slug_or_id))
     }
 
-    pub(crate) async fn find_app(&self, org: &OrgId, slug_or_id: &str) -> Result<Option<App>, EngineError> {
+    pub(crate) async fn find_app(
+        &self,
+        org: &OrgId,
+        slug_or_id: &str,
+    ) -> Result<Option<App>, EngineError> {
         if let Some(app) = self.0.store.app(org, slug_or_id).await? {
             return Ok(Some(app));
         }
         if slug_or_id.starts_with(AppId::PREFIX)
-            && let Some(app) = self.0.store.list_apps(org).await?.into_iter().find(|app| app.id.as_str() == slug_or_id)
+            && let Some(app) = self
+                .0
+                .store
+                .list_apps(org)
+                .await?
+                .into_iter()
+                .find(|app| app.id.as_str() == slug_or_id)
         {
             return Ok(Some(app));
         }
@@ -262,7 +376,12 @@ impl Engine {
     }
 
     /// Apps by slug: the organization's own in place of the catalogue's.
-    pub async fn list_apps(&self, caller: &Caller, filter: &AppFilter, page: &Page) -> Result<Listing<App>, EngineError> {
+    pub async fn list_apps(
+        &self,
+        caller: &Caller,
+        filter: &AppFilter,
+        page: &Page,
+    ) -> Result<Listing<App>, EngineError> {
         let own = self.0.store.list_apps(&caller.org_id).await?;
         let words: Vec<String> = filter.words.split_whitespace().map(str::to_lowercase).collect();
         let served = match filter {
@@ -276,19 +395,34 @@ impl Engine {
             let text = format!("{} {}", app.name_slug, app.definition.name.to_lowercase());
             words.iter().all(|word| text.contains(word.as_str()))
         };
-        let catalogue = Catalogue::get().apps.iter().filter(|app| own.binary_search_by(|o| o.name_slug.cmp(&app.name_slug)).is_err());
+        let catalogue = Catalogue::get()
+            .apps
+            .iter()
+            .filter(|app| own.binary_search_by(|o| o.name_slug.cmp(&app.name_slug)).is_err());
         let mut found: Vec<&App> = own.iter().chain(catalogue).filter(|app| fits(app)).collect();
         found.sort_by(|a, b| a.name_slug.cmp(&b.name_slug));
         let total_count = found.len() as u64;
-        // A cursor is a slug (facts 0), which tells its place whether there is such an app or not; an id names an app.
+        // A cursor is a slug (facts 0), which tells its place whether there is such an app or not;
+        // an id names an app.
         let slug = |cursor: &Option<String>| {
-            let named = |text: &str| found.iter().find(|app| app.id.as_str() == text).map_or_else(|| text.to_owned(), |app| app.name_slug.clone());
+            let named = |text: &str| {
+                found
+                    .iter()
+                    .find(|app| app.id.as_str() == text)
+                    .map_or_else(|| text.to_owned(), |app| app.name_slug.clone())
+            };
             cursor.as_deref().map(named)
         };
         let (after, before, limit) = (slug(&page.after), slug(&page.before), page.limit as usize);
         let start = after.map_or(0, |slug| found.partition_point(|app| app.name_slug <= slug));
-        let end = before.map_or(found.len(), |slug| found.partition_point(|app| app.name_slug < slug)).max(start);
-        let range = if page.from_end() { end.saturating_sub(limit).max(start)..end } else { start..end.min(start + limit) };
+        let end = before
+            .map_or(found.len(), |slug| found.partition_point(|app| app.name_slug < slug))
+            .max(start);
+        let range = if page.from_end() {
+            end.saturating_sub(limit).max(start)..end
+        } else {
+            start..end.min(start + limit)
+        };
         Ok(Listing::of(found[range].iter().map(|app| (*app).clone()).collect(), total_count))
     }
 }
@@ -302,10 +436,16 @@ mod tests {
         let catalogue = Catalogue::get();
         assert!(catalogue.apps.len() > 3000);
         let stripe = catalogue.find("stripe").expect("known");
-        assert_eq!((stripe.definition.auth_type, stripe.definition.custom_fields[0].name.as_str()), (AuthType::Keys, "api_key"));
+        assert_eq!(
+            (stripe.definition.auth_type, stripe.definition.custom_fields[0].name.as_str()),
+            (AuthType::Keys, "api_key")
+        );
         assert_eq!(catalogue.find(stripe.id.as_str()), Some(stripe));
         let gitlab = catalogue.find("gitlab").expect("known");
         assert_eq!(gitlab.definition.auth_type, AuthType::Oauth);
-        assert_eq!(gitlab.definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["base_api_url"]);
+        assert_eq!(
+            gitlab.definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
+            ["base_api_url"]
+        );
     }
 }

@@ -21,8 +21,13 @@ pub struct Deed {
 }
 
 impl Engine {
-    /// Keeps a record of what a caller is about to do; it is durable once this answers. [`Engine::audited`] completes it.
-    pub async fn begin_audit(&self, caller: &Caller, deed: Deed) -> Result<AuditRecord, EngineError> {
+    /// Keeps a record of what a caller is about to do; it is durable once this answers.
+    /// [`Engine::audited`] completes it.
+    pub async fn begin_audit(
+        &self,
+        caller: &Caller,
+        deed: Deed,
+    ) -> Result<AuditRecord, EngineError> {
         let now = self.now();
         let record = AuditRecord {
             id: AuditId::at(&self.0.ids, now),
@@ -51,7 +56,12 @@ impl Engine {
     }
 
     /// The organization's records that fit, newest first.
-    pub async fn list_audit(&self, caller: &Caller, filter: &AuditFilter, page: &Page) -> Result<Listing<AuditRecord>, EngineError> {
+    pub async fn list_audit(
+        &self,
+        caller: &Caller,
+        filter: &AuditFilter,
+        page: &Page,
+    ) -> Result<Listing<AuditRecord>, EngineError> {
         Ok(self.0.store.list_audit(&caller.org_id, filter, page).await?)
     }
 }

@@ -1,5 +1,6 @@
-//! The keys that secrets are sealed under: data keys, kept in the store, each wrapped under the master key, which is not.
-//! A new master key wraps the data keys anew and touches no secret, so that nothing stands still meanwhile.
+//! The keys that secrets are sealed under: data keys, kept in the store, each wrapped under the
+//! master key, which is not. A new master key wraps the data keys anew and touches no secret, so
+//! that nothing stands still meanwhile.
 
 use std::sync::Arc;
 
@@ -11,12 +12,13 @@ use millrace_store::{DataKey, Store, StoreError};
 use crate::tenants::secrets::{Keyring, MasterKey};
 use crate::{Engine, EngineError};
 
-/// Where the master key is kept: a file, the environment, a command. The calls may wait for the disk or for a command.
+/// Where the master key is kept: a file, the environment, a command. The calls may wait for the
+/// disk or for a command.
 pub trait MasterKeys: Send + Sync + 'static {
     /// The master key, and others that the data keys may still be wrapped under.
     fn read(&self) -> Result<(MasterKey, Vec<MasterKey>), MasterKeyError>;
-    /// Another master key, kept where [`MasterKeys::read`] finds it among the others from now on, and the one with the id `current` with it: the
-    /// data keys are wrapped under that.
+    /// Another master key, kept where [`MasterKeys::read`] finds it among the others from now on,
+    /// and the one with the id `current` with it: the data keys are wrapped under that.
     fn prepare(&self, ids: &IdSource, current: &str) -> Result<MasterKey, MasterKeyError>;
     /// Puts what was prepared in the place of the master key: the data keys are wrapped under it.
     fn take_over(&self) -> Result<(), MasterKeyError>;
@@ -28,22 +30,42 @@ pub trait MasterKeys: Send + Sync + 'static {
 pub struct MasterKeyError(pub String);
 
 impl Keyring {
-    /// Reads the data keys, or makes the first. Ends a change of the master key that was broken off.
-    pub(crate) async fn load(store: &Arc<dyn Store>, masters: &Arc<dyn MasterKeys>, ids: &IdSource, now: Timestamp) -> Result<Self, EngineError> {
+    /// Reads the data keys, or makes the first. Ends a change of the master key that was broken
+    /// off.
+    pub(crate) async fn load(
+        store: &Arc<dyn Store>,
+        masters: &Arc<dyn MasterKeys>,
+        ids: &IdSource,
+        now: Timestamp,
+    ) -> Result<Self, EngineError> {
         let (mut current, others) = read(masters).await?;
         let mut rows = store.data_keys().await?;
         if rows.is_empty() {
             let id = DataKeyId::generate(ids);
-            // Before there were data keys, secrets were sealed under the master key itself: it goes on as the first of them.
-            let bytes = if store.first_organization().await?.is_some() { *current.bytes() } else { ids.bytes::<32>() };
+            // Before there were data keys, secrets were sealed under the master key itself: it goes
+            // on as the first of them.
+            let bytes = if store.first_organization().await?.is_some() {
+                *current.bytes()
+            } else {
+                ids.bytes::<32>()
+            };
             let wrapped = current.wrap(ids, &id, &bytes)?;
-            store.add_first_data_key(DataKey { id, master_id: current.id(), wrapped, created_at: now }).await?;
+            store
+                .add_first_data_key(DataKey {
+                    id,
+                    master_id: current.id(),
+                    wrapped,
+                    created_at: now,
+                })
+                .await?;
             // Another server may have been first.
             rows = store.data_keys().await?;
         }
         let mut keys = Vec::with_capacity(rows.len());
         for row in &rows {
-            let opened = std::iter::once(&current).chain(&others).find(|master| master.id() == row.master_id);
+            let opened = std::iter::once(&current)
+                .chain(&others)
+                .find(|master| master.id() == row.master_id);
             let opened = opened.and_then(|master| master.unwrap(&row.id, &row.wrapped));
             let bytes = opened.ok_or_else(|| {
                 let why = MasterKeyError(format!(
@@ -56,31 +78,53 @@ impl Keyring {
             keys.push((row.id.clone(), bytes));
         }
         let ring = Self::new(keys);
-        if let Some(from) = rows.iter().map(|row| row.master_id.clone()).find(|id| *id != current.id()) {
-            // Either a change was broken off between the database and the key's place, and is ended now, or the operator gave a new
-            // key beside the old.
+        if let Some(from) =
+            rows.iter().map(|row| row.master_id.clone()).find(|id| *id != current.id())
+        {
+            // Either a change was broken off between the database and the key's place, and is ended
+            // now, or the operator gave a new key beside the old.
             let finishing = masters.clone();
             waiting(move || finishing.take_over()).await?;
             (current, _) = read(masters).await?;
             if current.id() != from {
                 ring.rewrap(store, &rows, &from, &current, ids).await?;
             }
-            tracing::info!(from, to = current.id(), "the data keys are wrapped under the new master key");
+            tracing::info!(
+                from,
+                to = current.id(),
+                "the data keys are wrapped under the new master key"
+            );
         }
         Ok(ring)
     }
 
-    async fn rewrap(&self, store: &Arc<dyn Store>, rows: &[DataKey], from: &str, to: &MasterKey, ids: &IdSource) -> Result<(), EngineError> {
+    async fn rewrap(
+        &self,
+        store: &Arc<dyn Store>,
+        rows: &[DataKey],
+        from: &str,
+        to: &MasterKey,
+        ids: &IdSource,
+    ) -> Result<(), EngineError> {
         let mut anew = Vec::with_capacity(rows.len());
         for row in rows {
-            let bytes =
-                self.bytes(&row.id).ok_or_else(|| EngineError::internal("a data key was made by another server meanwhile; try again", row.id.to_string()))?;
-            anew.push(DataKey { master_id: to.id(), wrapped: to.wrap(ids, &row.id, bytes)?, ..row.clone() });
+            let bytes = self.bytes(&row.id).ok_or_else(|| {
+                EngineError::internal(
+                    "a data key was made by another server meanwhile; try again",
+                    row.id.to_string(),
+                )
+            })?;
+            anew.push(DataKey {
+                master_id: to.id(),
+                wrapped: to.wrap(ids, &row.id, bytes)?,
+                ..row.clone()
+            });
         }
         match store.rewrap_data_keys(from, anew).await {
-            Err(StoreError::StateChanged) => {
-                Err(EngineError::Conflict { code: "changed_meanwhile", message: "the master key is being changed by another server; try again".into() })
-            }
+            Err(StoreError::StateChanged) => Err(EngineError::Conflict {
+                code: "changed_meanwhile",
+                message: "the master key is being changed by another server; try again".into(),
+            }),
             done => Ok(done?),
         }
     }
@@ -92,26 +136,38 @@ async fn read(masters: &Arc<dyn MasterKeys>) -> Result<(MasterKey, Vec<MasterKey
 }
 
 /// Off the threads that serve others.
-async fn waiting<T: Send + 'static>(work: impl FnOnce() -> Result<T, MasterKeyError> + Send + 'static) -> Result<T, EngineError> {
-    let done = tokio::task::spawn_blocking(work).await.map_err(|e| EngineError::internal("reading the master key broke down", e))?;
+async fn waiting<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, MasterKeyError> + Send + 'static,
+) -> Result<T, EngineError> {
+    let done = tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|e| EngineError::internal("reading the master key broke down", e))?;
     done.map_err(|e| EngineError::internal("could not use the master key", e))
 }
 
 impl Engine {
-    /// Puts another master key in the place of the one of now, and gives its id. What is sealed stays as it is, and readable throughout.
-    /// Only for the organization that was made first: the key is the server's.
+    /// Puts another master key in the place of the one of now, and gives its id. What is sealed
+    /// stays as it is, and readable throughout. Only for the organization that was made first: the
+    /// key is the server's.
     pub async fn rotate_master_key(&self, caller: &Caller) -> Result<String, EngineError> {
         self.check_first(caller, "the master key is the server's; only a key of the organization that was made first can change it").await?;
         let _only = self.0.rotating.lock().await;
         let rows = self.0.store.data_keys().await?;
         let from = rows.first().map(|row| row.master_id.clone()).unwrap_or_default();
-        let (masters, ids, current) = (self.0.master_keys.clone(), self.0.ids.clone(), from.clone());
+        let (masters, ids, current) =
+            (self.0.master_keys.clone(), self.0.ids.clone(), from.clone());
         let prepared = tokio::task::spawn_blocking(move || masters.prepare(&ids, &current))
             .await
             .map_err(|e| EngineError::internal("making a master key broke down", e))?;
-        let next = prepared.map_err(|e| EngineError::Conflict { code: "no_other_master_key", message: e.to_string() })?;
+        let next = prepared.map_err(|e| EngineError::Conflict {
+            code: "no_other_master_key",
+            message: e.to_string(),
+        })?;
         if next.id() == from {
-            return Err(EngineError::Conflict { code: "no_other_master_key", message: "the key that was given is the master key of now".into() });
+            return Err(EngineError::Conflict {
+                code: "no_other_master_key",
+                message: "the key that was given is the master key of now".into(),
+            });
         }
         self.0.keyring.rewrap(&self.0.store, &rows, &from, &next, &self.0.ids).await?;
         // Should this fail: at the next start both keys are found, and the change ends then.

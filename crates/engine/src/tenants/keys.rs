@@ -20,7 +20,8 @@ use crate::{Engine, EngineError};
 const KEY_PREFIX: &str = "mr_";
 /// How much random text of a key or token follows.
 pub(crate) const KEY_CHARS: usize = 40;
-/// How long a look-up of a key is believed: another server on the same database may have revoked it since.
+/// How long a look-up of a key is believed: another server on the same database may have revoked it
+/// since.
 const BELIEVED_MS: i64 = 15_000;
 /// Keys whose requests are counted at once.
 const BUCKETS_MAX: usize = 20_000;
@@ -51,7 +52,8 @@ pub struct UpdateApiKey {
     pub expires_at: Option<Option<Timestamp>>,
 }
 
-/// How much each key asked for lately. What is forgotten counts from new: a key may then ask once more as much.
+/// How much each key asked for lately. What is forgotten counts from new: a key may then ask once
+/// more as much.
 #[derive(Default)]
 pub(crate) struct Rates(Mutex<HashMap<ApiKeyId, Bucket>>);
 
@@ -68,7 +70,10 @@ impl Rates {
                 buckets.clear();
             }
         }
-        buckets.entry(key.clone()).or_insert_with(|| Bucket::new(per_minute, now)).take(per_minute, now)
+        buckets
+            .entry(key.clone())
+            .or_insert_with(|| Bucket::new(per_minute, now))
+            .take(per_minute, now)
     }
 }
 
@@ -76,17 +81,25 @@ impl Engine {
     /// Whether a text has the form of an API key or token, which is looked at no further.
     pub fn has_form_of_key(text: &str) -> bool {
         let tail = text.strip_prefix(TOKEN_PREFIX).or_else(|| text.strip_prefix(KEY_PREFIX));
-        tail.is_some_and(|tail| tail.len() == KEY_CHARS && tail.bytes().all(|b| b.is_ascii_alphanumeric()))
+        tail.is_some_and(|tail| {
+            tail.len() == KEY_CHARS && tail.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
     }
 
-    /// Whose key it is; `from`: who shows it. `Unauthorized` where it is none, or has ended. `WrongKeys` where too many wrong ones
-    /// came from there: then only keys that were good before are looked at.
-    pub async fn authenticate(&self, key: &str, from: Option<&Asker>) -> Result<Caller, EngineError> {
+    /// Whose key it is; `from`: who shows it. `Unauthorized` where it is none, or has ended.
+    /// `WrongKeys` where too many wrong ones came from there: then only keys that were good before
+    /// are looked at.
+    pub async fn authenticate(
+        &self,
+        key: &str,
+        from: Option<&Asker>,
+    ) -> Result<Caller, EngineError> {
         if key.is_empty() || key.len() > 256 {
             return Err(EngineError::Unauthorized);
         }
-        // The key has 238 bits of entropy: a plain hash cannot be reversed. Only hashes are stored and compared, here and by the database, so that
-        // the time of a look-up tells at most how much of two hashes is the same, and nothing of a key.
+        // The key has 238 bits of entropy: a plain hash cannot be reversed. Only hashes are stored
+        // and compared, here and by the database, so that the time of a look-up tells at most how
+        // much of two hashes is the same, and nothing of a key.
         let (hash, now) = (sha256_hex(key.as_bytes()), self.now());
         let caller = match self.0.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
             Some(caller) => caller,
@@ -113,7 +126,11 @@ impl Engine {
                 caller
             }
         };
-        if caller.ends_at.is_some_and(|end| end <= now) { Err(EngineError::Unauthorized) } else { Ok(caller) }
+        if caller.ends_at.is_some_and(|end| end <= now) {
+            Err(EngineError::Unauthorized)
+        } else {
+            Ok(caller)
+        }
     }
 
     /// Counts a request of the caller's key. `TooMany`.
@@ -123,7 +140,10 @@ impl Engine {
             return Ok(());
         }
         let counted = self.0.rates.count(&caller.key_id, per_minute, self.now());
-        counted.map_err(|wait_ms| EngineError::TooMany { per_minute, wait: Duration::from_millis(wait_ms.unsigned_abs()) })
+        counted.map_err(|wait_ms| EngineError::TooMany {
+            per_minute,
+            wait: Duration::from_millis(wait_ms.unsigned_abs()),
+        })
     }
 
     /// Whether the caller's key or role allows what needs `scope`. `ScopeMissing`.
@@ -131,24 +151,46 @@ impl Engine {
         if caller.scopes.allow(scope) {
             return Ok(());
         }
-        Err(EngineError::ScopeMissing { needed: scope, has: caller.scopes.clone(), is_session: caller.session.is_some() })
+        Err(EngineError::ScopeMissing {
+            needed: scope,
+            has: caller.scopes.clone(),
+            is_session: caller.session.is_some(),
+        })
     }
 
-    /// Lets the organization that was made first do what concerns the whole server; others are told why not.
+    /// Lets the organization that was made first do what concerns the whole server; others are told
+    /// why not.
     ///
     /// # Errors
     /// [`EngineError::Forbidden`] for the others.
     pub async fn check_first(&self, caller: &Caller, why: &'static str) -> Result<(), EngineError> {
-        if self.0.store.first_organization().await?.as_ref() == Some(&caller.org_id) { Ok(()) } else { Err(EngineError::Forbidden(why)) }
+        if self.0.store.first_organization().await?.as_ref() == Some(&caller.org_id) {
+            Ok(())
+        } else {
+            Err(EngineError::Forbidden(why))
+        }
     }
 
     /// Makes a key of the caller's organization; the key itself is shown this once.
-    pub async fn create_api_key(&self, caller: &Caller, new: NewApiKey) -> Result<(ApiKey, String), EngineError> {
+    pub async fn create_api_key(
+        &self,
+        caller: &Caller,
+        new: NewApiKey,
+    ) -> Result<(ApiKey, String), EngineError> {
         let name = key_name(&new.name)?;
         self.check_end(new.expires_at)?;
         check_rate(new.rate_per_minute)?;
-        if self.0.store.list_api_keys(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= KEYS_MAX {
-            let message = format!("the organization has {KEYS_MAX} keys, the most it may have; revoke some first");
+        if self
+            .0
+            .store
+            .list_api_keys(&caller.org_id, &Page { limit: 1, ..Page::default() })
+            .await?
+            .total_count
+            >= KEYS_MAX
+        {
+            let message = format!(
+                "the organization has {KEYS_MAX} keys, the most it may have; revoke some first"
+            );
             return Err(EngineError::Conflict { code: "too_many_keys", message });
         }
         let text = self.new_key_text();
@@ -169,17 +211,30 @@ impl Engine {
     }
 
     /// The organization's keys, newest first; never the keys themselves.
-    pub async fn list_api_keys(&self, caller: &Caller, page: &Page) -> Result<Listing<ApiKey>, EngineError> {
+    pub async fn list_api_keys(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<ApiKey>, EngineError> {
         Ok(self.0.store.list_api_keys(&caller.org_id, page).await?)
     }
 
     /// A key's record.
     pub async fn api_key(&self, caller: &Caller, id: &ApiKeyId) -> Result<ApiKey, EngineError> {
-        self.0.store.api_key(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("API key", id))
+        self.0
+            .store
+            .api_key(&caller.org_id, id)
+            .await?
+            .ok_or_else(|| EngineError::not_found("API key", id))
     }
 
     /// Gives a key another name or end.
-    pub async fn update_api_key(&self, caller: &Caller, id: &ApiKeyId, update: UpdateApiKey) -> Result<ApiKey, EngineError> {
+    pub async fn update_api_key(
+        &self,
+        caller: &Caller,
+        id: &ApiKeyId,
+        update: UpdateApiKey,
+    ) -> Result<ApiKey, EngineError> {
         let mut key = self.api_key(caller, id).await?;
         if let Some(name) = &update.name {
             key.name = key_name(name)?;
@@ -194,7 +249,9 @@ impl Engine {
     /// Ends a key at once. Not the one that asks: who has no other key would be locked out.
     pub async fn revoke_api_key(&self, caller: &Caller, id: &ApiKeyId) -> Result<(), EngineError> {
         if *id == caller.key_id {
-            let message = format!("`{id}` is the key of this request; revoke it with another key, or rotate it");
+            let message = format!(
+                "`{id}` is the key of this request; revoke it with another key, or rotate it"
+            );
             return Err(EngineError::Conflict { code: "own_key", message });
         }
         let there = self.0.store.delete_api_key(&caller.org_id, id).await?;
@@ -202,15 +259,30 @@ impl Engine {
         if there { Ok(()) } else { Err(EngineError::not_found("API key", id)) }
     }
 
-    /// Puts a new key in the place of one; that one is taken for `grace` longer. The new key is shown this once.
-    pub async fn rotate_api_key(&self, caller: &Caller, id: &ApiKeyId, grace: Duration) -> Result<(ApiKey, String), EngineError> {
+    /// Puts a new key in the place of one; that one is taken for `grace` longer. The new key is
+    /// shown this once.
+    pub async fn rotate_api_key(
+        &self,
+        caller: &Caller,
+        id: &ApiKeyId,
+        grace: Duration,
+    ) -> Result<(ApiKey, String), EngineError> {
         if grace > GRACE_MAX {
-            return Err(EngineError::invalid("grace_seconds", format!("`grace_seconds` is {}, allowed are 0 to {}", grace.as_secs(), GRACE_MAX.as_secs())));
+            return Err(EngineError::invalid(
+                "grace_seconds",
+                format!(
+                    "`grace_seconds` is {}, allowed are 0 to {}",
+                    grace.as_secs(),
+                    GRACE_MAX.as_secs()
+                ),
+            ));
         }
         let mut key = self.api_key(caller, id).await?;
         let text = self.new_key_text();
         let before = std::mem::replace(&mut key.key_hash, sha256_hex(text.as_bytes()));
-        key.old = (!grace.is_zero()).then(|| (before, self.now().plus_ms(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX))));
+        key.old = (!grace.is_zero()).then(|| {
+            (before, self.now().plus_ms(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX)))
+        });
         Ok((self.put_key(key).await?, text))
     }
 
@@ -226,7 +298,10 @@ impl Engine {
 
     fn check_end(&self, end: Option<Timestamp>) -> Result<(), EngineError> {
         match end {
-            Some(end) if end <= self.now() => Err(EngineError::invalid("expires_at", format!("`expires_at` is {}, which is not in the future", end.secs()))),
+            Some(end) if end <= self.now() => Err(EngineError::invalid(
+                "expires_at",
+                format!("`expires_at` is {}, which is not in the future", end.secs()),
+            )),
             _ => Ok(()),
         }
     }
@@ -242,9 +317,10 @@ pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {
 
 fn check_rate(rate: Option<u32>) -> Result<(), EngineError> {
     match rate {
-        Some(rate) if !(1..=1_000_000).contains(&rate) => {
-            Err(EngineError::invalid("rate_per_minute", format!("`rate_per_minute` is {rate}, allowed are 1 to 1000000 requests")))
-        }
+        Some(rate) if !(1..=1_000_000).contains(&rate) => Err(EngineError::invalid(
+            "rate_per_minute",
+            format!("`rate_per_minute` is {rate}, allowed are 1 to 1000000 requests"),
+        )),
         _ => Ok(()),
     }
 }

@@ -20,36 +20,76 @@ impl Engine {
     }
 
     /// Gives a member another role, from the member's next request on.
-    pub async fn set_role(&self, caller: &Caller, user: &UserId, role: Role) -> Result<Member, EngineError> {
-        let done = self.0.store.set_role(&caller.org_id, user, role).await.map_err(|error| no_member(error, user))?;
+    pub async fn set_role(
+        &self,
+        caller: &Caller,
+        user: &UserId,
+        role: Role,
+    ) -> Result<Member, EngineError> {
+        let done = self
+            .0
+            .store
+            .set_role(&caller.org_id, user, role)
+            .await
+            .map_err(|error| no_member(error, user))?;
         self.0.cache.forget_callers();
         if !done {
             return Err(last_owner());
         }
         let members = self.members(caller).await?;
-        members.into_iter().find(|member| member.user.id == *user).ok_or_else(|| EngineError::not_found("member", user))
+        members
+            .into_iter()
+            .find(|member| member.user.id == *user)
+            .ok_or_else(|| EngineError::not_found("member", user))
     }
 
     /// Ends a membership, with the member's sessions, keys and OAuth clients in the organization.
     pub async fn remove_member(&self, caller: &Caller, user: &UserId) -> Result<(), EngineError> {
-        let done = self.0.store.remove_member(&caller.org_id, user).await.map_err(|error| no_member(error, user))?;
+        let done = self
+            .0
+            .store
+            .remove_member(&caller.org_id, user)
+            .await
+            .map_err(|error| no_member(error, user))?;
         self.0.cache.forget_callers();
         if done { Ok(()) } else { Err(last_owner()) }
     }
 
-    /// Invites somebody by a link, which works once and is mailed where there is a mail server, in the place of an earlier one for the same address.
-    pub async fn invite(&self, caller: &Caller, email: &str, role: Role) -> Result<NewLink, EngineError> {
+    /// Invites somebody by a link, which works once and is mailed where there is a mail server, in
+    /// the place of an earlier one for the same address.
+    pub async fn invite(
+        &self,
+        caller: &Caller,
+        email: &str,
+        role: Role,
+    ) -> Result<NewLink, EngineError> {
         let email = email.trim().to_lowercase();
         check_email(&email)?;
         let members = self.members(caller).await?;
-        if members.iter().any(|member| member.signs_in && member.user.email.to_lowercase() == email) {
-            return Err(EngineError::Conflict { code: "member_already", message: format!("`{email}` is a member already; change the role instead") });
+        if members.iter().any(|member| member.signs_in && member.user.email.to_lowercase() == email)
+        {
+            return Err(EngineError::Conflict {
+                code: "member_already",
+                message: format!("`{email}` is a member already; change the role instead"),
+            });
         }
         if members.len() + self.invitations(caller).await?.len() >= MEMBERS_MAX {
-            let message = format!("the organization has {MEMBERS_MAX} members and invitations, the most it may have; remove some first");
+            let message = format!(
+                "the organization has {MEMBERS_MAX} members and invitations, the most it may have; remove some first"
+            );
             return Err(EngineError::Conflict { code: "too_many_members", message });
         }
-        let made = self.new_link(LinkKind::Invitation, &caller.org_id, None, &email, Some(role), Some(&caller.user_id), INVITED_MS).await?;
+        let made = self
+            .new_link(
+                LinkKind::Invitation,
+                &caller.org_id,
+                None,
+                &email,
+                Some(role),
+                Some(&caller.user_id),
+                INVITED_MS,
+            )
+            .await?;
         self.mailed(made).await
     }
 
@@ -62,8 +102,16 @@ impl Engine {
     }
 
     /// Withdraws an invitation.
-    pub async fn withdraw_invitation(&self, caller: &Caller, id: &LinkId) -> Result<(), EngineError> {
-        if self.0.store.delete_link(&caller.org_id, LinkKind::Invitation, id).await? { Ok(()) } else { Err(EngineError::not_found("invitation", id)) }
+    pub async fn withdraw_invitation(
+        &self,
+        caller: &Caller,
+        id: &LinkId,
+    ) -> Result<(), EngineError> {
+        if self.0.store.delete_link(&caller.org_id, LinkKind::Invitation, id).await? {
+            Ok(())
+        } else {
+            Err(EngineError::not_found("invitation", id))
+        }
     }
 }
 
@@ -75,5 +123,8 @@ fn no_member(error: StoreError, user: &UserId) -> EngineError {
 }
 
 fn last_owner() -> EngineError {
-    EngineError::Conflict { code: "last_owner", message: "this is the last owner who can sign in; make somebody else an owner first".into() }
+    EngineError::Conflict {
+        code: "last_owner",
+        message: "this is the last owner who can sign in; make somebody else an owner first".into(),
+    }
 }

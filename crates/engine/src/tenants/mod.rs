@@ -68,12 +68,22 @@ pub struct FirstTenant {
 }
 
 impl Engine {
-    /// The first organization, owner and key, unless there is one already; the organization that was made first. `keep` puts the key where it
-    /// is found again: nobody sees it a second time, so that it has to be there before the database knows it.
-    pub async fn bootstrap<E: From<EngineError>>(&self, email: &str, keep: impl FnOnce(&FirstTenant) -> Result<(), E>) -> Result<Option<OrgId>, E> {
+    /// The first organization, owner and key, unless there is one already; the organization that
+    /// was made first. `keep` puts the key where it is found again: nobody sees it a second time,
+    /// so that it has to be there before the database knows it.
+    pub async fn bootstrap<E: From<EngineError>>(
+        &self,
+        email: &str,
+        keep: impl FnOnce(&FirstTenant) -> Result<(), E>,
+    ) -> Result<Option<OrgId>, E> {
         if self.first_organization().await?.is_none() {
             let (tenant, api_key) = self.new_tenant("Main", email);
-            keep(&FirstTenant { api_key, org_id: tenant.organization.id.clone(), user_id: tenant.user.id.clone(), email: email.to_owned() })?;
+            keep(&FirstTenant {
+                api_key,
+                org_id: tenant.organization.id.clone(),
+                user_id: tenant.user.id.clone(),
+                email: email.to_owned(),
+            })?;
             // False where another server was first.
             self.0.store.bootstrap(tenant).await.map_err(EngineError::from)?;
         }
@@ -87,12 +97,17 @@ impl Engine {
     /// The caller's user and organizations.
     pub async fn me(&self, caller: &Caller) -> Result<Me, EngineError> {
         let user = self.0.store.user(&caller.user_id).await?.ok_or(EngineError::Unauthorized)?;
-        let organization = self.0.store.organization(&caller.org_id).await?.ok_or(EngineError::Unauthorized)?;
+        let organization =
+            self.0.store.organization(&caller.org_id).await?.ok_or(EngineError::Unauthorized)?;
         Ok(Me { user, organizations: vec![organization] })
     }
 
     /// The caller's organization, by id.
-    pub async fn organization(&self, caller: &Caller, id: &OrgId) -> Result<Organization, EngineError> {
+    pub async fn organization(
+        &self,
+        caller: &Caller,
+        id: &OrgId,
+    ) -> Result<Organization, EngineError> {
         if *id != caller.org_id {
             return Err(EngineError::not_found("workspace", id));
         }
@@ -100,7 +115,12 @@ impl Engine {
     }
 
     /// Changes the caller's organization.
-    pub async fn update_organization(&self, caller: &Caller, id: &OrgId, update: UpdateOrganization) -> Result<Organization, EngineError> {
+    pub async fn update_organization(
+        &self,
+        caller: &Caller,
+        id: &OrgId,
+        update: UpdateOrganization,
+    ) -> Result<Organization, EngineError> {
         let mut organization = self.organization(caller, id).await?;
         if let Some(name) = &update.name {
             organization.name = checked_name(name)?;
@@ -113,10 +133,20 @@ impl Engine {
     }
 
     /// Makes another organization with its own owner and key; the key is shown this once.
-    pub async fn create_organization(&self, _caller: &Caller, new: NewOrganization) -> Result<(Organization, String), EngineError> {
+    pub async fn create_organization(
+        &self,
+        _caller: &Caller,
+        new: NewOrganization,
+    ) -> Result<(Organization, String), EngineError> {
         let name = checked_name(&new.name)?;
-        if !new.email.contains('@') || new.email.len() > 254 || new.email.chars().any(char::is_control) {
-            return Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", millrace_model::shown(&new.email))));
+        if !new.email.contains('@')
+            || new.email.len() > 254
+            || new.email.chars().any(char::is_control)
+        {
+            return Err(EngineError::invalid(
+                "email",
+                format!("`{}` is not an e-mail address", millrace_model::shown(&new.email)),
+            ));
         }
         let (tenant, key) = self.new_tenant(&name, &new.email);
         let organization = tenant.organization.clone();
@@ -141,7 +171,13 @@ impl Engine {
                 project_id: ProjectId::generate(ids),
                 created_at: now,
             },
-            user: User { id: user_id.clone(), org_id: org_id.clone(), username, email: email.to_owned(), created_at: now },
+            user: User {
+                id: user_id.clone(),
+                org_id: org_id.clone(),
+                username,
+                email: email.to_owned(),
+                created_at: now,
+            },
             key: ApiKey {
                 id: ApiKeyId::generate(ids),
                 org_id,
@@ -162,7 +198,10 @@ impl Engine {
 fn checked_name(name: &str) -> Result<String, EngineError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 100 {
-        return Err(EngineError::invalid("name", "the name of a workspace has 1 to 100 characters"));
+        return Err(EngineError::invalid(
+            "name",
+            "the name of a workspace has 1 to 100 characters",
+        ));
     }
     Ok(name.to_owned())
 }

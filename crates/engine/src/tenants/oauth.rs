@@ -1,4 +1,5 @@
-//! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing, revoking.
+//! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing,
+//! revoking.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -9,14 +10,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, Connection, ConnectionState, OauthClient};
-use millrace_model::ids::{AccountId, ApiKeyId, ConnectionId, OauthClientId, OrgId, SessionId, UserId};
+use millrace_model::ids::{
+    AccountId, ApiKeyId, ConnectionId, OauthClientId, OrgId, SessionId, UserId,
+};
 use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_store::StoreError;
-use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
+use oauth2::basic::{
+    BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse,
+    BasicTokenIntrospectionResponse, BasicTokenType,
+};
 use oauth2::{
-    AsyncHttpClient, AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet, ExtraTokenFields, HttpRequest,
-    HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope, StandardRevocableToken,
-    StandardTokenResponse, TokenResponse as _, TokenUrl,
+    AsyncHttpClient, AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken,
+    EndpointNotSet, EndpointSet, ExtraTokenFields, HttpRequest, HttpResponse, PkceCodeChallenge,
+    PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope,
+    StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -97,8 +104,8 @@ struct State {
     until: i64,
 }
 
-/// States of people who sign in that were shown with a code, by their hashes, until they would end anyway. Each server has its own: that a code is good
-/// once as well is its provider's to see to.
+/// States of people who sign in that were shown with a code, by their hashes, until they would end
+/// anyway. Each server has its own: that a code is good once as well is its provider's to see to.
 #[derive(Default)]
 pub(crate) struct UsedStates(Mutex<HashMap<String, i64>>);
 
@@ -125,14 +132,23 @@ pub struct NewConnection {
 }
 
 impl Engine {
-    /// Begins to connect an account: gives the provider's page. `key`: the key or token that the caller has shown, with which the connection ends.
-    pub async fn connect_account(&self, caller: &Caller, key: &str, new: NewConnection) -> Result<ConnectLink, EngineError> {
+    /// Begins to connect an account: gives the provider's page. `key`: the key or token that the
+    /// caller has shown, with which the connection ends.
+    pub async fn connect_account(
+        &self,
+        caller: &Caller,
+        key: &str,
+        new: NewConnection,
+    ) -> Result<ConnectLink, EngineError> {
         let app = self.app(caller, &new.app).await?;
         let client = oauth_of(&app)?;
         if let Some(account) = &new.account
             && self.account(caller, account, false).await?.account.app != app.name_slug
         {
-            return Err(EngineError::invalid("account_id", format!("`{account}` is an account of another app")));
+            return Err(EngineError::invalid(
+                "account_id",
+                format!("`{account}` is an account of another app"),
+            ));
         }
         let verifier = self.0.ids.base62(64);
         let longest = self.now().plus_ms(STATE_MS);
@@ -160,10 +176,12 @@ impl Engine {
             verifier: verifier.clone(),
             until: until.ms(),
         };
-        let text = serde_json::to_string(&state).map_err(|e| EngineError::internal("could not write a state", e))?;
+        let text = serde_json::to_string(&state)
+            .map_err(|e| EngineError::internal("could not write a state", e))?;
         let sealed = self.0.keyring.seal(&self.0.ids, STATE_OWNER, &text)?;
         let provider = self.provider(&app, client)?;
-        let challenge = PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier));
+        let challenge =
+            PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier));
         let mut request = provider
             .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(&sealed)))
             .set_pkce_challenge(challenge)
@@ -176,40 +194,77 @@ impl Engine {
     }
 
     /// A connection that was begun for the caller's organization, as far as it is.
-    pub async fn connection(&self, caller: &Caller, id: &ConnectionId) -> Result<Connection, EngineError> {
-        let found = self.0.store.connection(&caller.org_id, id).await?.filter(|connection| caller.may_use(connection.external_user_id.as_deref()));
+    pub async fn connection(
+        &self,
+        caller: &Caller,
+        id: &ConnectionId,
+    ) -> Result<Connection, EngineError> {
+        let found = self
+            .0
+            .store
+            .connection(&caller.org_id, id)
+            .await?
+            .filter(|connection| caller.may_use(connection.external_user_id.as_deref()));
         let mut connection = found.ok_or_else(|| EngineError::not_found("connection", id))?;
         if connection.expires_at < self.now() {
             let problem = match connection.state {
-                ConnectionState::Waiting => "nobody came back from the provider in time; begin again",
-                ConnectionState::Answered => "the server ended while it asked for the token; look whether the account is there, or begin again",
-                ConnectionState::Connected(_) | ConnectionState::Failed(_) => return Ok(connection),
+                ConnectionState::Waiting => {
+                    "nobody came back from the provider in time; begin again"
+                }
+                ConnectionState::Answered => {
+                    "the server ended while it asked for the token; look whether the account is there, or begin again"
+                }
+                ConnectionState::Connected(_) | ConnectionState::Failed(_) => {
+                    return Ok(connection);
+                }
             };
             connection.state = ConnectionState::Failed(problem.into());
         }
         Ok(connection)
     }
 
-    /// Ends connecting an account: the user came back from the provider, with a code or with the provider's reason for giving none.
-    pub async fn finish_connecting(&self, state: &str, answer: Result<&str, String>) -> Result<AccountView, EngineError> {
-        let refused = || invalid_state("this answer does not belong to a connection that was begun here; begin again");
-        let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
+    /// Ends connecting an account: the user came back from the provider, with a code or with the
+    /// provider's reason for giving none.
+    pub async fn finish_connecting(
+        &self,
+        state: &str,
+        answer: Result<&str, String>,
+    ) -> Result<AccountView, EngineError> {
+        let refused = || {
+            invalid_state(
+                "this answer does not belong to a connection that was begun here; begin again",
+            )
+        };
+        let sealed = URL_SAFE_NO_PAD
+            .decode(state)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(refused)?;
         let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
         let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
         if state.until < self.now().ms() {
             return Err(EngineError::Invalid {
                 code: "state_expired",
-                message: format!("connecting took longer than {} minutes, or than the key was good that began it; begin again", STATE_MS / 60_000),
+                message: format!(
+                    "connecting took longer than {} minutes, or than the key was good that began it; begin again",
+                    STATE_MS / 60_000
+                ),
                 details: serde_json::json!({ "field": "state" }),
             });
         }
         let (org, connection) = (state.org.clone(), state.connection.clone());
         if !self.0.store.answer_connection(&org, &connection, self.now()).await? {
-            return Err(invalid_state("this answer came before, and each is good once; begin again"));
+            return Err(invalid_state(
+                "this answer came before, and each is good once; begin again",
+            ));
         }
         let ended = match answer {
             Ok(code) => self.exchange(state, code).await,
-            Err(reason) => Err(EngineError::Invalid { code: "provider_refused", message: reason, details: serde_json::json!({}) }),
+            Err(reason) => Err(EngineError::Invalid {
+                code: "provider_refused",
+                message: reason,
+                details: serde_json::json!({}),
+            }),
         };
         let state = match &ended {
             Ok(view) => ConnectionState::Connected(view.account.id.clone()),
@@ -225,27 +280,46 @@ impl Engine {
 
     /// Makes the account of a code.
     async fn exchange(&self, state: State, code: &str) -> Result<AccountView, EngineError> {
-        let ended = || invalid_state("the key with which this connection was begun is not taken any more; begin again with another");
-        // Whoever began could do everything, as connecting needs; the key may have been revoked since, and its holder be gone.
+        let ended = || {
+            invalid_state(
+                "the key with which this connection was begun is not taken any more; begin again with another",
+            )
+        };
+        // Whoever began could do everything, as connecting needs; the key may have been revoked
+        // since, and its holder be gone.
         if !self.may_still_connect(&state).await? {
             return Err(ended());
         }
         let (org_id, user_id, key_id) = (state.org.clone(), state.user.clone(), state.key.clone());
         let external_user_id = state.external_user.clone();
-        let caller = Caller { org_id, user_id, key_id, scopes: Scopes::full(), rate_per_minute: None, ends_at: None, session: None, external_user_id };
+        let caller = Caller {
+            org_id,
+            user_id,
+            key_id,
+            scopes: Scopes::full(),
+            rate_per_minute: None,
+            ends_at: None,
+            session: None,
+            external_user_id,
+        };
         let app = self.app(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
-        let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier.clone()));
-        let provider = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
-            code: "provider_refused",
-            message: format!("{} cannot be asked for a token: {why}", app.definition.name),
-            details: serde_json::json!({}),
-        })?;
-        let tokens = request.request_async(&BoundedClient(provider)).await.map_err(|e| EngineError::Invalid {
-            code: "provider_refused",
-            message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
-            details: serde_json::json!({}),
+        let request = request
+            .exchange_code(AuthorizationCode::new(code.to_owned()))
+            .set_pkce_verifier(PkceCodeVerifier::new(state.verifier.clone()));
+        let provider =
+            self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
+                code: "provider_refused",
+                message: format!("{} cannot be asked for a token: {why}", app.definition.name),
+                details: serde_json::json!({}),
+            })?;
+        let tokens = request.request_async(&BoundedClient(provider)).await.map_err(|e| {
+            EngineError::Invalid {
+                code: "provider_refused",
+                message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
+                details: serde_json::json!({}),
+            }
         })?;
         // The provider took its time.
         if !self.may_still_connect(&state).await? {
@@ -262,11 +336,15 @@ impl Engine {
                 let account = self.store_credentials(account, &kept, expires_at).await?;
                 Ok(AccountView { account, app, credentials: None, warnings: Vec::new() })
             }
-            None => self.insert_account(&caller, app, state.name.as_deref(), &credentials, expires_at).await,
+            None => {
+                self.insert_account(&caller, app, state.name.as_deref(), &credentials, expires_at)
+                    .await
+            }
         }
     }
 
-    /// Whether the key or token that began a connection is taken still. The database is asked: what is stored then stays, whatever a cache forgets later.
+    /// Whether the key or token that began a connection is taken still. The database is asked: what
+    /// is stored then stays, whatever a cache forgets later.
     async fn may_still_connect(&self, state: &State) -> Result<bool, EngineError> {
         // Who shows a token has the id of its client.
         let key = state.key.as_str();
@@ -278,38 +356,60 @@ impl Engine {
             self.0.store.caller_by_key_hash(&state.hash).await?
         };
         let now = self.now();
-        Ok(found.is_some_and(|caller| caller.org_id == state.org && caller.ends_at.is_none_or(|end| end > now) && caller.scopes.allow(Scope::Full)))
+        Ok(found.is_some_and(|caller| {
+            caller.org_id == state.org
+                && caller.ends_at.is_none_or(|end| end > now)
+                && caller.scopes.allow(Scope::Full)
+        }))
     }
 
-    /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.
+    /// The account with a token that is good for some minutes: refreshed where it ends soon, by one
+    /// at a time.
     pub(crate) async fn fresh(&self, account: Account) -> Result<Account, EngineError> {
         if self.wants_token(&account) { self.refreshed(account, false).await } else { Ok(account) }
     }
 
-    /// An account after its provider was asked for a token now, where it gave one to refresh it with.
-    pub async fn check_account(&self, caller: &Caller, id: &AccountId) -> Result<AccountView, EngineError> {
-        let found = self.0.store.account(&caller.org_id, id).await?.filter(|account| caller.may_use(account.external_user_id.as_deref()));
+    /// An account after its provider was asked for a token now, where it gave one to refresh it
+    /// with.
+    pub async fn check_account(
+        &self,
+        caller: &Caller,
+        id: &AccountId,
+    ) -> Result<AccountView, EngineError> {
+        let found = self
+            .0
+            .store
+            .account(&caller.org_id, id)
+            .await?
+            .filter(|account| caller.may_use(account.external_user_id.as_deref()));
         let account = found.ok_or_else(|| EngineError::not_found("account", id))?;
         let account = self.refreshed(account, true).await?;
         self.show_account(caller, account, false).await
     }
 
-    /// Refreshes the token, one at a time: where another did meanwhile, only if it is `asked` for all the same.
+    /// Refreshes the token, one at a time: where another did meanwhile, only if it is `asked` for
+    /// all the same.
     async fn refreshed(&self, account: Account, asked: bool) -> Result<Account, EngineError> {
         let only = self.0.refreshing.lock().entry(account.id.clone()).or_default().clone();
         let turn = only.lock().await;
         // Another may have refreshed it meanwhile.
         let current = self.0.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
-        let done = if asked || self.wants_token(&current) { self.refresh_once(current).await } else { Ok(current) };
+        let done = if asked || self.wants_token(&current) {
+            self.refresh_once(current).await
+        } else {
+            Ok(current)
+        };
         drop(turn);
         self.0.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
         done
     }
 
-    /// Whether the provider is to be asked for a token: this one ends soon, and it was not asked in vain just now.
+    /// Whether the provider is to be asked for a token: this one ends soon, and it was not asked in
+    /// vain just now.
     fn wants_token(&self, account: &Account) -> bool {
         let now = self.now().ms();
-        account.expires_at.is_some_and(|at| at.ms() <= now + AHEAD_MS) && (account.healthy || account.updated_at.plus_ms(AGAIN_MS).ms() <= now)
+        account.expires_at.is_some_and(|at| at.ms() <= now + AHEAD_MS)
+            && (account.healthy || account.updated_at.plus_ms(AGAIN_MS).ms() <= now)
     }
 
     /// Refreshes the token, or waits for another server that does.
@@ -330,7 +430,9 @@ impl Engine {
                 return Ok(account);
             }
             tokio::time::sleep(LOOK_EVERY).await;
-            let Some(current) = self.0.store.account(&account.org_id, &account.id).await? else { return Ok(account) };
+            let Some(current) = self.0.store.account(&account.org_id, &account.id).await? else {
+                return Ok(account);
+            };
             if current.version != version {
                 return Ok(current);
             }
@@ -339,11 +441,20 @@ impl Engine {
     }
 
     async fn refresh(&self, account: Account) -> Result<Account, EngineError> {
-        let Some(app) = self.find_app(&account.org_id, &account.app).await? else { return Ok(account) };
+        let Some(app) = self.find_app(&account.org_id, &account.app).await? else {
+            return Ok(account);
+        };
         let mut credentials = self.open_credentials(&account)?;
-        let (Some(client), Some(token)) = (&app.definition.oauth, credentials.get("oauth_refresh_token").and_then(Value::as_str)) else {
+        let (Some(client), Some(token)) =
+            (&app.definition.oauth, credentials.get("oauth_refresh_token").and_then(Value::as_str))
+        else {
             return if account.expires_at.is_some_and(|at| at <= self.now()) {
-                self.unhealthy(account, "its token ended, and the provider gave none to refresh it".into(), None).await
+                self.unhealthy(
+                    account,
+                    "its token ended, and the provider gave none to refresh it".into(),
+                    None,
+                )
+                .await
             } else {
                 Ok(account)
             };
@@ -361,34 +472,72 @@ impl Engine {
                 self.store_credentials(account, &credentials, expires_at).await
             }
             Err(error) => match reason(&error) {
-                (why, true) => self.unhealthy(account, format!("{} refused to refresh its token: {why}", app.definition.name), None).await,
+                (why, true) => {
+                    self.unhealthy(
+                        account,
+                        format!("{} refused to refresh its token: {why}", app.definition.name),
+                        None,
+                    )
+                    .await
+                }
                 (why, false) => self.not_refreshed(account, &app, &why).await,
             },
         }
     }
 
-    /// The provider gave no token for now. It may be back, or opened, before this one ends; the account of one that ended does not work until then.
-    async fn not_refreshed(&self, account: Account, app: &App, why: &str) -> Result<Account, EngineError> {
+    /// The provider gave no token for now. It may be back, or opened, before this one ends; the
+    /// account of one that ended does not work until then.
+    async fn not_refreshed(
+        &self,
+        account: Account,
+        app: &App,
+        why: &str,
+    ) -> Result<Account, EngineError> {
         if account.expires_at.is_some_and(|at| at > self.now()) {
             tracing::warn!(account.id = %account.id, why, "a token could not be refreshed; it is tried again");
             return Ok(account);
         }
         let until = account.expires_at;
-        self.unhealthy(account, format!("its token ended, and {} gave no other: {why}", app.definition.name), until).await
+        self.unhealthy(
+            account,
+            format!("its token ended, and {} gave no other: {why}", app.definition.name),
+            until,
+        )
+        .await
     }
 
-    /// An account that has an end still, `expires_at`, is asked for again; without one only who connects it again mends it.
-    async fn unhealthy(&self, account: Account, problem: String, expires_at: Option<Timestamp>) -> Result<Account, EngineError> {
+    /// An account that has an end still, `expires_at`, is asked for again; without one only who
+    /// connects it again mends it.
+    async fn unhealthy(
+        &self,
+        account: Account,
+        problem: String,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Account, EngineError> {
         tracing::warn!(account.id = %account.id, problem, "an account does not work any more");
-        let changed = Account { healthy: false, problem: Some(problem), expires_at, version: account.version + 1, updated_at: self.now(), ..account };
+        let changed = Account {
+            healthy: false,
+            problem: Some(problem),
+            expires_at,
+            version: account.version + 1,
+            updated_at: self.now(),
+            ..account
+        };
         match self.0.store.update_account(changed.clone()).await {
             // Whoever changed it meanwhile knows better.
-            Err(StoreError::StateChanged) => Ok(self.0.store.account(&changed.org_id, &changed.id).await?.unwrap_or(changed)),
+            Err(StoreError::StateChanged) => {
+                Ok(self.0.store.account(&changed.org_id, &changed.id).await?.unwrap_or(changed))
+            }
             done => Ok(done.map(|()| changed)?),
         }
     }
 
-    async fn store_credentials(&self, account: Account, credentials: &Map<String, Value>, expires_at: Option<Timestamp>) -> Result<Account, EngineError> {
+    async fn store_credentials(
+        &self,
+        account: Account,
+        credentials: &Map<String, Value>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Account, EngineError> {
         let changed = Account {
             credentials: self.seal_credentials(&account.id, credentials)?,
             healthy: true,
@@ -407,10 +556,16 @@ impl Engine {
         }
     }
 
-    /// Tells the provider that a token is not needed any more. What it answers changes nothing here.
+    /// Tells the provider that a token is not needed any more. What it answers changes nothing
+    /// here.
     pub(crate) fn revoke_later(&self, app: &App, credentials: &Map<String, Value>) {
-        let Some(url) = app.definition.oauth.as_ref().and_then(|client| client.revoke_url.clone()) else { return };
-        let token = ["oauth_refresh_token", "oauth_access_token"].into_iter().find_map(|name| credentials.get(name)?.as_str());
+        let Some(url) = app.definition.oauth.as_ref().and_then(|client| client.revoke_url.clone())
+        else {
+            return;
+        };
+        let token = ["oauth_refresh_token", "oauth_access_token"]
+            .into_iter()
+            .find_map(|name| credentials.get(name)?.as_str());
         let Some(token) = token else { return };
         let (engine, token, slug) = (self.clone(), token.to_owned(), app.name_slug.clone());
         self.0.tasks.spawn(async move {
@@ -441,18 +596,30 @@ impl Engine {
             .set_client_secret(ClientSecret::new(secret))
             .set_auth_uri(AuthUrl::new(client.authorize_url.clone()).map_err(bad)?)
             .set_token_uri(TokenUrl::new(client.token_url.clone()).map_err(bad)?)
-            .set_redirect_uri(RedirectUrl::new(format!("{}/oauth/callback", self.0.config.base_url)).map_err(bad)?)
-            .set_auth_type(if client.secret_in_body { oauth2::AuthType::RequestBody } else { oauth2::AuthType::BasicAuth }))
+            .set_redirect_uri(
+                RedirectUrl::new(format!("{}/oauth/callback", self.0.config.base_url))
+                    .map_err(bad)?,
+            )
+            .set_auth_type(if client.secret_in_body {
+                oauth2::AuthType::RequestBody
+            } else {
+                oauth2::AuthType::BasicAuth
+            }))
     }
 
     fn end_of(&self, tokens: &Tokens) -> Option<Timestamp> {
-        tokens.expires_in().map(|span| self.now().plus_ms(i64::try_from(span.as_millis()).unwrap_or(i64::MAX / 2)))
+        tokens
+            .expires_in()
+            .map(|span| self.now().plus_ms(i64::try_from(span.as_millis()).unwrap_or(i64::MAX / 2)))
     }
 }
 
-/// What clients for providers have in common. They are not followed elsewhere: a redirect would carry the secret along.
+/// What clients for providers have in common. They are not followed elsewhere: a redirect would
+/// carry the secret along.
 pub(crate) fn common() -> reqwest::ClientBuilder {
-    reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
+    reqwest::Client::builder()
+        .timeout(TIMEOUT)
+        .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
 }
 
 /// Why a provider gave no answer.
@@ -476,18 +643,28 @@ impl<'c> AsyncHttpClient<'c> for BoundedClient {
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(async move {
             let request = request.try_into().map_err(AskFailed::Unsent)?;
-            let response = self.0.execute(request).await.map_err(|error| AskFailed::Unsent(error.without_url()))?;
+            let response = self
+                .0
+                .execute(request)
+                .await
+                .map_err(|error| AskFailed::Unsent(error.without_url()))?;
             let mut answer = oauth2::http::Response::builder().status(response.status());
             for (name, value) in response.headers() {
                 answer = answer.header(name, value);
             }
-            answer.body(answers::whole(response, ANSWER_BYTES_MAX).await?).map_err(AskFailed::NoAnswer)
+            answer
+                .body(answers::whole(response, ANSWER_BYTES_MAX).await?)
+                .map_err(AskFailed::NoAnswer)
         })
     }
 }
 
 pub(crate) fn invalid_state(message: &str) -> EngineError {
-    EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) }
+    EngineError::Invalid {
+        code: "invalid_state",
+        message: message.into(),
+        details: serde_json::json!({ "field": "state" }),
+    }
 }
 
 fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {
@@ -495,14 +672,24 @@ fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {
         Some(client) => Ok(client),
         None if app.definition.auth_type == AuthType::Oauth => Err(EngineError::Invalid {
             code: "no_oauth_client",
-            message: format!("{} has no OAuth client yet; register one at the provider and give it with `PUT /v1/apps/{}`", app.definition.name, app.name_slug),
+            message: format!(
+                "{} has no OAuth client yet; register one at the provider and give it with `PUT /v1/apps/{}`",
+                app.definition.name, app.name_slug
+            ),
             details: serde_json::json!({ "field": "app" }),
         }),
-        None => Err(EngineError::invalid("app", format!("accounts of {} are connected by their fields, not by OAuth: `POST /v1/accounts`", app.name_slug))),
+        None => Err(EngineError::invalid(
+            "app",
+            format!(
+                "accounts of {} are connected by their fields, not by OAuth: `POST /v1/accounts`",
+                app.name_slug
+            ),
+        )),
     }
 }
 
-/// The keys of `$auth` that tokens give (reference 3). A provider that rotates no refresh token leaves the old one in force.
+/// The keys of `$auth` that tokens give (reference 3). A provider that rotates no refresh token
+/// leaves the old one in force.
 fn take_over(credentials: &mut Map<String, Value>, client: &OauthClient, tokens: &Tokens) {
     credentials.insert("oauth_access_token".into(), tokens.access_token().secret().clone().into());
     credentials.insert("oauth_client_id".into(), client.client_id.clone().into());
@@ -512,23 +699,32 @@ fn take_over(credentials: &mut Map<String, Value>, client: &OauthClient, tokens:
     let extra = &tokens.extra_fields().0;
     let subject = || {
         // From the provider itself, over its own connection: there is nothing to verify.
-        let claims = URL_SAFE_NO_PAD.decode(extra.get("id_token")?.as_str()?.split('.').nth(1)?).ok()?;
+        let claims =
+            URL_SAFE_NO_PAD.decode(extra.get("id_token")?.as_str()?.split('.').nth(1)?).ok()?;
         serde_json::from_slice::<Value>(&claims).ok()?.get("sub").cloned()
     };
-    let uid = client.uid_field.as_deref().and_then(|path| path.split('.').try_fold(&Value::Object(extra.clone()), |v, part| v.get(part)).cloned());
+    let uid = client.uid_field.as_deref().and_then(|path| {
+        path.split('.').try_fold(&Value::Object(extra.clone()), |v, part| v.get(part)).cloned()
+    });
     if let Some(uid) = uid.or_else(subject) {
         credentials.insert("oauth_uid".into(), uid);
     }
 }
 
-/// What a provider's refusal says, and whether asking again is of no use. A token or secret is never part of it.
+/// What a provider's refusal says, and whether asking again is of no use. A token or secret is
+/// never part of it.
 pub(crate) fn reason(error: &RequestTokenError<AskFailed, BasicErrorResponse>) -> (String, bool) {
     match error {
         RequestTokenError::ServerResponse(said) => {
-            let for_good = matches!(said.error(), BasicErrorResponseType::InvalidGrant | BasicErrorResponseType::UnauthorizedClient);
+            let for_good = matches!(
+                said.error(),
+                BasicErrorResponseType::InvalidGrant | BasicErrorResponseType::UnauthorizedClient
+            );
             (said.error().as_ref().to_owned(), for_good)
         }
-        RequestTokenError::Request(AskFailed::Unread(AnswerError::TooLarge(error))) => (error.to_string(), false),
+        RequestTokenError::Request(AskFailed::Unread(AnswerError::TooLarge(error))) => {
+            (error.to_string(), false)
+        }
         RequestTokenError::Request(_) => ("it could not be reached".into(), false),
         RequestTokenError::Parse(..) => ("its answer is not of the expected form".into(), false),
         RequestTokenError::Other(_) => ("its answer is not of the expected form".into(), false),

@@ -1,4 +1,5 @@
-//! OAuth clients: programs that get short-lived tokens for their id and secret (`client_credentials`).
+//! OAuth clients: programs that get short-lived tokens for their id and secret
+//! (`client_credentials`).
 
 use millrace_model::Timestamp;
 use millrace_model::ids::OauthClientId;
@@ -30,10 +31,24 @@ pub struct IssuedToken {
 
 impl Engine {
     /// Makes a client of the caller's organization; its secret is shown this once.
-    pub async fn create_oauth_client(&self, caller: &Caller, name: &str, scopes: Scopes) -> Result<(OauthClient, String), EngineError> {
+    pub async fn create_oauth_client(
+        &self,
+        caller: &Caller,
+        name: &str,
+        scopes: Scopes,
+    ) -> Result<(OauthClient, String), EngineError> {
         let name = key_name(name)?;
-        if self.0.store.list_oauth_clients(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= CLIENTS_MAX {
-            let message = format!("the organization has {CLIENTS_MAX} OAuth clients, the most it may have; delete some first");
+        if self
+            .0
+            .store
+            .list_oauth_clients(&caller.org_id, &Page { limit: 1, ..Page::default() })
+            .await?
+            .total_count
+            >= CLIENTS_MAX
+        {
+            let message = format!(
+                "the organization has {CLIENTS_MAX} OAuth clients, the most it may have; delete some first"
+            );
             return Err(EngineError::Conflict { code: "too_many_clients", message });
         }
         let secret = format!("mrs_{}", self.0.ids.base62(40));
@@ -51,31 +66,53 @@ impl Engine {
     }
 
     /// The organization's clients, newest first.
-    pub async fn list_oauth_clients(&self, caller: &Caller, page: &Page) -> Result<Listing<OauthClient>, EngineError> {
+    pub async fn list_oauth_clients(
+        &self,
+        caller: &Caller,
+        page: &Page,
+    ) -> Result<Listing<OauthClient>, EngineError> {
         Ok(self.0.store.list_oauth_clients(&caller.org_id, page).await?)
     }
 
     /// A client's record.
-    pub async fn oauth_client(&self, caller: &Caller, id: &OauthClientId) -> Result<OauthClient, EngineError> {
-        let client = self.0.store.oauth_client(id).await?.filter(|client| client.org_id == caller.org_id);
+    pub async fn oauth_client(
+        &self,
+        caller: &Caller,
+        id: &OauthClientId,
+    ) -> Result<OauthClient, EngineError> {
+        let client =
+            self.0.store.oauth_client(id).await?.filter(|client| client.org_id == caller.org_id);
         client.ok_or_else(|| EngineError::not_found("OAuth client", id))
     }
 
     /// Ends a client and its tokens.
-    pub async fn delete_oauth_client(&self, caller: &Caller, id: &OauthClientId) -> Result<(), EngineError> {
+    pub async fn delete_oauth_client(
+        &self,
+        caller: &Caller,
+        id: &OauthClientId,
+    ) -> Result<(), EngineError> {
         let there = self.0.store.delete_oauth_client(&caller.org_id, id).await?;
         self.0.cache.forget_callers();
         if there { Ok(()) } else { Err(EngineError::not_found("OAuth client", id)) }
     }
 
-    /// Gives a client a token, for all that it may do or for less. `WrongClient` where id and secret do not belong together, `WrongKeys` where too
-    /// many that do not came from there.
-    pub async fn issue_token(&self, id: &str, secret: &str, scopes: Option<Scopes>, from: Option<&Asker>) -> Result<IssuedToken, EngineError> {
+    /// Gives a client a token, for all that it may do or for less. `WrongClient` where id and
+    /// secret do not belong together, `WrongKeys` where too many that do not came from there.
+    pub async fn issue_token(
+        &self,
+        id: &str,
+        secret: &str,
+        scopes: Option<Scopes>,
+        from: Option<&Asker>,
+    ) -> Result<IssuedToken, EngineError> {
         let client = self.check_client(id, secret, from).await?;
         let now = self.now();
         let scopes = scopes.unwrap_or_else(|| client.scopes.clone());
         if let Some(scope) = scopes.iter().find(|scope| !client.scopes.allow(*scope)) {
-            return Err(EngineError::invalid("scope", format!("`{scope}` is more than this client may do, which is `{}`", client.scopes)));
+            return Err(EngineError::invalid(
+                "scope",
+                format!("`{scope}` is more than this client may do, which is `{}`", client.scopes),
+            ));
         }
         let text = format!("{TOKEN_PREFIX}{}", self.0.ids.base62(KEY_CHARS));
         let token = OauthToken {
@@ -92,14 +129,25 @@ impl Engine {
     }
 
     /// Ends a token of a client; one that is not there, or another's, is no error (RFC 7009).
-    pub async fn revoke_token(&self, id: &str, secret: &str, token: &str, from: Option<&Asker>) -> Result<(), EngineError> {
+    pub async fn revoke_token(
+        &self,
+        id: &str,
+        secret: &str,
+        token: &str,
+        from: Option<&Asker>,
+    ) -> Result<(), EngineError> {
         let client = self.check_client(id, secret, from).await?;
         self.0.store.delete_oauth_token(&client.id, &sha256_hex(token.as_bytes())).await?;
         self.0.cache.forget_callers();
         Ok(())
     }
 
-    async fn check_client(&self, id: &str, secret: &str, from: Option<&Asker>) -> Result<OauthClient, EngineError> {
+    async fn check_client(
+        &self,
+        id: &str,
+        secret: &str,
+        from: Option<&Asker>,
+    ) -> Result<OauthClient, EngineError> {
         let (hash, now) = (sha256_hex(secret.as_bytes()), self.now());
         // Of both, so that a client's secret is not taken for good with another's id.
         let shown = sha256_hex(format!("{id}\n{hash}").as_bytes());

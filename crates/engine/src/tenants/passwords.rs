@@ -19,7 +19,8 @@ use crate::tenants::wrong_keys::Asker;
 const LEN: std::ops::RangeInclusive<usize> = 12..=256;
 /// Hashes at once: each takes 19 MiB of memory and tens of milliseconds of a processor.
 const HASHES_AT_ONCE: usize = 2;
-/// Wrong passwords in a minute: for one address of e-mail from one place, for one from anywhere, and from one place.
+/// Wrong passwords in a minute: for one address of e-mail from one place, for one from anywhere,
+/// and from one place.
 const WRONG_OF_BOTH: u32 = 10;
 const WRONG_OF_LOGIN: u32 = 100;
 const WRONG_OF_PLACE: u32 = 300;
@@ -30,7 +31,8 @@ const REMEMBERED_MAX: usize = 20_000;
 /// Hashes and verifies passwords, a few at once.
 pub(crate) struct Passwords {
     running: Arc<Semaphore>,
-    /// Held while a link for a forgotten password is made: of several questions at once, each would find that there is none yet.
+    /// Held while a link for a forgotten password is made: of several questions at once, each would
+    /// find that there is none yet.
     pub(crate) reset: tokio::sync::Mutex<()>,
     wrong: Mutex<HashMap<Counted, (Timestamp, u32)>>,
 }
@@ -45,22 +47,37 @@ enum Counted {
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self { running: Arc::new(Semaphore::new(HASHES_AT_ONCE)), reset: tokio::sync::Mutex::default(), wrong: Mutex::default() }
+        Self {
+            running: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
+            reset: tokio::sync::Mutex::default(),
+            wrong: Mutex::default(),
+        }
     }
 }
 
 impl Passwords {
     /// The hash of a new password, with a salt of its own.
-    pub(crate) async fn hash(&self, field: &'static str, password: &str) -> Result<String, EngineError> {
+    pub(crate) async fn hash(
+        &self,
+        field: &'static str,
+        password: &str,
+    ) -> Result<String, EngineError> {
         check(field, password)?;
         let password = password.to_owned();
-        self.run(move || Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string()))
-            .await?
-            .map_err(|e| EngineError::internal("could not hash a password", e.to_string()))
+        self.run(move || {
+            Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string())
+        })
+        .await?
+        .map_err(|e| EngineError::internal("could not hash a password", e.to_string()))
     }
 
-    /// Whether the password fits the hash. Where there is none, as much work is done: the time of an answer does not say whether there is a login.
-    pub(crate) async fn fits(&self, password: &str, hash: Option<String>) -> Result<bool, EngineError> {
+    /// Whether the password fits the hash. Where there is none, as much work is done: the time of
+    /// an answer does not say whether there is a login.
+    pub(crate) async fn fits(
+        &self,
+        password: &str,
+        hash: Option<String>,
+    ) -> Result<bool, EngineError> {
         let password: String = password.chars().take(LEN.end() + 1).collect();
         self.run(move || match hash.as_deref().map(PasswordHash::new) {
             Some(Ok(hash)) => Argon2::default().verify_password(password.as_bytes(), &hash).is_ok(),
@@ -72,8 +89,13 @@ impl Passwords {
         .await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, EngineError> {
-        let failed = |e: Box<dyn std::error::Error + Send + Sync>| EngineError::internal("could not check a password", e);
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let failed = |e: Box<dyn std::error::Error + Send + Sync>| {
+            EngineError::internal("could not check a password", e)
+        };
         let permit = self.running.clone().acquire_owned().await.map_err(|e| failed(e.into()))?;
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -83,17 +105,34 @@ impl Passwords {
         .map_err(|e| failed(e.into()))
     }
 
-    /// Counts a try before it is made, so that tries at once are no way around. `WrongPasswords` where there were too many.
-    pub(crate) fn count(&self, email: &str, from: Option<&Asker>, now: Timestamp) -> Result<(), EngineError> {
+    /// Counts a try before it is made, so that tries at once are no way around. `WrongPasswords`
+    /// where there were too many.
+    pub(crate) fn count(
+        &self,
+        email: &str,
+        from: Option<&Asker>,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
         let from = from.map(Asker::whole);
-        let mut bounds = vec![(Counted::Both(email.to_owned(), from.clone()), WRONG_OF_BOTH), (Counted::Login(email.to_owned()), WRONG_OF_LOGIN)];
+        let mut bounds = vec![
+            (Counted::Both(email.to_owned(), from.clone()), WRONG_OF_BOTH),
+            (Counted::Login(email.to_owned()), WRONG_OF_LOGIN),
+        ];
         bounds.extend(from.map(|from| (Counted::Place(from), WRONG_OF_PLACE)));
         self.count_within(bounds, now)
     }
 
-    /// Counts an answer of a provider that somebody brings, before the provider is asked about it, with the wrong passwords from the same place.
-    pub(crate) fn count_answer(&self, from: Option<&Asker>, now: Timestamp) -> Result<(), EngineError> {
-        self.count_within(from.map(|from| (Counted::Place(from.whole()), WRONG_OF_PLACE)).into_iter().collect(), now)
+    /// Counts an answer of a provider that somebody brings, before the provider is asked about it,
+    /// with the wrong passwords from the same place.
+    pub(crate) fn count_answer(
+        &self,
+        from: Option<&Asker>,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
+        self.count_within(
+            from.map(|from| (Counted::Place(from.whole()), WRONG_OF_PLACE)).into_iter().collect(),
+            now,
+        )
     }
 
     fn count_within(&self, bounds: Vec<(Counted, u32)>, now: Timestamp) -> Result<(), EngineError> {
@@ -104,7 +143,9 @@ impl Passwords {
                 && *count >= *max
                 && (1..=SPAN_MS).contains(&left(*since))
             {
-                return Err(EngineError::WrongPasswords { wait: Duration::from_millis(left(*since).unsigned_abs()) });
+                return Err(EngineError::WrongPasswords {
+                    wait: Duration::from_millis(left(*since).unsigned_abs()),
+                });
             }
         }
         if wrong.len() + bounds.len() > REMEMBERED_MAX {
@@ -136,7 +177,9 @@ impl Passwords {
         let from = from.map(Asker::whole);
         let mut wrong = self.wrong.lock();
         wrong.remove(&Counted::Both(email.to_owned(), from.clone()));
-        for counted in std::iter::once(Counted::Login(email.to_owned())).chain(from.map(Counted::Place)) {
+        for counted in
+            std::iter::once(Counted::Login(email.to_owned())).chain(from.map(Counted::Place))
+        {
             if let Some((_, count)) = wrong.get_mut(&counted) {
                 *count = count.saturating_sub(1);
             }
@@ -150,7 +193,14 @@ fn check(field: &'static str, password: &str) -> Result<(), EngineError> {
     if LEN.contains(&length) {
         return Ok(());
     }
-    Err(EngineError::invalid(field, format!("the password has {length} characters, allowed are {} to {}", LEN.start(), LEN.end())))
+    Err(EngineError::invalid(
+        field,
+        format!(
+            "the password has {length} characters, allowed are {} to {}",
+            LEN.start(),
+            LEN.end()
+        ),
+    ))
 }
 
 /// The address of a client as text, for people to recognize it.
@@ -170,13 +220,29 @@ mod tests {
     async fn a_password_fits_its_hash_alone() {
         let passwords = Passwords::default();
         let hash = passwords.hash("password", "a long password").await.expect("hashes");
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !hash.contains("long"), "{hash}");
-        assert_ne!(passwords.hash("password", "a long password").await.expect("hashes"), hash, "each has a salt of its own");
-        for (password, expected) in [("a long password", true), ("another password", false), ("", false)] {
-            assert_eq!(passwords.fits(password, Some(hash.clone())).await.ok(), Some(expected), "{password}");
+        assert!(
+            hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !hash.contains("long"),
+            "{hash}"
+        );
+        assert_ne!(
+            passwords.hash("password", "a long password").await.expect("hashes"),
+            hash,
+            "each has a salt of its own"
+        );
+        for (password, expected) in
+            [("a long password", true), ("another password", false), ("", false)]
+        {
+            assert_eq!(
+                passwords.fits(password, Some(hash.clone())).await.ok(),
+                Some(expected),
+                "{password}"
+            );
         }
         assert_eq!(passwords.fits("a long password", None).await.ok(), Some(false));
-        assert!(passwords.hash("password", "short").await.is_err() && passwords.hash("password", &"x".repeat(257)).await.is_err());
+        assert!(
+            passwords.hash("password", "short").await.is_err()
+                && passwords.hash("password", &"x".repeat(257)).await.is_err()
+        );
     }
 
     #[test]
@@ -185,9 +251,17 @@ mod tests {
         for n in 0..WRONG_OF_BOTH {
             assert!(passwords.count("a@x", from(1).as_ref(), now).is_ok(), "{n}");
         }
-        assert!(matches!(passwords.count("a@x", from(1).as_ref(), Timestamp(1_000)), Err(EngineError::WrongPasswords { wait }) if wait.as_secs() == 59));
-        assert!(passwords.count("b@x", from(1).as_ref(), now).is_ok() && passwords.count("a@x", from(2).as_ref(), now).is_ok());
-        assert!(passwords.count("a@x", from(1).as_ref(), Timestamp(SPAN_MS)).is_ok(), "it counts from new");
+        assert!(
+            matches!(passwords.count("a@x", from(1).as_ref(), Timestamp(1_000)), Err(EngineError::WrongPasswords { wait }) if wait.as_secs() == 59)
+        );
+        assert!(
+            passwords.count("b@x", from(1).as_ref(), now).is_ok()
+                && passwords.count("a@x", from(2).as_ref(), now).is_ok()
+        );
+        assert!(
+            passwords.count("a@x", from(1).as_ref(), Timestamp(SPAN_MS)).is_ok(),
+            "it counts from new"
+        );
         let passwords = Passwords::default();
         for n in 0..WRONG_OF_LOGIN {
             assert!(passwords.count("a@x", from(n as u8).as_ref(), now).is_ok(), "{n}");

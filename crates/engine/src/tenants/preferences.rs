@@ -1,4 +1,5 @@
-//! Preferences of a person in an organization: what the web application keeps for them, such as columns and saved views.
+//! Preferences of a person in an organization: what the web application keeps for them, such as
+//! columns and saved views.
 
 use millrace_model::Timestamp;
 use millrace_model::tenant::Caller;
@@ -11,18 +12,32 @@ const BYTES_MAX: usize = 64 << 10;
 
 impl Engine {
     /// What the caller's person prefers in the organization, and when it was written; none: never.
-    pub async fn preferences(&self, caller: &Caller) -> Result<(Value, Option<Timestamp>), EngineError> {
+    pub async fn preferences(
+        &self,
+        caller: &Caller,
+    ) -> Result<(Value, Option<Timestamp>), EngineError> {
         match self.0.store.preferences(&caller.user_id, &caller.org_id).await? {
-            Some((text, at)) => Ok((serde_json::from_str(&text).map_err(|e| EngineError::damaged("stored preferences", e))?, Some(at))),
+            Some((text, at)) => Ok((
+                serde_json::from_str(&text)
+                    .map_err(|e| EngineError::damaged("stored preferences", e))?,
+                Some(at),
+            )),
             None => Ok((Value::Object(Map::new()), None)),
         }
     }
 
     /// Writes what the caller's person prefers in the organization, in the place of what was there.
-    pub async fn set_preferences(&self, caller: &Caller, preferences: Map<String, Value>) -> Result<Timestamp, EngineError> {
+    pub async fn set_preferences(
+        &self,
+        caller: &Caller,
+        preferences: Map<String, Value>,
+    ) -> Result<Timestamp, EngineError> {
         let text = Value::Object(preferences).to_string();
         if text.len() > BYTES_MAX {
-            let message = format!("`preferences` have {} bytes as JSON, allowed are {BYTES_MAX}; take away what is not needed", text.len());
+            let message = format!(
+                "`preferences` have {} bytes as JSON, allowed are {BYTES_MAX}; take away what is not needed",
+                text.len()
+            );
             return Err(EngineError::invalid("preferences", message));
         }
         let now = self.now();

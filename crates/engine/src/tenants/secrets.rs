@@ -43,7 +43,12 @@ impl MasterKey {
         &self.0
     }
 
-    pub(crate) fn wrap(&self, ids: &IdSource, id: &DataKeyId, key: &[u8; 32]) -> Result<String, EngineError> {
+    pub(crate) fn wrap(
+        &self,
+        ids: &IdSource,
+        id: &DataKeyId,
+        key: &[u8; 32],
+    ) -> Result<String, EngineError> {
         seal(&self.0, ids, &format!("{WRAPPED}{id}"), key)
     }
 
@@ -53,7 +58,8 @@ impl MasterKey {
     }
 }
 
-/// The data keys, opened. The first of them seals; its id stands before what it sealed. Never shown.
+/// The data keys, opened. The first of them seals; its id stands before what it sealed. Never
+/// shown.
 pub(crate) struct Keyring(Vec<(DataKeyId, [u8; 32])>);
 
 impl Keyring {
@@ -67,25 +73,46 @@ impl Keyring {
     }
 
     fn first(&self) -> Result<&(DataKeyId, [u8; 32]), EngineError> {
-        self.0.first().ok_or_else(|| EngineError::internal("there is no data key", "the store gave none"))
+        self.0
+            .first()
+            .ok_or_else(|| EngineError::internal("there is no data key", "the store gave none"))
     }
 
-    /// A code that only these keys make for `text`: 43 characters of `[0-9A-Za-z_-]`. `purpose` keeps codes of one use from being those of another.
+    /// A code that only these keys make for `text`: 43 characters of `[0-9A-Za-z_-]`. `purpose`
+    /// keeps codes of one use from being those of another.
     pub(crate) fn code(&self, purpose: &str, text: &str) -> String {
-        // No purpose holds a line break, so no two pairs are the same text. Each run pays for this: one HMAC, no key of its own.
+        // No purpose holds a line break, so no two pairs are the same text. Each run pays for this:
+        // one HMAC, no key of its own.
         let key = self.0.first().map_or(&[0; 32], |(_, bytes)| bytes);
         URL_SAFE_NO_PAD.encode(hmac_sha256(key, format!("millrace {purpose}\n{text}").as_bytes()))
     }
 
-    pub(crate) fn seal(&self, ids: &IdSource, owner: &str, plain: &str) -> Result<String, EngineError> {
+    pub(crate) fn seal(
+        &self,
+        ids: &IdSource,
+        owner: &str,
+        plain: &str,
+    ) -> Result<String, EngineError> {
         let (id, key) = self.first()?;
         Ok(format!("{id}:{}", seal(key, ids, owner, plain.as_bytes())?))
     }
 
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, EngineError> {
-        let failed = || EngineError::damaged("a sealed secret", "it was not sealed for this record by this server's data keys");
+        let failed = || {
+            EngineError::damaged(
+                "a sealed secret",
+                "it was not sealed for this record by this server's data keys",
+            )
+        };
         let (key, text) = match sealed.split_once(':') {
-            Some((id, text)) => (self.0.iter().find(|(known, _)| known.as_str() == id).map(|(_, bytes)| bytes).ok_or_else(failed)?, text),
+            Some((id, text)) => (
+                self.0
+                    .iter()
+                    .find(|(known, _)| known.as_str() == id)
+                    .map(|(_, bytes)| bytes)
+                    .ok_or_else(failed)?,
+                text,
+            ),
             // Sealed before there were data keys: the first of them is the key of then.
             None => (&self.first()?.1, sealed),
         };
@@ -93,7 +120,13 @@ impl Keyring {
     }
 
     /// Seals the values of secret props for storing; those sealed already stay.
-    pub(crate) fn seal_props(&self, ids: &IdSource, owner: &str, defs: &[PropDef], props: &mut Map<String, Value>) -> Result<(), EngineError> {
+    pub(crate) fn seal_props(
+        &self,
+        ids: &IdSource,
+        owner: &str,
+        defs: &[PropDef],
+        props: &mut Map<String, Value>,
+    ) -> Result<(), EngineError> {
         for def in defs.iter().filter(|d| d.secret == Some(true)) {
             if let Some(value) = props.get_mut(&def.name).filter(|v| v.get(SEALED).is_none()) {
                 *value = json!({ SEALED: self.seal(ids, owner, &value.to_string())? });
@@ -103,18 +136,24 @@ impl Keyring {
     }
 
     /// Opens all sealed values for a run.
-    pub(crate) fn open_props(&self, owner: &str, props: &mut Map<String, Value>) -> Result<(), EngineError> {
+    pub(crate) fn open_props(
+        &self,
+        owner: &str,
+        props: &mut Map<String, Value>,
+    ) -> Result<(), EngineError> {
         for value in props.values_mut() {
             if let Some(sealed) = value.get(SEALED).and_then(Value::as_str) {
                 let plain = self.open(owner, sealed)?;
-                *value = serde_json::from_str(&plain).map_err(|_| EngineError::damaged("a sealed secret", "it is not JSON"))?;
+                *value = serde_json::from_str(&plain)
+                    .map_err(|_| EngineError::damaged("a sealed secret", "it is not JSON"))?;
             }
         }
         Ok(())
     }
 }
 
-/// Whether two secrets, or their hashes, are the same, in a time that does not tell how much of them is.
+/// Whether two secrets, or their hashes, are the same, in a time that does not tell how much of
+/// them is.
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
@@ -130,7 +169,9 @@ fn seal(key: &[u8; 32], ids: &IdSource, owner: &str, plain: &[u8]) -> Result<Str
 fn open(key: &[u8; 32], owner: &str, sealed: &str) -> Option<Vec<u8>> {
     let bytes = STANDARD.decode(sealed).ok()?;
     let (nonce, text) = bytes.split_first_chunk::<24>()?;
-    XChaCha20Poly1305::new(key.into()).decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: owner.as_bytes() }).ok()
+    XChaCha20Poly1305::new(key.into())
+        .decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: owner.as_bytes() })
+        .ok()
 }
 
 /// Takes sealed values away before a record is shown (reference 2: a secret is never returned).
@@ -140,12 +181,22 @@ pub(crate) fn hide_sealed(props: &mut Map<String, Value>) {
 
 /// Names of the props whose values are sealed.
 pub(crate) fn sealed_names(props: &Map<String, Value>) -> Vec<String> {
-    props.iter().filter(|(_, value)| value.get(SEALED).is_some()).map(|(name, _)| name.clone()).collect()
+    props
+        .iter()
+        .filter(|(_, value)| value.get(SEALED).is_some())
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// Copies sealed values of secrets that were not given.
-pub(crate) fn keep_sealed(defs: &[PropDef], given: &Map<String, Value>, before: &Map<String, Value>, values: &mut Map<String, Value>) {
-    for def in defs.iter().filter(|def| def.secret == Some(true) && !given.contains_key(&def.name)) {
+pub(crate) fn keep_sealed(
+    defs: &[PropDef],
+    given: &Map<String, Value>,
+    before: &Map<String, Value>,
+    values: &mut Map<String, Value>,
+) {
+    for def in defs.iter().filter(|def| def.secret == Some(true) && !given.contains_key(&def.name))
+    {
         if let Some(sealed) = before.get(&def.name).filter(|value| value.get(SEALED).is_some()) {
             values.insert(def.name.clone(), sealed.clone());
         }
@@ -181,17 +232,28 @@ mod tests {
     fn secrets_are_the_same_or_not_whatever_they_share() {
         let hash = sha256_hex(b"a key");
         assert!(same(hash.as_bytes(), hash.as_bytes()) && same(b"", b""));
-        for other in [String::new(), hash[1..].to_owned(), format!("{hash}0"), hash.to_uppercase(), sha256_hex(b"another"), format!("{}0", &hash[..63])] {
+        for other in [
+            String::new(),
+            hash[1..].to_owned(),
+            format!("{hash}0"),
+            hash.to_uppercase(),
+            sha256_hex(b"another"),
+            format!("{}0", &hash[..63]),
+        ] {
             assert_eq!(same(hash.as_bytes(), other.as_bytes()), other == hash, "{other}");
         }
     }
 
     #[test]
     fn the_hmac_is_that_of_the_standard() {
-        // RFC 4231, case 2: a key is padded with zeros, so a short one is the same with zeros of its own.
+        // RFC 4231, case 2: a key is padded with zeros, so a short one is the same with zeros of
+        // its own.
         let mut key = [0; 32];
         key[..4].copy_from_slice(b"Jefe");
-        let hex: String = hmac_sha256(&key, b"what do ya want for nothing?").iter().map(|b| format!("{b:02x}")).collect();
+        let hex: String = hmac_sha256(&key, b"what do ya want for nothing?")
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
         assert_eq!(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     }
 
@@ -202,7 +264,8 @@ mod tests {
     #[test]
     fn codes_differ_by_key_purpose_and_text() {
         let key = ring(7);
-        let codes = [key.code("a", "x"), key.code("a", "y"), key.code("b", "x"), ring(8).code("a", "x")];
+        let codes =
+            [key.code("a", "x"), key.code("a", "y"), key.code("b", "x"), ring(8).code("a", "x")];
         assert_eq!(codes.iter().collect::<std::collections::HashSet<_>>().len(), 4);
         assert!(codes.iter().all(|c| c.len() == 43) && codes[0] == key.code("a", "x"));
     }
@@ -221,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_data_key_opens_only_under_its_master_key() {
-        let (master, ids, id) = (MasterKey::new([1; 32]), IdSource::default(), DataKeyId::from_row("dk_1".into()));
+        let (master, ids, id) =
+            (MasterKey::new([1; 32]), IdSource::default(), DataKeyId::from_row("dk_1".into()));
         let wrapped = master.wrap(&ids, &id, &[9; 32]).expect("wraps");
         assert_eq!(master.unwrap(&id, &wrapped), Some([9; 32]));
         assert_eq!(master.unwrap(&DataKeyId::from_row("dk_2".into()), &wrapped), None);

@@ -7,7 +7,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{Engine, EngineError};
 
-/// How often a key is looked at though nothing was heard of it: it may end, or another server may have revoked it unheard.
+/// How often a key is looked at though nothing was heard of it: it may end, or another server may
+/// have revoked it unheard.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// A key that was shown, as long as something is told to who showed it.
@@ -23,12 +24,18 @@ impl Engine {
     /// Follows a key that [`Engine::authenticate`] took.
     pub fn standing(&self, key: &str) -> Standing {
         // The first look is due at once: the key may have ended since.
-        Standing { engine: self.clone(), key: key.to_owned(), changes: self.0.cache.caller_changes(), next_look: Instant::now() }
+        Standing {
+            engine: self.clone(),
+            key: key.to_owned(),
+            changes: self.0.cache.caller_changes(),
+            next_look: Instant::now(),
+        }
     }
 }
 
 impl Standing {
-    /// Whether the key is taken still. Nothing is looked up where nothing has changed for some seconds.
+    /// Whether the key is taken still. Nothing is looked up where nothing has changed for some
+    /// seconds.
     pub async fn holds(&mut self) -> bool {
         let changed = self.changes.has_changed().unwrap_or(true);
         if !changed && Instant::now() < self.next_look {

@@ -1,8 +1,10 @@
-//! Wrong API keys are counted by the address they come from. A key has 238 bits: it is not guessed, but each guess costs a look-up.
+//! Wrong API keys are counted by the address they come from. A key has 238 bits: it is not guessed,
+//! but each guess costs a look-up.
 //!
-//! Others may share the address, behind a proxy or a gateway: keys that were good before are looked up all the same. Requests of components to
-//! this server's API come from its own address, or from that of the proxy before it, which all clients have: they are counted for the
-//! component's organization, so that a component locks out nobody else.
+//! Others may share the address, behind a proxy or a gateway: keys that were good before are looked
+//! up all the same. Requests of components to this server's API come from its own address, or from
+//! that of the proxy before it, which all clients have: they are counted for the component's
+//! organization, so that a component locks out nobody else.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -16,7 +18,8 @@ use parking_lot::Mutex;
 use crate::Engine;
 use crate::tenants::secrets::same;
 
-/// The header by which this server tells itself whose component asks. Nobody else can make its value.
+/// The header by which this server tells itself whose component asks. Nobody else can make its
+/// value.
 pub const ASKED_BY: &str = "x-millrace-asked-by";
 /// What the codes in it are made for.
 const PURPOSE: &str = "asked by";
@@ -59,11 +62,13 @@ impl fmt::Display for Asker {
 }
 
 impl Engine {
-    /// Who makes a request: its client's address, unless this server itself says in [`ASKED_BY`] that a component does.
+    /// Who makes a request: its client's address, unless this server itself says in [`ASKED_BY`]
+    /// that a component does.
     pub fn asker(&self, address: Option<IpAddr>, asked_by: Option<&str>) -> Option<Asker> {
         let own = asked_by.and_then(|text| {
             let org: OrgId = text.split_once('-')?.0.parse().ok()?;
-            same(self.asked_by(&org).as_bytes(), text.as_bytes()).then_some(Asker::Organization(org))
+            same(self.asked_by(&org).as_bytes(), text.as_bytes())
+                .then_some(Asker::Organization(org))
         });
         own.or(address.map(Asker::Address))
     }
@@ -84,7 +89,8 @@ pub(crate) struct WrongKeys {
 }
 
 impl WrongKeys {
-    /// How long one has to wait until another key of theirs is looked up; None: not at all, or this key was good before.
+    /// How long one has to wait until another key of theirs is looked up; None: not at all, or this
+    /// key was good before.
     pub(crate) fn wait(&self, from: &Asker, hash: &str, now: Timestamp) -> Option<Duration> {
         let (since, count) = *self.wrong.lock().get(&from.whole())?;
         let left = since.ms() + SPAN_MS - now.ms();
@@ -138,23 +144,46 @@ mod tests {
             assert_eq!(keys.wait(&ip("10.0.0.1"), "x", Timestamp(0)), None, "{n}");
             keys.count(&ip("::ffff:10.0.0.1"), Timestamp(0));
         }
-        assert_eq!(keys.wait(&ip("10.0.0.1"), "x", Timestamp(1_000)), Some(Duration::from_secs(59)));
-        assert_eq!(keys.wait(&ip("10.0.0.1"), "good", Timestamp(1_000)), None, "who shares the address goes on");
+        assert_eq!(
+            keys.wait(&ip("10.0.0.1"), "x", Timestamp(1_000)),
+            Some(Duration::from_secs(59))
+        );
+        assert_eq!(
+            keys.wait(&ip("10.0.0.1"), "good", Timestamp(1_000)),
+            None,
+            "who shares the address goes on"
+        );
         assert_eq!(keys.wait(&ip("10.0.0.2"), "x", Timestamp(1_000)), None);
         assert_eq!(keys.wait(&ip("10.0.0.1"), "x", Timestamp(SPAN_MS)), None);
-        assert_eq!(keys.wait(&ip("10.0.0.1"), "x", Timestamp(-SPAN_MS)), None, "a clock that was set back locks nobody out for long");
+        assert_eq!(
+            keys.wait(&ip("10.0.0.1"), "x", Timestamp(-SPAN_MS)),
+            None,
+            "a clock that was set back locks nobody out for long"
+        );
         keys.count(&ip("10.0.0.1"), Timestamp(SPAN_MS));
-        assert_eq!(keys.wait(&ip("10.0.0.1"), "x", Timestamp(SPAN_MS + 1)), None, "it counts from new");
+        assert_eq!(
+            keys.wait(&ip("10.0.0.1"), "x", Timestamp(SPAN_MS + 1)),
+            None,
+            "it counts from new"
+        );
     }
 
     #[test]
     fn components_are_counted_for_their_organization_alone() {
-        let (keys, of) = (WrongKeys::default(), |org: &str| Asker::Organization(OrgId::from_row(org.to_owned())));
+        let (keys, of) = (WrongKeys::default(), |org: &str| {
+            Asker::Organization(OrgId::from_row(org.to_owned()))
+        });
         for _ in 0..WRONG_MAX {
             keys.count(&of("o_a"), Timestamp(0));
         }
         assert!(keys.wait(&of("o_a"), "x", Timestamp(0)).is_some());
-        assert_eq!((keys.wait(&of("o_b"), "x", Timestamp(0)), keys.wait(&ip("127.0.0.1"), "x", Timestamp(0))), (None, None));
+        assert_eq!(
+            (
+                keys.wait(&of("o_b"), "x", Timestamp(0)),
+                keys.wait(&ip("127.0.0.1"), "x", Timestamp(0))
+            ),
+            (None, None)
+        );
     }
 
     #[test]
@@ -163,11 +192,16 @@ mod tests {
         for n in 0..WRONG_MAX {
             keys.count(&ip(&format!("2001:db8::{n:x}")), Timestamp(0));
         }
-        assert!(keys.wait(&ip("2001:db8::ffff"), "x", Timestamp(0)).is_some() && keys.wait(&ip("2001:db8:0:1::1"), "x", Timestamp(0)).is_none());
+        assert!(
+            keys.wait(&ip("2001:db8::ffff"), "x", Timestamp(0)).is_some()
+                && keys.wait(&ip("2001:db8:0:1::1"), "x", Timestamp(0)).is_none()
+        );
         for n in 0..2 * REMEMBERED_MAX as u32 {
             keys.count(&Asker::Address(n.to_be_bytes().into()), Timestamp(0));
             keys.was_good(&n.to_string());
         }
-        assert!(keys.wrong.lock().len() <= REMEMBERED_MAX && keys.good.lock().len() <= REMEMBERED_MAX);
+        assert!(
+            keys.wrong.lock().len() <= REMEMBERED_MAX && keys.good.lock().len() <= REMEMBERED_MAX
+        );
     }
 }

@@ -22,7 +22,8 @@ pub struct Allow {
 /// Addresses by range or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The addresses that have the first `bits` bits of `address`; 32 of 32 (or 128 of 128): it alone.
+    /// The addresses that have the first `bits` bits of `address`; 32 of 32 (or 128 of 128): it
+    /// alone.
     Net {
         /// An address of the range.
         address: IpAddr,
@@ -50,7 +51,9 @@ impl Target {
     pub fn contains(&self, ip: IpAddr) -> bool {
         let Self::Net { address, bits } = self else { return false };
         match (address, canonical(ip)) {
-            (IpAddr::V4(net), IpAddr::V4(ip)) => equal(u128::from(net.to_bits()), u128::from(ip.to_bits()), *bits, 32),
+            (IpAddr::V4(net), IpAddr::V4(ip)) => {
+                equal(u128::from(net.to_bits()), u128::from(ip.to_bits()), *bits, 32)
+            }
             (IpAddr::V6(net), IpAddr::V6(ip)) => equal(net.to_bits(), ip.to_bits(), *bits, 128),
             _ => false,
         }
@@ -68,10 +71,16 @@ impl FromStr for Allow {
     fn from_str(text: &str) -> Result<Self, BadAllow> {
         let refused = |why| BadAllow { text: text.chars().take(200).collect(), why };
         let bad = |why: &'static str| refused(Cow::from(why));
-        let port_of = |port: &str| port.parse().ok().filter(|p| *p != 0).ok_or_else(|| bad("the port is no number from 1 to 65535"));
+        let port_of = |port: &str| {
+            port.parse()
+                .ok()
+                .filter(|p| *p != 0)
+                .ok_or_else(|| bad("the port is no number from 1 to 65535"))
+        };
         let trimmed = text.trim();
         let (host, port) = if let Some(rest) = trimmed.strip_prefix('[') {
-            let (inner, after) = rest.split_once(']').ok_or_else(|| bad("the bracket is not closed"))?;
+            let (inner, after) =
+                rest.split_once(']').ok_or_else(|| bad("the bracket is not closed"))?;
             // `[fd00::]/8:443` as well as `[fd00::/8]:443`.
             let (bits, port) = match after.split_once(':') {
                 Some((bits, port)) => (bits, Some(port_of(port)?)),
@@ -92,11 +101,20 @@ impl FromStr for Allow {
             if bits.is_some() || host.contains(':') {
                 return Err(bad("that is no range of addresses"));
             }
-            return Ok(Self { to: Target::Name(name(&host).ok_or_else(|| bad("that is neither an address nor a name"))?), port });
+            return Ok(Self {
+                to: Target::Name(
+                    name(&host).ok_or_else(|| bad("that is neither an address nor a name"))?,
+                ),
+                port,
+            });
         };
         let width = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
-            Some(bits) => bits.parse().ok().filter(|b| *b <= width).ok_or_else(|| bad("the number after `/` is no count of bits"))?,
+            Some(bits) => bits
+                .parse()
+                .ok()
+                .filter(|b| *b <= width)
+                .ok_or_else(|| bad("the number after `/` is no count of bits"))?,
             None => width,
         };
         let first = first(address, bits);
@@ -113,8 +131,14 @@ impl FromStr for Allow {
 /// The first address of the range that an address is in.
 pub(super) fn first(address: IpAddr, bits: u8) -> IpAddr {
     match address {
-        IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)).into(),
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)).into(),
+        IpAddr::V4(v4) => Ipv4Addr::from_bits(
+            v4.to_bits() & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0),
+        )
+        .into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(
+            v6.to_bits() & u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0),
+        )
+        .into(),
     }
 }
 
@@ -122,18 +146,27 @@ pub(super) fn first(address: IpAddr, bits: u8) -> IpAddr {
 fn net(address: IpAddr, bits: u8) -> Target {
     const MAPPED: Ipv6Addr = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0);
     match address {
-        IpAddr::V6(v6) if bits >= 96 && (v6.to_bits() ^ MAPPED.to_bits()) >> 32 == 0 => Target::Net { address: v6.to_canonical(), bits: bits - 96 },
+        IpAddr::V6(v6) if bits >= 96 && (v6.to_bits() ^ MAPPED.to_bits()) >> 32 == 0 => {
+            Target::Net { address: v6.to_canonical(), bits: bits - 96 }
+        }
         address => Target::Net { address, bits },
     }
 }
 
-/// A name of a machine. Numbers in other forms (`0x7f.1`, `2130706433`) are no names: resolvers take them for addresses.
+/// A name of a machine. Numbers in other forms (`0x7f.1`, `2130706433`) are no names: resolvers
+/// take them for addresses.
 fn name(text: &str) -> Option<String> {
     let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     let label = |l: &str| {
-        (1..=63).contains(&l.len()) && !l.starts_with('-') && !l.ends_with('-') && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        (1..=63).contains(&l.len())
+            && !l.starts_with('-')
+            && !l.ends_with('-')
+            && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
-    let last_is_number = name.rsplit('.').next().is_some_and(|l| l.bytes().next().is_some_and(|b| b.is_ascii_digit()));
+    let last_is_number = name
+        .rsplit('.')
+        .next()
+        .is_some_and(|l| l.bytes().next().is_some_and(|b| b.is_ascii_digit()));
     (name.len() <= 253 && name.split('.').all(label) && !last_is_number).then_some(name)
 }
 
@@ -143,8 +176,12 @@ impl fmt::Display for Allow {
             (Target::Name(name), None) => f.write_str(name),
             (Target::Name(name), Some(port)) => write!(f, "{name}:{port}"),
             (Target::Net { address, bits }, None) => write!(f, "{address}/{bits}"),
-            (Target::Net { address: IpAddr::V4(v4), bits }, Some(port)) => write!(f, "{v4}/{bits}:{port}"),
-            (Target::Net { address: IpAddr::V6(v6), bits }, Some(port)) => write!(f, "[{v6}/{bits}]:{port}"),
+            (Target::Net { address: IpAddr::V4(v4), bits }, Some(port)) => {
+                write!(f, "{v4}/{bits}:{port}")
+            }
+            (Target::Net { address: IpAddr::V6(v6), bits }, Some(port)) => {
+                write!(f, "[{v6}/{bits}]:{port}")
+            }
         }
     }
 }

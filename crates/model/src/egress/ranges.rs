@@ -13,7 +13,9 @@ pub fn canonical(ip: IpAddr) -> IpAddr {
 pub(super) fn rule(ip: IpAddr) -> Option<Rule> {
     match canonical(ip) {
         IpAddr::V4(ip) => rule_v4(ip),
-        IpAddr::V6(ip) => rule_v6(ip).or_else(|| embedded(ip).into_iter().flatten().find_map(rule_v4)),
+        IpAddr::V6(ip) => {
+            rule_v6(ip).or_else(|| embedded(ip).into_iter().flatten().find_map(rule_v4))
+        }
     }
 }
 
@@ -25,8 +27,15 @@ fn rule_v4(ip: Ipv4Addr) -> Option<Rule> {
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Rule::Private,
         [100, 64..=127, ..] => Rule::SharedByProvider,
         [224..=239, ..] => Rule::Multicast,
-        // Protocols' own, documentation, measurements, the relays of 6to4, the future and broadcast.
-        [192, 0, 0, _] | [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [198, 18 | 19, ..] | [192, 88, 99, _] | [240..=255, ..] => Rule::Reserved,
+        // Protocols' own, documentation, measurements, the relays of 6to4, the future and
+        // broadcast.
+        [192, 0, 0, _]
+        | [192, 0, 2, _]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [198, 18 | 19, ..]
+        | [192, 88, 99, _]
+        | [240..=255, ..] => Rule::Reserved,
         _ => return None,
     })
 }
@@ -42,7 +51,12 @@ fn rule_v6(ip: Ipv6Addr) -> Option<Rule> {
         // A translator of this network's own: what is behind it is not known here.
         [0x64, 0xff9b, 1, ..] => Rule::Private,
         // Discarded, documentation, benchmarks, identifiers that are no addresses.
-        [0x100, 0, 0, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] | [0x2001, 2, 0, ..] | [0x2001, 0x10..=0x2f, ..] | [0x5f00, ..] => Rule::Reserved,
+        [0x100, 0, 0, ..]
+        | [0x2001, 0xdb8, ..]
+        | [0x3fff, 0..=0xfff, ..]
+        | [0x2001, 2, 0, ..]
+        | [0x2001, 0x10..=0x2f, ..]
+        | [0x5f00, ..] => Rule::Reserved,
         _ => return None,
     })
 }
@@ -66,7 +80,9 @@ fn embedded(ip: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
 /// ISATAP: an interface whose identifier holds an IPv4 address.
 fn isatap(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     match ip.segments() {
-        [_, _, _, _, 0 | 0x200, 0x5efe, a, b] => Some(Ipv4Addr::from((u32::from(a) << 16) | u32::from(b))),
+        [_, _, _, _, 0 | 0x200, 0x5efe, a, b] => {
+            Some(Ipv4Addr::from((u32::from(a) << 16) | u32::from(b)))
+        }
         _ => None,
     }
 }

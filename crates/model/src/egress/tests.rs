@@ -55,19 +55,42 @@ fn what_leads_nowhere_outside_is_closed() {
     ] {
         assert_eq!(closed(&policy, to), Some(rule), "{to}");
     }
-    for open in ["8.8.8.8:443", "1.1.1.1:80", "172.32.0.1:80", "100.128.0.1:1", "[2606:4700::1111]:443", "[::ffff:8.8.8.8]:443", "[64:ff9b::8.8.8.8]:443"] {
+    for open in [
+        "8.8.8.8:443",
+        "1.1.1.1:80",
+        "172.32.0.1:80",
+        "100.128.0.1:1",
+        "[2606:4700::1111]:443",
+        "[::ffff:8.8.8.8]:443",
+        "[64:ff9b::8.8.8.8]:443",
+    ] {
         assert_eq!(closed(&policy, open), None, "{open}");
     }
 }
 
 #[test]
 fn the_operator_opens_ranges_ports_and_names() {
-    let mut policy = allowing(&["10.0.0.0/8:443", "fd00::/8", "192.168.1.7", "db.internal:5432", "[::1]:8080"]);
+    let mut policy =
+        allowing(&["10.0.0.0/8:443", "fd00::/8", "192.168.1.7", "db.internal:5432", "[::1]:8080"]);
     policy.named.insert("db.internal".into(), vec!["127.0.0.9".parse().expect("an address")]);
-    for open in ["10.1.2.3:443", "[fd12::1]:9", "192.168.1.7:1", "127.0.0.9:5432", "[::1]:8080", "[::ffff:10.1.2.3]:443"] {
+    for open in [
+        "10.1.2.3:443",
+        "[fd12::1]:9",
+        "192.168.1.7:1",
+        "127.0.0.9:5432",
+        "[::1]:8080",
+        "[::ffff:10.1.2.3]:443",
+    ] {
         assert_eq!(closed(&policy, open), None, "{open}");
     }
-    for shut in ["10.1.2.3:80", "11.0.0.0:53", "192.168.1.8:1", "127.0.0.9:5433", "[::1]:8081", "127.0.0.1:5432"] {
+    for shut in [
+        "10.1.2.3:80",
+        "11.0.0.0:53",
+        "192.168.1.8:1",
+        "127.0.0.9:5433",
+        "[::1]:8081",
+        "127.0.0.1:5432",
+    ] {
         assert!(closed(&policy, shut).is_some(), "{shut}");
     }
     assert_eq!(policy.names().collect::<Vec<_>>(), ["db.internal"]);
@@ -75,7 +98,13 @@ fn the_operator_opens_ranges_ports_and_names() {
 
 #[test]
 fn resolvers_are_open_on_their_port_only() {
-    let policy = Policy { resolvers: vec!["127.0.0.53".parse().expect("an address"), "9.9.9.9".parse().expect("an address")], ..Policy::default() };
+    let policy = Policy {
+        resolvers: vec![
+            "127.0.0.53".parse().expect("an address"),
+            "9.9.9.9".parse().expect("an address"),
+        ],
+        ..Policy::default()
+    };
     assert_eq!(closed(&policy, "127.0.0.53:53"), None);
     assert_eq!(closed(&policy, "9.9.9.9:53"), None);
     assert_eq!(closed(&policy, "[::ffff:127.0.0.53]:53"), None);
@@ -86,7 +115,11 @@ fn resolvers_are_open_on_their_port_only() {
 
 #[test]
 fn this_machine_and_its_database_are_closed_wherever_they_are() {
-    let mut policy = Policy { own: vec!["5.6.7.8".parse().expect("an address")], database: vec!["5.6.7.9:5432".parse().expect("one")], ..Policy::default() };
+    let mut policy = Policy {
+        own: vec!["5.6.7.8".parse().expect("an address")],
+        database: vec!["5.6.7.9:5432".parse().expect("one")],
+        ..Policy::default()
+    };
     assert_eq!(closed(&policy, "5.6.7.8:443"), Some(Rule::ThisMachine));
     assert_eq!(closed(&policy, "[::ffff:5.6.7.8]:443"), Some(Rule::ThisMachine));
     assert_eq!(closed(&policy, "5.6.7.9:5432"), Some(Rule::Database));
@@ -97,8 +130,10 @@ fn this_machine_and_its_database_are_closed_wherever_they_are() {
 
 #[test]
 fn a_refusal_names_address_rule_and_the_flag_that_opens_it() {
-    for (to, shown) in [("[::ffff:127.0.0.1]:80", "127.0.0.1:80"), ("[fd00::1]:80", "[fd00::1]:80")] {
-        let refusal = Policy::default().decide(to.parse().expect("an address")).expect_err("closed");
+    for (to, shown) in [("[::ffff:127.0.0.1]:80", "127.0.0.1:80"), ("[fd00::1]:80", "[fd00::1]:80")]
+    {
+        let refusal =
+            Policy::default().decide(to.parse().expect("an address")).expect_err("closed");
         let words = refusal.to_string();
         let (_, flag) = words.split_once("--egress-allow ").expect("names the flag");
         assert_eq!(flag, shown);
@@ -134,7 +169,10 @@ fn texts_that_open_nothing_are_refused_with_their_cause() {
         assert!(bad.parse::<Allow>().is_err(), "{bad:?} opens something");
     }
     let words = "10.1.2.3/8:443".parse::<Allow>().expect_err("two things in one").to_string();
-    assert!(words.contains("`10.1.2.3` is one address of the range 10.0.0.0/8; write that"), "{words}");
+    assert!(
+        words.contains("`10.1.2.3` is one address of the range 10.0.0.0/8; write that"),
+        "{words}"
+    );
     for (text, shown) in [
         ("10.0.0.0/8", "10.0.0.0/8"),
         (" 10.0.0.1 ", "10.0.0.1/32"),

@@ -32,23 +32,44 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
 
 #[test]
 fn a_refused_list_tells_which_item_and_its_bounds() {
-    let words = check_one(def("l", "integer[]", json!({ "min": 1, "max": 9 })), json!([3, 10])).expect_err("too large");
-    assert_eq!(words, "the prop `l` has the value `[3,10]`, allowed is an array of integer values from 1 to 9; the one at 1 is none");
-    assert!(check_one(def("l", "integer[]", json!({})), json!("3")).expect_err("no list").ends_with("allowed is an array of integer values"));
+    let words = check_one(def("l", "integer[]", json!({ "min": 1, "max": 9 })), json!([3, 10]))
+        .expect_err("too large");
+    assert_eq!(
+        words,
+        "the prop `l` has the value `[3,10]`, allowed is an array of integer values from 1 to 9; the one at 1 is none"
+    );
+    assert!(
+        check_one(def("l", "integer[]", json!({})), json!("3"))
+            .expect_err("no list")
+            .ends_with("allowed is an array of integer values")
+    );
     let accounts = def("a", "app[]", json!({ "app": "stripe" }));
     assert!(check_one(accounts.clone(), json!([{ "authProvisionId": "apn_1" }])).is_ok());
-    assert!(check_one(accounts, json!(["sk_live"])).expect_err("no account").contains("the one at 0 is none"));
+    assert!(
+        check_one(accounts, json!(["sk_live"]))
+            .expect_err("no account")
+            .contains("the one at 0 is none")
+    );
 }
 
 #[test]
 fn a_request_begins_with_its_default() {
     let put = || def("r", "http_request", json!({ "default": { "method": "PUT", "headers": [] } }));
     let url = "https://a.test";
-    assert_eq!(check_one(put(), json!({ "url": url })), Ok(json!({ "url": url, "method": "PUT", "headers": [] })));
-    assert_eq!(check_one(put(), json!({ "url": url, "method": "POST", "headers": [] })), Ok(json!({ "url": url, "method": "POST", "headers": [] })));
+    assert_eq!(
+        check_one(put(), json!({ "url": url })),
+        Ok(json!({ "url": url, "method": "PUT", "headers": [] }))
+    );
+    assert_eq!(
+        check_one(put(), json!({ "url": url, "method": "POST", "headers": [] })),
+        Ok(json!({ "url": url, "method": "POST", "headers": [] }))
+    );
     assert_eq!(check_one(put(), Value::Null), Ok(Value::Null));
     let whole = json!({ "url": url });
-    assert_eq!(check_one(def("r", "http_request", json!({ "default": whole })), Value::Null), Ok(whole));
+    assert_eq!(
+        check_one(def("r", "http_request", json!({ "default": whole })), Value::Null),
+        Ok(whole)
+    );
 }
 
 #[test]
@@ -61,23 +82,48 @@ fn what_may_be_secret_is_not_repeated_in_errors() {
         let words = refused.expect_err("refused");
         assert!(words.contains("not shown") && !words.contains("hunter2"), "{words}");
     }
-    let words = check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1!")).expect_err("no id");
-    assert!(words.contains("`\"apn_1!\"`") && words.contains("millrace accounts list --app stripe"), "{words}");
+    let words =
+        check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1!")).expect_err("no id");
+    assert!(
+        words.contains("`\"apn_1!\"`") && words.contains("millrace accounts list --app stripe"),
+        "{words}"
+    );
 }
 
 #[test]
 fn good_values_are_kept() {
     assert_eq!(
-        check_one(def("t", "$.interface.timer", json!({ "default": { "intervalSeconds": 900 } })), Value::Null),
+        check_one(
+            def("t", "$.interface.timer", json!({ "default": { "intervalSeconds": 900 } })),
+            Value::Null
+        ),
         Ok(json!({ "cron": null, "interval_seconds": 900 }))
     );
-    assert_eq!(check_one(def("s", "string", json!({ "default": "x" })), Value::Null), Ok(json!("x")));
-    assert_eq!(check_one(def("s", "string", json!({})), json!({ "__lv": { "label": "L", "value": "v" } })), Ok(json!("v")));
-    assert_eq!(check_one(def("x", "unheard.of", json!({})), json!({ "any": 1 })), Ok(json!({ "any": 1 })));
-    assert_eq!(check_one(def("o", "object", json!({})), json!("{\"a\":1}")), Ok(json!("{\"a\":1}")));
+    assert_eq!(
+        check_one(def("s", "string", json!({ "default": "x" })), Value::Null),
+        Ok(json!("x"))
+    );
+    assert_eq!(
+        check_one(def("s", "string", json!({})), json!({ "__lv": { "label": "L", "value": "v" } })),
+        Ok(json!("v"))
+    );
+    assert_eq!(
+        check_one(def("x", "unheard.of", json!({})), json!({ "any": 1 })),
+        Ok(json!({ "any": 1 }))
+    );
+    assert_eq!(
+        check_one(def("o", "object", json!({})), json!("{\"a\":1}")),
+        Ok(json!("{\"a\":1}"))
+    );
     let account = json!({ "authProvisionId": "apn_1" });
-    assert_eq!(check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1")), Ok(account.clone()));
-    assert_eq!(check_one(def("a", "app[]", json!({ "app": "stripe" })), json!(["apn_1", account])), Ok(json!([account, account])));
+    assert_eq!(
+        check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1")),
+        Ok(account.clone())
+    );
+    assert_eq!(
+        check_one(def("a", "app[]", json!({ "app": "stripe" })), json!(["apn_1", account])),
+        Ok(json!([account, account]))
+    );
 }
 
 #[test]
@@ -88,10 +134,18 @@ fn a_label_comes_with_a_value_that_fits() {
         assert_eq!(one(given), Ok(both.clone()));
     }
     assert_eq!(one(json!("v")), Ok(json!("v")));
-    for held in [json!({}), json!({ "label": "L" }), json!({ "label": "L", "value": null }), json!({ "label": "L", "value": { "x": 1 } })] {
+    for held in [
+        json!({}),
+        json!({ "label": "L" }),
+        json!({ "label": "L", "value": null }),
+        json!({ "label": "L", "value": { "x": 1 } }),
+    ] {
         for given in [held.clone(), json!({ "__lv": held })] {
             let words = one(given).expect_err("refused");
-            assert!(words.contains("a string, alone or as {\"label\": \"…\", \"value\": …}"), "{words}");
+            assert!(
+                words.contains("a string, alone or as {\"label\": \"…\", \"value\": …}"),
+                "{words}"
+            );
         }
     }
     let list = |fields: Value, value: Value| check_one(def("l", "string[]", fields), value);
@@ -99,12 +153,17 @@ fn a_label_comes_with_a_value_that_fits() {
     assert_eq!(list(json!({ "withLabel": true }), items.clone()), Ok(json!([both, "w"])));
     assert_eq!(list(json!({}), items), Ok(json!(["v", "w"])));
     assert_eq!(list(json!({}), json!({ "__lv": [both] })), Ok(json!(["v"])));
-    assert!(list(json!({ "withLabel": true }), json!([{ "__lv": {} }])).expect_err("refused").contains("the one at 0 is none"));
+    assert!(
+        list(json!({ "withLabel": true }), json!([{ "__lv": {} }]))
+            .expect_err("refused")
+            .contains("the one at 0 is none")
+    );
 }
 
 #[test]
 fn a_value_over_64_kb_is_refused_and_an_unknown_prop_too() {
-    let error = check_one(def("s", "string", json!({})), json!("x".repeat(VALUE_BYTES_MAX + 1))).expect_err("too large");
+    let error = check_one(def("s", "string", json!({})), json!("x".repeat(VALUE_BYTES_MAX + 1)))
+        .expect_err("too large");
     assert!(error.contains("65537"), "{error}");
     let given = json!({ "nope": 1 }).as_object().cloned().unwrap_or_default();
     let errors = check(&[], &given, Site::Source, Timestamp(0)).expect_err("unknown");
@@ -113,6 +172,7 @@ fn a_value_over_64_kb_is_refused_and_an_unknown_prop_too() {
 
 #[test]
 fn a_step_takes_expressions_for_any_type() {
-    let given = json!({ "n": "{{steps.a.$return_value}}" }).as_object().cloned().unwrap_or_default();
+    let given =
+        json!({ "n": "{{steps.a.$return_value}}" }).as_object().cloned().unwrap_or_default();
     assert!(check(&[def("n", "integer", json!({}))], &given, Site::Step, Timestamp(0)).is_ok());
 }

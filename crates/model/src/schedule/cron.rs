@@ -1,4 +1,5 @@
-//! When a cron expression fires in a time zone whose clocks change: by the rule of Vixie cron (crontab(5), cron(8)).
+//! When a cron expression fires in a time zone whose clocks change: by the rule of Vixie cron
+//! (crontab(5), cron(8)).
 
 use chrono::{DateTime, NaiveDateTime, Offset as _, TimeDelta, TimeZone as _};
 use chrono_tz::Tz;
@@ -22,9 +23,10 @@ const CHANGE_MAX: TimeDelta = TimeDelta::hours(3);
 /// A cron expression that was read.
 pub(super) struct CronTimes {
     times: Cron,
-    /// Where seconds, minutes or hours begin with `*`, it fires at each instant that shows such a time: not at times that
-    /// clocks leave out, and twice at times that they show twice. Otherwise it fires once for each time of the day: as clocks
-    /// leave it out, right after; as they show it twice, at the first.
+    /// Where seconds, minutes or hours begin with `*`, it fires at each instant that shows such a
+    /// time: not at times that clocks leave out, and twice at times that they show twice. Otherwise
+    /// it fires once for each time of the day: as clocks leave it out, right after; as they show it
+    /// twice, at the first.
     is_wildcard: bool,
 }
 
@@ -33,20 +35,30 @@ impl CronTimes {
     pub(super) fn parse(expression: &str) -> Result<Self, String> {
         let expression = expression.trim();
         let nickname = NICKNAMES.iter().find(|(word, _)| word.eq_ignore_ascii_case(expression));
-        let fields: Vec<&str> = nickname.map_or(expression, |(_, fields)| fields).split_whitespace().collect();
+        let fields: Vec<&str> =
+            nickname.map_or(expression, |(_, fields)| fields).split_whitespace().collect();
         if expression.starts_with('@') && nickname.is_none() {
             let words: Vec<&str> = NICKNAMES.iter().map(|(word, _)| *word).collect();
             return Err(format!("the words are {}", words.join(", ")));
         }
         // The parser knows a seventh field, of years (reference 3 does not), and tells of that.
         if !(5..=6).contains(&fields.len()) {
-            return Err(format!("it has {} field{}", fields.len(), if fields.len() == 1 { "" } else { "s" }));
+            return Err(format!(
+                "it has {} field{}",
+                fields.len(),
+                if fields.len() == 1 { "" } else { "s" }
+            ));
         }
         if let Some(why) = long_name(&fields) {
             return Err(why);
         }
-        let times = CronParser::builder().seconds(Seconds::Optional).build().parse(&fields.join(" ")).map_err(|e| e.to_string())?;
-        let is_wildcard = fields.iter().take(fields.len() - 3).any(|field| field.starts_with(['*', '?']));
+        let times = CronParser::builder()
+            .seconds(Seconds::Optional)
+            .build()
+            .parse(&fields.join(" "))
+            .map_err(|e| e.to_string())?;
+        let is_wildcard =
+            fields.iter().take(fields.len() - 3).any(|field| field.starts_with(['*', '?']));
         Ok(Self { times, is_wildcard })
     }
 
@@ -60,7 +72,10 @@ impl CronTimes {
         let mut shown = now.naive_local();
         loop {
             shown = self.next_shown(shown, false)?;
-            let at = zone.from_local_datetime(&shown).earliest().unwrap_or_else(|| end_of_gap(zone, shown));
+            let at = zone
+                .from_local_datetime(&shown)
+                .earliest()
+                .unwrap_or_else(|| end_of_gap(zone, shown));
             // Not so where clocks show the hour for the second time.
             if at > *now {
                 return Some(at);
@@ -73,7 +88,8 @@ impl CronTimes {
         let (mut from, mut inclusive) = (*now, false);
         loop {
             let offset = from.offset().fix();
-            let at = zone.from_utc_datetime(&(self.next_shown(from.naive_local(), inclusive)? - offset));
+            let at =
+                zone.from_utc_datetime(&(self.next_shown(from.naive_local(), inclusive)? - offset));
             let soon = (from + CHANGE_MAX).min(at);
             from = if soon.offset().fix() != offset {
                 change_between(&from, &soon)
@@ -92,17 +108,25 @@ impl CronTimes {
     }
 }
 
-const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const MONTHS: [&str; 12] =
+    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
-/// What is wrong with a month or day that is not called by three letters: the parser reads the first three as a number and tells of the rest.
+/// What is wrong with a month or day that is not called by three letters: the parser reads the
+/// first three as a number and tells of the rest.
 fn long_name(fields: &[&str]) -> Option<String> {
     let (&month, &day) = (fields.get(fields.len().checked_sub(2)?)?, fields.last()?);
     let wrong = |field: &str, names: &'static [&'static str]| {
         let words = field.split(|c: char| !c.is_ascii_alphabetic()).map(str::to_ascii_uppercase);
         // `FRIL` is the last Friday.
-        let is_wrong = |word: &String| word.len() > 3 && names.iter().any(|name| word.strip_prefix(name).is_some_and(|rest| rest != "L"));
-        words.into_iter().find(is_wrong).map(|word| format!("`{word}` is no name; names are {}", names.join(", ")))
+        let is_wrong = |word: &String| {
+            word.len() > 3
+                && names.iter().any(|name| word.strip_prefix(name).is_some_and(|rest| rest != "L"))
+        };
+        words
+            .into_iter()
+            .find(is_wrong)
+            .map(|word| format!("`{word}` is no name; names are {}", names.join(", ")))
     };
     wrong(month, &MONTHS).or_else(|| wrong(day, &DAYS))
 }
@@ -118,7 +142,9 @@ fn end_of_gap(zone: Tz, shown: NaiveDateTime) -> DateTime<Tz> {
 fn change_between(from: &DateTime<Tz>, to: &DateTime<Tz>) -> DateTime<Tz> {
     let offset = from.offset().fix();
     let (mut before, mut after) = (from.timestamp(), to.timestamp());
-    let at = |seconds: i64| DateTime::from_timestamp(seconds, 0).unwrap_or_default().with_timezone(&from.timezone());
+    let at = |seconds: i64| {
+        DateTime::from_timestamp(seconds, 0).unwrap_or_default().with_timezone(&from.timezone())
+    };
     while after - before > 1 {
         let middle = before + (after - before) / 2;
         if at(middle).offset().fix() == offset { before = middle } else { after = middle }
@@ -156,11 +182,21 @@ mod tests {
             ("0 2,4 * * *", ["28 02:00+01", "28 04:00+01", "29 03:00+02"]),
             ("20 2-23/12 * * *", ["28 02:20+01", "28 14:20+01", "29 03:00+02"]),
         ] {
-            assert_eq!(firings(expression, "Europe/Berlin", "2026-03-28T00:10:00+01:00", 3), expected, "{expression}");
+            assert_eq!(
+                firings(expression, "Europe/Berlin", "2026-03-28T00:10:00+01:00", 3),
+                expected,
+                "{expression}"
+            );
         }
-        assert_eq!(firings("0 2-3 * * *", "Europe/Berlin", "2026-03-29T01:10:00+01:00", 2), ["29 03:00+02", "30 02:00+02"]);
+        assert_eq!(
+            firings("0 2-3 * * *", "Europe/Berlin", "2026-03-29T01:10:00+01:00", 2),
+            ["29 03:00+02", "30 02:00+02"]
+        );
         // A change of half an hour.
-        assert_eq!(firings("10 2 * * *", "Australia/Lord_Howe", "2026-10-03T03:00:00+10:30", 2), ["04 02:30+11", "05 02:10+11"]);
+        assert_eq!(
+            firings("10 2 * * *", "Australia/Lord_Howe", "2026-10-03T03:00:00+10:30", 2),
+            ["04 02:30+11", "05 02:10+11"]
+        );
     }
 
     /// Clocks in Berlin showed 2 to 3 twice on 2026-10-25.
@@ -172,20 +208,39 @@ mod tests {
             ("0 2-3 * * *", ["25 02:00+02", "25 03:00+01", "26 02:00+01"]),
             ("0 2-23/12 * * *", ["25 02:00+02", "25 14:00+01", "26 02:00+01"]),
         ] {
-            assert_eq!(firings(expression, "Europe/Berlin", "2026-10-25T00:10:00+02:00", 3), expected, "{expression}");
+            assert_eq!(
+                firings(expression, "Europe/Berlin", "2026-10-25T00:10:00+02:00", 3),
+                expected,
+                "{expression}"
+            );
         }
-        assert_eq!(firings("30 2 * * *", "Europe/Berlin", "2026-10-25T02:10:00+01:00", 1), ["26 02:30+01"]);
+        assert_eq!(
+            firings("30 2 * * *", "Europe/Berlin", "2026-10-25T02:10:00+01:00", 1),
+            ["26 02:30+01"]
+        );
     }
 
     #[test]
     fn wildcards_follow_real_time() {
-        assert_eq!(firings("0 * * * *", "Europe/Berlin", "2026-03-29T00:30:00+01:00", 3), ["29 01:00+01", "29 03:00+02", "29 04:00+02"]);
-        assert_eq!(firings("@hourly", "Europe/Berlin", "2026-10-25T01:30:00+02:00", 3), ["25 02:00+02", "25 02:00+01", "25 03:00+01"]);
-        assert_eq!(firings("*/30 2 * * *", "Europe/Berlin", "2026-03-28T01:30:00+01:00", 3), ["28 02:00+01", "28 02:30+01", "30 02:00+02"]);
+        assert_eq!(
+            firings("0 * * * *", "Europe/Berlin", "2026-03-29T00:30:00+01:00", 3),
+            ["29 01:00+01", "29 03:00+02", "29 04:00+02"]
+        );
+        assert_eq!(
+            firings("@hourly", "Europe/Berlin", "2026-10-25T01:30:00+02:00", 3),
+            ["25 02:00+02", "25 02:00+01", "25 03:00+01"]
+        );
+        assert_eq!(
+            firings("*/30 2 * * *", "Europe/Berlin", "2026-03-28T01:30:00+01:00", 3),
+            ["28 02:00+01", "28 02:30+01", "30 02:00+02"]
+        );
         let twice = ["25 02:00+02", "25 02:30+02", "25 02:00+01", "25 02:30+01", "26 02:00+01"];
         assert_eq!(firings("*/30 2 * * *", "Europe/Berlin", "2026-10-25T01:30:00+02:00", 5), twice);
         // The only day of the year, in the midst of the hour that is shown twice.
-        assert_eq!(firings("*/30 2 25 10 *", "Europe/Berlin", "2026-10-25T02:40:00+02:00", 3), ["25 02:00+01", "25 02:30+01", "25 02:00+02"]);
+        assert_eq!(
+            firings("*/30 2 25 10 *", "Europe/Berlin", "2026-10-25T02:40:00+02:00", 3),
+            ["25 02:00+01", "25 02:30+01", "25 02:00+02"]
+        );
     }
 
     #[test]

@@ -24,10 +24,14 @@ impl AsRawFd for Listener {
 impl Listener {
     #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
     pub(super) fn new(fd: OwnedFd) -> Self {
-        /// The host goes on at once, on this processor: it is the only one who waits for the answer.
+        /// The host goes on at once, on this processor: it is the only one who waits for the
+        /// answer.
         const FD_SYNC_WAKE_UP: libc::c_ulong = 1;
-        // SAFETY: a plain system call. Before Linux 6.6 it fails, and the host goes on a little later.
-        unsafe { libc::ioctl(fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, FD_SYNC_WAKE_UP) };
+        // SAFETY: a plain system call. Before Linux 6.6 it fails, and the host goes on a little
+        // later.
+        unsafe {
+            libc::ioctl(fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, FD_SYNC_WAKE_UP)
+        };
         Self(fd)
     }
 
@@ -36,21 +40,30 @@ impl Listener {
     pub(super) fn receive(&self) -> Option<Notice> {
         // Larger than the structure: a newer kernel's may be, and the kernel wants zeros.
         let mut space = [0u64; 64];
-        // SAFETY: the space is larger than what the kernel writes (`available` asked), aligned, and all zeros are a valid notification.
+        // SAFETY: the space is larger than what the kernel writes (`available` asked), aligned, and
+        // all zeros are a valid notification.
         let notice = unsafe {
-            if libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, space.as_mut_ptr()) < 0 {
+            if libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, space.as_mut_ptr())
+                < 0
+            {
                 return None;
             }
             space.as_ptr().cast::<libc::seccomp_notif>().read()
         };
-        Some(Notice { id: notice.id, call: libc::c_long::from(notice.data.nr), args: notice.data.args })
+        Some(Notice {
+            id: notice.id,
+            call: libc::c_long::from(notice.data.nr),
+            args: notice.data.args,
+        })
     }
 
     /// Whether a call still waits.
     #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
     pub(super) fn still(&self, id: u64) -> bool {
         // SAFETY: the number lives as long as the call.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+        unsafe {
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0
+        }
     }
 
     /// Ends a call. Where its thread is gone, nobody hears it.
@@ -63,7 +76,12 @@ impl Listener {
         let mut space = [0u64; 64];
         // SAFETY: as in `receive`.
         unsafe {
-            space.as_mut_ptr().cast::<libc::seccomp_notif_resp>().write(libc::seccomp_notif_resp { id, val, error, flags: 0 });
+            space.as_mut_ptr().cast::<libc::seccomp_notif_resp>().write(libc::seccomp_notif_resp {
+                id,
+                val,
+                error,
+                flags: 0,
+            });
             libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, space.as_mut_ptr());
         }
     }
@@ -73,7 +91,8 @@ impl Listener {
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 pub(super) fn step_back() {
     const NICE: i32 = 5;
-    // SAFETY: a plain system call; on Linux it is about the calling thread alone. Should it fail, the thread goes on as it is.
+    // SAFETY: a plain system call; on Linux it is about the calling thread alone. Should it fail,
+    // the thread goes on as it is.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
 }
 
@@ -117,13 +136,20 @@ pub(super) fn errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// Whether this kernel, and what confines this process, let it guard others: notifications (Linux 5.0) and descriptors of others (Linux 5.6).
+/// Whether this kernel, and what confines this process, let it guard others: notifications (Linux
+/// 5.0) and descriptors of others (Linux 5.6).
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 pub(crate) fn available() -> bool {
-    let mut sizes = libc::seccomp_notif_sizes { seccomp_notif: 0, seccomp_notif_resp: 0, seccomp_data: 0 };
+    let mut sizes =
+        libc::seccomp_notif_sizes { seccomp_notif: 0, seccomp_notif_resp: 0, seccomp_data: 0 };
     // SAFETY: the kernel writes the structure that it is given.
-    let asked = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_NOTIF_SIZES, 0u32, &raw mut sizes) };
+    let asked = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_NOTIF_SIZES, 0u32, &raw mut sizes)
+    };
     // Ours are 64 words.
     let fits = sizes.seccomp_notif.max(sizes.seccomp_notif_resp) <= 512;
-    asked == 0 && fits && open_process(std::process::id()).is_ok_and(|own| take_descriptor(own.as_fd(), own.as_raw_fd()).is_ok())
+    asked == 0
+        && fits
+        && open_process(std::process::id())
+            .is_ok_and(|own| take_descriptor(own.as_fd(), own.as_raw_fd()).is_ok())
 }

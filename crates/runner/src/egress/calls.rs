@@ -1,4 +1,5 @@
-//! What a host's calls point to, copied out of its memory. Nothing here is trusted; nothing is read twice.
+//! What a host's calls point to, copied out of its memory. Nothing here is trusted; nothing is read
+//! twice.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -9,7 +10,8 @@ use super::socket::PAYLOAD_MAX;
 /// Bytes of `struct msghdr` and, with its count, of `struct mmsghdr`, on machines of 64 bits.
 const MSGHDR_BYTES: usize = 56;
 pub(super) const MMSGHDR_BYTES: u64 = 64;
-/// Messages that one call sends at most; the caller goes on with the rest, as after any partial success.
+/// Messages that one call sends at most; the caller goes on with the rest, as after any partial
+/// success.
 pub(super) const MESSAGES_MAX: u64 = 64;
 /// The kernel's own limit of parts.
 const PARTS_MAX: u64 = 1024;
@@ -55,7 +57,8 @@ pub(super) fn message(memory: &File, at: u64) -> Result<Message, i32> {
     let header = read(memory, at, MSGHDR_BYTES)?;
     let word = |n: usize| u64::from_le_bytes(std::array::from_fn(|i| header[8 * n + i]));
     // Name and its length; parts and their number; control data and its length.
-    let (name, name_len, parts, count, control_len) = (word(0), word(1) as u32, word(2), word(3), word(5));
+    let (name, name_len, parts, count, control_len) =
+        (word(0), word(1) as u32, word(2), word(3), word(5));
     if control_len != 0 {
         // It can set routes and source addresses, and pass descriptors. Node sends none.
         return Err(libc::EOPNOTSUPP);
@@ -66,14 +69,17 @@ pub(super) fn message(memory: &File, at: u64) -> Result<Message, i32> {
     let to = if name == 0 || name_len == 0 { None } else { Some(address(memory, name, name_len)?) };
     let parts = read(memory, parts, count as usize * 16)?;
     let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| parts[at + i]));
-    let parts: Vec<(u64, u64)> = (0..count as usize).map(|n| (number(16 * n), number(16 * n + 8))).collect();
+    let parts: Vec<(u64, u64)> =
+        (0..count as usize).map(|n| (number(16 * n), number(16 * n + 8))).collect();
     Ok(Message { to, bytes: payload(memory, &parts)? })
 }
 
 /// Writes how much of a message of `sendmmsg` was sent.
 pub(super) fn tell_sent(memory: &File, at: u64, bytes: i64) -> Result<(), i32> {
     let sent = u32::try_from(bytes).unwrap_or(u32::MAX);
-    memory.write_all_at(&sent.to_le_bytes(), at.wrapping_add(MSGHDR_BYTES as u64)).map_err(|_| libc::EFAULT)
+    memory
+        .write_all_at(&sent.to_le_bytes(), at.wrapping_add(MSGHDR_BYTES as u64))
+        .map_err(|_| libc::EFAULT)
 }
 
 /// The parts in one, as far as a message may be long.
@@ -95,7 +101,9 @@ fn read(memory: &File, at: u64, len: usize) -> Result<Vec<u8>, i32> {
 
 fn parse(bytes: &[u8]) -> Result<Address, i32> {
     let array = |from: usize| -> Option<[u8; 4]> { bytes.get(from..from + 4)?.try_into().ok() };
-    let Some(family) = bytes.get(..2).map(|b| i32::from(u16::from_le_bytes([b[0], b[1]]))) else { return Err(libc::EINVAL) };
+    let Some(family) = bytes.get(..2).map(|b| i32::from(u16::from_le_bytes([b[0], b[1]]))) else {
+        return Err(libc::EINVAL);
+    };
     let port = || bytes.get(2..4).map(|b| u16::from_be_bytes([b[0], b[1]])).ok_or(libc::EINVAL);
     match family {
         libc::AF_UNSPEC => Ok(Address::None),
@@ -106,10 +114,16 @@ fn parse(bytes: &[u8]) -> Result<Address, i32> {
         }
         libc::AF_INET6 => {
             // An older form of the structure ends before the scope.
-            let ip: [u8; 16] = bytes.get(8..24).and_then(|b| b.try_into().ok()).ok_or(libc::EINVAL)?;
+            let ip: [u8; 16] =
+                bytes.get(8..24).and_then(|b| b.try_into().ok()).ok_or(libc::EINVAL)?;
             let scope = array(24).map_or(0, u32::from_ne_bytes);
             let flow = array(4).map_or(0, u32::from_ne_bytes);
-            Ok(Address::Inet(SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::from(ip), port()?, flow, scope))))
+            Ok(Address::Inet(SocketAddr::V6(SocketAddrV6::new(
+                Ipv6Addr::from(ip),
+                port()?,
+                flow,
+                scope,
+            ))))
         }
         libc::AF_NETLINK if bytes.len() < 12 => Err(libc::EINVAL),
         libc::AF_NETLINK if bytes[4..12] == [0; 8] => Ok(Address::Routing),
@@ -161,11 +175,21 @@ mod tests {
 
     /// A number that an attacker would put where one is expected.
     fn number() -> impl Strategy<Value = u64> {
-        prop_oneof![Just(0), 1u64..200, 1000u64..1030, 65_500u64..65_600, Just(u64::MAX), Just(1 << 63), Just(u64::from(u32::MAX)), any::<u64>()]
+        prop_oneof![
+            Just(0),
+            1u64..200,
+            1000u64..1030,
+            65_500u64..65_600,
+            Just(u64::MAX),
+            Just(1 << 63),
+            Just(u64::from(u32::MAX)),
+            any::<u64>()
+        ]
     }
 
     proptest! {
-        /// Messages whose every word is a number of the attacker's or leads to memory that is there.
+        /// Messages whose every word is a number of the attacker's or leads to memory that is
+        /// there.
         #[test]
         fn messages_of_any_shape_are_read_or_refused_and_never_longer_than_one_may_be(
             words in proptest::collection::vec((number(), any::<bool>()), 7),

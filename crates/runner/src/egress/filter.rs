@@ -8,16 +8,17 @@ use seccompiler::{BpfProgram, sock_filter};
 /// Stands for the descriptor over which the listener goes to the server: `install` puts it in.
 const HANDOVER: u32 = 0x5eed_1d01;
 
-/// Where the kernel puts a call's number and arguments for the filter: `struct seccomp_data`. Both machines are little-endian: the low half of
-/// an argument comes first.
+/// Where the kernel puts a call's number and arguments for the filter: `struct seccomp_data`. Both
+/// machines are little-endian: the low half of an argument comes first.
 const NUMBER: u32 = 0;
 const ARG0_LOW: u32 = 16;
 const ARG4_LOW: u32 = 48;
 const ARG4_HIGH: u32 = 52;
 
-/// `connect`, `bind`, `sendmsg` and `sendmmsg` are stopped, `sendto` where it names an address. Without one it is `send`, on a connection that went
-/// through the guard; it passes, as `write` does, which is what Node sends on connections with. What `sendmsg` points to cannot be seen here.
-/// Numbers of other machines end the process in the filters that refuse.
+/// `connect`, `bind`, `sendmsg` and `sendmmsg` are stopped, `sendto` where it names an address.
+/// Without one it is `send`, on a connection that went through the guard; it passes, as `write`
+/// does, which is what Node sends on connections with. What `sendmsg` points to cannot be seen
+/// here. Numbers of other machines end the process in the filters that refuse.
 pub(crate) fn filter() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -46,7 +47,8 @@ pub(crate) fn filter() -> BpfProgram {
     ]
 }
 
-/// In the child: puts the filter up; gives its listener. `handover` is a descriptor that the host can never have again.
+/// In the child: puts the filter up; gives its listener. `handover` is a descriptor that the host
+/// can never have again.
 ///
 /// # Errors
 /// Where the kernel refuses it.
@@ -61,14 +63,24 @@ pub(crate) fn install(filter: &mut BpfProgram, handover: i32) -> io::Result<Owne
     for line in filter.iter_mut().filter(|line| line.k == HANDOVER) {
         line.k = handover.cast_unsigned();
     }
-    let program = Program { len: u16::try_from(filter.len()).unwrap_or(u16::MAX), filter: filter.as_ptr() };
+    let program =
+        Program { len: u16::try_from(filter.len()).unwrap_or(u16::MAX), filter: filter.as_ptr() };
     let put = |flags: libc::c_ulong| {
         // SAFETY: the program's lines live as long as the call.
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) }
+        unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                &raw const program,
+            )
+        }
     };
-    // Once the guard has a call in hand, signals other than deadly ones wait for its end: a call that is interrupted is made again, and a second
-    // connect is an error. Before Linux 5.19 there is no such flag; Node's own threads get no signals in the ordinary course of things.
-    let mut fd = put(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+    // Once the guard has a call in hand, signals other than deadly ones wait for its end: a call
+    // that is interrupted is made again, and a second connect is an error. Before Linux 5.19 there
+    // is no such flag; Node's own threads get no signals in the ordinary course of things.
+    let mut fd =
+        put(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
     if fd < 0 {
         fd = put(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
     }

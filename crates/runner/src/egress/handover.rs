@@ -1,4 +1,5 @@
-//! How the listener comes to the server: over a socket, between the filter's installation and exec. The host never has it: it would answer itself.
+//! How the listener comes to the server: over a socket, between the filter's installation and exec.
+//! The host never has it: it would answer itself.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -16,7 +17,8 @@ pub(crate) fn send(over: i32, listener: &OwnedFd) -> io::Result<()> {
     let mut byte = [0u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control: Control = [0; 4];
-    // SAFETY: all that the message points to lives as long as the call, and the control data has room for one descriptor (24 bytes).
+    // SAFETY: all that the message points to lives as long as the call, and the control data has
+    // room for one descriptor (24 bytes).
     unsafe {
         let message = message(&mut part, &mut control);
         let header = libc::CMSG_FIRSTHDR(&raw const message);
@@ -44,14 +46,23 @@ pub(crate) fn receive(over: &UnixStream) -> io::Result<OwnedFd> {
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control: Control = [0; 4];
     let missing = || io::Error::other("a host did not hand over its calls");
-    // SAFETY: all that the message points to lives as long as the call; a descriptor that came is new, and nobody else's.
+    // SAFETY: all that the message points to lives as long as the call; a descriptor that came is
+    // new, and nobody else's.
     unsafe {
         let mut message = message(&mut part, &mut control);
-        if libc::recvmsg(over.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT) < 0 {
+        if libc::recvmsg(
+            over.as_raw_fd(),
+            &raw mut message,
+            libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT,
+        ) < 0
+        {
             return Err(io::Error::last_os_error());
         }
         let header = libc::CMSG_FIRSTHDR(&raw const message);
-        if header.is_null() || (*header).cmsg_level != libc::SOL_SOCKET || (*header).cmsg_type != libc::SCM_RIGHTS {
+        if header.is_null()
+            || (*header).cmsg_level != libc::SOL_SOCKET
+            || (*header).cmsg_type != libc::SCM_RIGHTS
+        {
             return Err(missing());
         }
         let fd = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();

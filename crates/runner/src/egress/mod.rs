@@ -1,11 +1,15 @@
-//! The egress guard: what a host sends to an address goes through the server, by seccomp user notification.
+//! The egress guard: what a host sends to an address goes through the server, by seccomp user
+//! notification.
 //!
-//! The kernel stops a host's `connect`, `bind`, `sendmsg`, `sendmmsg`, and its `sendto` with an address, and asks the guard. The guard copies what the
-//! call points to, decides on the copy, and makes the call itself, on the very socket: what other threads of the host change meanwhile, in its
-//! memory or among its descriptors, makes no difference. No call is ever let go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`), for then the kernel
-//! would read the host's memory a second time. What cannot be done here is refused, and so is all once the guard is gone.
+//! The kernel stops a host's `connect`, `bind`, `sendmsg`, `sendmmsg`, and its `sendto` with an
+//! address, and asks the guard. The guard copies what the call points to, decides on the copy, and
+//! makes the call itself, on the very socket: what other threads of the host change meanwhile, in
+//! its memory or among its descriptors, makes no difference. No call is ever let go on
+//! (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`), for then the kernel would read the host's memory a second
+//! time. What cannot be done here is refused, and so is all once the guard is gone.
 //!
-//! Each host has a guard, a thread of its own: one that is kept busy or is made to wait is its host's own affair.
+//! Each host has a guard, a thread of its own: one that is kept busy or is made to wait is its
+//! host's own affair.
 
 mod abi;
 mod calls;
@@ -30,7 +34,8 @@ use self::socket::{Place, Waiting};
 
 /// Names are looked up and services are called: the thread needs little.
 const STACK_BYTES: usize = 256 << 10;
-/// Calls of a host that may wait for a connection at once: only those on sockets that block are waited for here. Each holds a thread of the host.
+/// Calls of a host that may wait for a connection at once: only those on sockets that block are
+/// waited for here. Each holds a thread of the host.
 const WAITING_MAX: usize = 64;
 /// How often it is looked whether those who wait are still there, milliseconds.
 const LOOK_MS: i32 = 1000;
@@ -59,19 +64,25 @@ pub(crate) fn guard(listener: OwnedFd, pid: u32, policy: Shared) -> io::Result<T
         told: told.clone(),
         waiting: Vec::new(),
     };
-    std::thread::Builder::new().name("egress".into()).stack_size(STACK_BYTES).spawn(move || guard.run())?;
+    std::thread::Builder::new()
+        .name("egress".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || guard.run())?;
     Ok(told)
 }
 
-/// The memory of a process that is in the middle of exec. The kernel closes descriptors, which tells us that exec is done, a moment before it lets
-/// others of the same user look into the process: until then it is refused.
+/// The memory of a process that is in the middle of exec. The kernel closes descriptors, which
+/// tells us that exec is done, a moment before it lets others of the same user look into the
+/// process: until then it is refused.
 fn open_memory(pid: u32) -> io::Result<File> {
     const TRIES: u32 = 500;
     const PAUSE: Duration = Duration::from_millis(1);
     let open = || File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
     for _ in 0..TRIES {
         match open() {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => std::thread::sleep(PAUSE),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                std::thread::sleep(PAUSE)
+            }
             opened => return opened,
         }
     }
@@ -91,9 +102,19 @@ impl Guard {
     fn run(mut self) {
         abi::step_back();
         loop {
-            let mut ready = vec![libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-            ready.extend(self.waiting.iter().map(|w| libc::pollfd { fd: w.as_raw_fd(), events: libc::POLLOUT, revents: 0 }));
-            if let Err(error) = abi::poll(&mut ready, if self.waiting.is_empty() { -1 } else { LOOK_MS }) {
+            let mut ready = vec![libc::pollfd {
+                fd: self.listener.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            }];
+            ready.extend(self.waiting.iter().map(|w| libc::pollfd {
+                fd: w.as_raw_fd(),
+                events: libc::POLLOUT,
+                revents: 0,
+            }));
+            if let Err(error) =
+                abi::poll(&mut ready, if self.waiting.is_empty() { -1 } else { LOOK_MS })
+            {
                 // Whoever waits gets an error once the listener is closed.
                 tracing::error!(error = %error, "an egress guard ended; its host reaches nothing more");
                 return;
@@ -158,7 +179,8 @@ impl Guard {
         let to = match to {
             calls::Address::Inet(to) => {
                 if let Err(refusal) = self.policy.get().decide(to) {
-                    // The C library connects sockets for datagrams to sort addresses, on port 0: nothing is sent, and nobody needs to know.
+                    // The C library connects sockets for datagrams to sort addresses, on port 0:
+                    // nothing is sent, and nobody needs to know.
                     if to.port() != 0 {
                         self.tell(&refusal);
                     }
@@ -191,12 +213,20 @@ impl Guard {
         }
     }
 
-    /// Datagrams need a port to be answered on: one of the kernel's choice, on all addresses, is given. One that is chosen could be a service's that others
-    /// of this machine or its network send to, and TCP needs none to connect (Landlock says the same, from Linux 6.7 on).
+    /// Datagrams need a port to be answered on: one of the kernel's choice, on all addresses, is
+    /// given. One that is chosen could be a service's that others of this machine or its network
+    /// send to, and TCP needs none to connect (Landlock says the same, from Linux 6.7 on).
     fn bind(&self, id: u64, fd: i32, at: calls::Address) -> Answer {
         let socket = self.socket(id, fd)?;
         match at {
-            calls::Address::Inet(at) if socket.is_inet() && !socket.is_stream() && at.port() == 0 && at.ip().is_unspecified() => socket.bind(at),
+            calls::Address::Inet(at)
+                if socket.is_inet()
+                    && !socket.is_stream()
+                    && at.port() == 0
+                    && at.ip().is_unspecified() =>
+            {
+                socket.bind(at)
+            }
             calls::Address::Routing if socket.is_routing() => socket.bind_routing(),
             _ => Err(libc::EACCES),
         }
@@ -213,7 +243,11 @@ impl Guard {
             Some(calls::Address::Inet(to)) if socket.is_inet() => {
                 if socket.is_stream() {
                     // As a kernel does that opens no connections while sending.
-                    return Err(if flags & libc::MSG_FASTOPEN != 0 { libc::EOPNOTSUPP } else { libc::EISCONN });
+                    return Err(if flags & libc::MSG_FASTOPEN != 0 {
+                        libc::EOPNOTSUPP
+                    } else {
+                        libc::EISCONN
+                    });
                 }
                 if let Err(refusal) = self.policy.get().decide(to) {
                     self.tell(&refusal);
@@ -233,7 +267,8 @@ impl Guard {
         let mut sent = 0;
         for index in 0..args[2].min(calls::MESSAGES_MAX) {
             let at = args[1].wrapping_add(index * calls::MMSGHDR_BYTES);
-            let one = calls::message(&self.memory, at).and_then(|m| self.send(id, fd, &m, args[3] as i32));
+            let one = calls::message(&self.memory, at)
+                .and_then(|m| self.send(id, fd, &m, args[3] as i32));
             match one.and_then(|bytes| calls::tell_sent(&self.memory, at, bytes)) {
                 Ok(()) => sent += 1,
                 Err(errno) if sent == 0 => return Err(errno),
@@ -243,7 +278,8 @@ impl Guard {
         Ok(sent)
     }
 
-    /// The socket that a call which still waits is about. From here on it is this one, whatever the host does to its descriptors.
+    /// The socket that a call which still waits is about. From here on it is this one, whatever the
+    /// host does to its descriptors.
     fn socket(&self, id: u64, fd: i32) -> Result<socket::Socket, i32> {
         // What was read before is of this call: its thread waits since it made it.
         if !self.listener.still(id) {

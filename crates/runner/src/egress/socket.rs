@@ -28,8 +28,9 @@ impl AsRawFd for Socket {
     }
 }
 
-/// A descriptor of the server's that a waiting connection holds. All hosts together have a part of what the server may open; the first of a host does
-/// not count, so that none is kept from its resolver by others.
+/// A descriptor of the server's that a waiting connection holds. All hosts together have a part of
+/// what the server may open; the first of a host does not count, so that none is kept from its
+/// resolver by others.
 pub(super) struct Place(bool);
 
 /// Connections that wait, of all hosts, but the first of each.
@@ -43,11 +44,15 @@ impl Place {
     /// None: as many wait as may.
     pub(super) fn another() -> Option<Self> {
         static MAX: OnceLock<u64> = OnceLock::new();
-        Self::within(*MAX.get_or_init(|| millrace_walls::limits::hard_limit(libc::RLIMIT_NOFILE).unwrap_or(0) / SHARE))
+        Self::within(*MAX.get_or_init(|| {
+            millrace_walls::limits::hard_limit(libc::RLIMIT_NOFILE).unwrap_or(0) / SHARE
+        }))
     }
 
     fn within(max: u64) -> Option<Self> {
-        let taken = WAITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| (now < max).then_some(now + 1));
+        let taken = WAITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| {
+            (now < max).then_some(now + 1)
+        });
         taken.is_ok().then(|| Self(true))
     }
 }
@@ -103,18 +108,21 @@ impl Socket {
 
     /// Whether it speaks with the kernel about addresses and routes.
     pub(super) fn is_routing(&self) -> bool {
-        self.domain == libc::AF_NETLINK && self.option(libc::SOL_SOCKET, libc::SO_PROTOCOL) == Ok(libc::NETLINK_ROUTE)
+        self.domain == libc::AF_NETLINK
+            && self.option(libc::SOL_SOCKET, libc::SO_PROTOCOL) == Ok(libc::NETLINK_ROUTE)
     }
 
-    /// Whether a connect would wait for the other side's answer: on streams that block. Node's do not; those of the C library's resolver do.
+    /// Whether a connect would wait for the other side's answer: on streams that block. Node's do
+    /// not; those of the C library's resolver do.
     pub(super) fn would_wait(&self) -> bool {
         self.is_stream() && self.flags() & libc::O_NONBLOCK == 0
     }
 
     /// Without waiting, also on a socket that blocks: `EINPROGRESS` then. None ends an association.
     ///
-    /// Whether a socket blocks is a flag that the host can change at any moment, and a guard that waits would outlive it. How long a connect
-    /// waits (`SO_SNDTIMEO`) is for us alone to say: hosts are refused that option.
+    /// Whether a socket blocks is a flag that the host can change at any moment, and a guard that
+    /// waits would outlive it. How long a connect waits (`SO_SNDTIMEO`) is for us alone to say:
+    /// hosts are refused that option.
     pub(super) fn connect(&self, to: Option<SocketAddr>) -> Answer {
         /// The kernel makes it one tick of its clock, at most 10 ms.
         const AT_ONCE: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 1 };
@@ -134,7 +142,15 @@ impl Socket {
     fn give_up_sending(&self, after: libc::timeval) -> Result<(), i32> {
         let len = size_of::<libc::timeval>() as u32;
         // SAFETY: the value lives as long as the call, and has the length that is said.
-        let set = unsafe { libc::setsockopt(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw const after).cast(), len) };
+        let set = unsafe {
+            libc::setsockopt(
+                self.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_SNDTIMEO,
+                (&raw const after).cast(),
+                len,
+            )
+        };
         if set == 0 { Ok(()) } else { Err(errno()) }
     }
 
@@ -162,13 +178,22 @@ impl Socket {
         let done = unsafe {
             let mut any: libc::sockaddr_nl = std::mem::zeroed();
             any.nl_family = libc::AF_NETLINK as u16;
-            libc::bind(self.as_raw_fd(), (&raw const any).cast(), size_of::<libc::sockaddr_nl>() as u32)
+            libc::bind(
+                self.as_raw_fd(),
+                (&raw const any).cast(),
+                size_of::<libc::sockaddr_nl>() as u32,
+            )
         };
         if done == 0 { Ok(0) } else { Err(errno()) }
     }
 
     /// Connects without waiting; an end at once is given as error.
-    pub(super) fn begin(self, to: Option<SocketAddr>, id: u64, place: Place) -> Result<Waiting, Answer> {
+    pub(super) fn begin(
+        self,
+        to: Option<SocketAddr>,
+        id: u64,
+        place: Place,
+    ) -> Result<Waiting, Answer> {
         match self.connect(to) {
             Err(libc::EINPROGRESS) => Ok(Waiting { id, socket: self, _place: place }),
             done => Err(done),
@@ -183,11 +208,15 @@ impl Socket {
         }
         let bytes = if self.is_stream() { &bytes[..bytes.len().min(PAYLOAD_MAX)] } else { bytes };
         let raw = to.map(|to| Raw::of(Some(to)));
-        let (address, len) = raw.as_ref().map_or((std::ptr::null(), 0), |raw| (raw.storage.as_ptr().cast(), raw.len));
+        let (address, len) = raw
+            .as_ref()
+            .map_or((std::ptr::null(), 0), |raw| (raw.storage.as_ptr().cast(), raw.len));
         // A broken connection would be a signal to the server.
         let flags = flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: message and address live as long as the call.
-        let sent = unsafe { libc::sendto(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags, address, len) };
+        let sent = unsafe {
+            libc::sendto(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags, address, len)
+        };
         if sent >= 0 { Ok(sent as i64) } else { Err(errno()) }
     }
 
@@ -199,16 +228,25 @@ impl Socket {
         let Some(header) = bytes.get(..HEADER_BYTES) else { return Err(libc::EINVAL) };
         let len = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
         let kind = u16::from_ne_bytes([header[4], header[5]]);
-        // Of each four kinds (new, delete, get, set) the third asks. The first kinds are for control.
+        // Of each four kinds (new, delete, get, set) the third asks. The first kinds are for
+        // control.
         if len as usize != bytes.len() || kind < 16 || kind % 4 != 2 {
             return Err(libc::EACCES);
         }
-        // SAFETY: all zeros are the kernel's address; it lives as long as the call, as does the message.
+        // SAFETY: all zeros are the kernel's address; it lives as long as the call, as does the
+        // message.
         let sent = unsafe {
             let mut kernel: libc::sockaddr_nl = std::mem::zeroed();
             kernel.nl_family = libc::AF_NETLINK as u16;
             let size = size_of::<libc::sockaddr_nl>() as u32;
-            libc::sendto(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL, (&raw const kernel).cast(), size)
+            libc::sendto(
+                self.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+                (&raw const kernel).cast(),
+                size,
+            )
         };
         if sent >= 0 { Ok(sent as i64) } else { Err(errno()) }
     }
@@ -223,7 +261,9 @@ impl Socket {
     fn option(&self, level: i32, name: i32) -> Result<i32, i32> {
         let (mut value, mut len) = (0i32, size_of::<i32>() as u32);
         // SAFETY: the value lives as long as the call, and has the length that is said.
-        let got = unsafe { libc::getsockopt(self.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len) };
+        let got = unsafe {
+            libc::getsockopt(self.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len)
+        };
         if got == 0 { Ok(value) } else { Err(errno()) }
     }
 }
@@ -256,7 +296,8 @@ impl Raw {
                 28
             }
         };
-        let storage = std::array::from_fn(|n| u32::from_ne_bytes(std::array::from_fn(|i| bytes[4 * n + i])));
+        let storage =
+            std::array::from_fn(|n| u32::from_ne_bytes(std::array::from_fn(|i| bytes[4 * n + i])));
         Self { storage, len }
     }
 
@@ -278,16 +319,31 @@ mod tests {
     #[expect(unsafe_code, reason = "the standard library connects what it makes")]
     fn blocking() -> Socket {
         // SAFETY: a plain system call; what it gives is new, and nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)) };
+        let fd = unsafe {
+            OwnedFd::from_raw_fd(libc::socket(
+                libc::AF_INET,
+                libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
+                0,
+            ))
+        };
         Socket::of(fd).expect("a socket")
     }
 
     impl Socket {
         #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
         fn sending_ends_after(&self) -> (i64, i64) {
-            let (mut after, mut len) = (libc::timeval { tv_sec: 1, tv_usec: 1 }, size_of::<libc::timeval>() as u32);
+            let (mut after, mut len) =
+                (libc::timeval { tv_sec: 1, tv_usec: 1 }, size_of::<libc::timeval>() as u32);
             // SAFETY: the value lives as long as the call, and has the length that is said.
-            unsafe { libc::getsockopt(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw mut after).cast(), &raw mut len) };
+            unsafe {
+                libc::getsockopt(
+                    self.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_SNDTIMEO,
+                    (&raw mut after).cast(),
+                    &raw mut len,
+                )
+            };
             (after.tv_sec, after.tv_usec)
         }
     }
@@ -296,7 +352,8 @@ mod tests {
         let again = Socket::of(socket.fd.try_clone().expect("a copy")).expect("a socket");
         let answer = match socket.begin(Some(to), 1, Place::first()) {
             Ok(waiting) => {
-                let mut ready = [libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLOUT, revents: 0 }];
+                let mut ready =
+                    [libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLOUT, revents: 0 }];
                 super::super::abi::poll(&mut ready, 10_000).expect("polls");
                 waiting.end()
             }
@@ -326,12 +383,19 @@ mod tests {
         let answers = sockets.each_ref().map(|socket| socket.connect(Some(to)));
         assert_eq!((answers[0], answers[7]), (Ok(0), Err(libc::EINPROGRESS)));
         assert!(sockets.iter().all(Socket::would_wait));
-        assert!(sockets.iter().all(|socket| socket.sending_ends_after() == (0, 0)), "the host's own calls would end early");
+        assert!(
+            sockets.iter().all(|socket| socket.sending_ends_after() == (0, 0)),
+            "the host's own calls would end early"
+        );
     }
 
     #[test]
     fn places_have_a_bound_and_are_given_back() {
-        let held = [Place::first(), Place::within(2).expect("a place"), Place::within(2).expect("a place")];
+        let held = [
+            Place::first(),
+            Place::within(2).expect("a place"),
+            Place::within(2).expect("a place"),
+        ];
         assert!(Place::within(2).is_none());
         drop(held);
         assert!(Place::within(1).is_some());

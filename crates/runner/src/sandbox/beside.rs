@@ -1,7 +1,9 @@
-//! Packages beside a module: the folder that Node resolves its imports in, made of links into the store of packages.
+//! Packages beside a module: the folder that Node resolves its imports in, made of links into the
+//! store of packages.
 //!
-//! `node_modules/.packages/<folder>/node_modules/<name>` holds a package's files; beside it lie links to the packages that it needs, and
-//! `node_modules/<name>` leads to those that the module imports. Links of files are hard ones: a host may read its own folder only.
+//! `node_modules/.packages/<folder>/node_modules/<name>` holds a package's files; beside it lie
+//! links to the packages that it needs, and `node_modules/<name>` leads to those that the module
+//! imports. Links of files are hard ones: a host may read its own folder only.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
@@ -26,20 +28,35 @@ pub(super) fn lay(store: &Path, beside: &Beside, folder: &Path) -> io::Result<()
     for (package_folder, package) in &beside.packages {
         let modules = root.join(PACKAGES).join(package_folder).join("node_modules");
         let home = modules.join(&package.import_name);
-        link_folder(&store.join(package_folder).join("node_modules").join(&package.import_name), &home)?;
+        link_folder(
+            &store.join(package_folder).join("node_modules").join(&package.import_name),
+            &home,
+        )?;
         for (name, needed) in &package.needs {
             let Some(target) = beside.packages.get(needed) else { continue };
-            link(&modules.join(name), name, &Path::new("../..").join(needed).join("node_modules").join(&target.import_name))?;
+            link(
+                &modules.join(name),
+                name,
+                &Path::new("../..").join(needed).join("node_modules").join(&target.import_name),
+            )?;
         }
     }
     for (name, package_folder) in &beside.links {
         let Some(target) = beside.packages.get(package_folder) else { continue };
-        link(&root.join(name), name, &Path::new(PACKAGES).join(package_folder).join("node_modules").join(&target.import_name))?;
+        link(
+            &root.join(name),
+            name,
+            &Path::new(PACKAGES)
+                .join(package_folder)
+                .join("node_modules")
+                .join(&target.import_name),
+        )?;
     }
     Ok(())
 }
 
-/// Lays an author's own files beside a module, where it has such: they are in a folder of the module's name.
+/// Lays an author's own files beside a module, where it has such: they are in a folder of the
+/// module's name.
 ///
 /// # Errors
 /// Where a link cannot be made.

@@ -22,10 +22,11 @@ const FILES_MAX: u64 = 1024;
 const WIRE_FD: i32 = 3;
 /// Memory beside the heap: Node itself (80 MiB), buffers, threads. MiB.
 pub(crate) const BESIDE_HEAP_MB: u64 = 512;
-/// Of the first thread: without a bound the kernel would let it grow beside the limit of data. Bytes.
+/// Of the first thread: without a bound the kernel would let it grow beside the limit of data.
+/// Bytes.
 const STACK_BYTES: u64 = 8 << 20;
-/// Numbers of the host itself that Node reads: `process.memoryUsage()` fails without them. Nothing else in /proc is open, for there is
-/// the environment of the server.
+/// Numbers of the host itself that Node reads: `process.memoryUsage()` fails without them. Nothing
+/// else in /proc is open, for there is the environment of the server.
 const OWN_PROC_FILES: [&CStr; 3] = [c"/proc/self/stat", c"/proc/self/statm", c"/proc/self/status"];
 
 /// What the child is given of what the server opened.
@@ -58,7 +59,14 @@ pub(super) struct Confinement {
 }
 
 impl Confinement {
-    pub(super) fn prepare(command: &Command, sandbox: &Sandbox, script: &Path, private: &Private, ends: Ends, heap_mb: u32) -> std::io::Result<Self> {
+    pub(super) fn prepare(
+        command: &Command,
+        sandbox: &Sandbox,
+        script: &Path,
+        private: &Private,
+        ends: Ends,
+        heap_mb: u32,
+    ) -> std::io::Result<Self> {
         let ruleset = match sandbox.walls.landlock_abi {
             Some(_) => Some(above_wire(landlock::ruleset(&files(sandbox, script, private))?)?),
             None => None,
@@ -72,7 +80,8 @@ impl Confinement {
         Ok(Self {
             wire_fd,
             parent: i32::try_from(std::process::id()).unwrap_or(0),
-            // Counts what is private and writable: V8 reserves far more than it uses, so the address space cannot be limited.
+            // Counts what is private and writable: V8 reserves far more than it uses, so the
+            // address space cannot be limited.
             data_bytes_max: (u64::from(heap_mb) + BESIDE_HEAP_MB) << 20,
             file_bytes_max: sandbox.file_bytes_max,
             walled: ruleset.is_some() || !filters.is_empty(),
@@ -106,7 +115,12 @@ impl Confinement {
             } else {
                 checked(libc::dup2(self.wire_fd, WIRE_FD).into())?;
             }
-            checked(libc::syscall(libc::SYS_close_range, 4u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
+            checked(libc::syscall(
+                libc::SYS_close_range,
+                4u32,
+                u32::MAX,
+                libc::CLOSE_RANGE_CLOEXEC,
+            ))?;
             checked(libc::setsid().into())?;
             checked(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL).into())?;
             if libc::getppid() != self.parent {
@@ -118,10 +132,13 @@ impl Confinement {
         }
         if let Some(entry) = &self.entry {
             // SAFETY: the text is a constant: whoever writes it enters.
-            checked(unsafe { libc::write(entry.as_raw_fd(), c"0".as_ptr().cast(), 1) } as libc::c_long)?;
+            checked(
+                unsafe { libc::write(entry.as_raw_fd(), c"0".as_ptr().cast(), 1) } as libc::c_long
+            )?;
         }
-        // RLIMIT_NPROC counts all processes of the user, the server's threads among them: it would let one host starve the others.
-        // A host cannot fork (seccomp), and its threads are counted from time to time, and by its control group.
+        // RLIMIT_NPROC counts all processes of the user, the server's threads among them: it would
+        // let one host starve the others. A host cannot fork (seccomp), and its threads are counted
+        // from time to time, and by its control group.
         limit(libc::RLIMIT_CORE, 0)?;
         let handover = match &self.guarded {
             Some((_, handover)) => Some(beyond_reach(handover.as_raw_fd())?),
@@ -131,7 +148,8 @@ impl Confinement {
         limit(libc::RLIMIT_DATA, self.data_bytes_max)?;
         limit(libc::RLIMIT_STACK, STACK_BYTES)?;
         limit(libc::RLIMIT_MEMLOCK, 0)?;
-        // Timers and queued signals are counted for all processes of a user together. Ordinary signals need no place.
+        // Timers and queued signals are counted for all processes of a user together. Ordinary
+        // signals need no place.
         limit(libc::RLIMIT_SIGPENDING, 0)?;
         if self.walled {
             drop_capabilities()?;
@@ -148,13 +166,15 @@ impl Confinement {
         if let Some(filter) = &mut self.last_filter {
             seccomp::install(std::slice::from_mut(filter))?;
         }
-        // Only now: the server's descriptors, however many clients it has, are there until exec, and what is opened above gets a number beyond theirs.
+        // Only now: the server's descriptors, however many clients it has, are there until exec,
+        // and what is opened above gets a number beyond theirs.
         limit(libc::RLIMIT_NOFILE, files_max()?)?;
         Ok(())
     }
 }
 
-/// The start of the program, as its command says: made here and not by the standard library, which has no pass to show.
+/// The start of the program, as its command says: made here and not by the standard library, which
+/// has no pass to show.
 struct Start {
     program: CString,
     args: Vec<CString>,
@@ -163,18 +183,29 @@ struct Start {
 }
 
 impl Start {
-    /// Arguments or variables, and the end of their list: in the child, lists have their room on the stack.
+    /// Arguments or variables, and the end of their list: in the child, lists have their room on
+    /// the stack.
     const ROOM: usize = 16;
 
     fn of(command: &Command) -> std::io::Result<Self> {
         let command = command.as_std();
         let text = |part: &OsStr| Ok::<_, std::io::Error>(CString::new(part.as_bytes())?);
         let program = text(command.get_program())?;
-        let args: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).map(text).collect::<Result<_, _>>()?;
-        let set = command.get_envs().filter_map(|(name, value)| Some([name.as_bytes(), b"=", value?.as_bytes()].concat()));
-        let env: Vec<_> = set.map(|variable| Ok::<_, std::io::Error>(CString::new(variable)?)).collect::<Result<_, _>>()?;
+        let args: Vec<_> = std::iter::once(command.get_program())
+            .chain(command.get_args())
+            .map(text)
+            .collect::<Result<_, _>>()?;
+        let set = command
+            .get_envs()
+            .filter_map(|(name, value)| Some([name.as_bytes(), b"=", value?.as_bytes()].concat()));
+        let env: Vec<_> = set
+            .map(|variable| Ok::<_, std::io::Error>(CString::new(variable)?))
+            .collect::<Result<_, _>>()?;
         if args.len().max(env.len()) >= Self::ROOM {
-            return Err(std::io::Error::other(format!("a host is started with fewer than {} arguments and variables", Self::ROOM)));
+            return Err(std::io::Error::other(format!(
+                "a host is started with fewer than {} arguments and variables",
+                Self::ROOM
+            )));
         }
         Ok(Self { program, args, env, pass: Pass::new()? })
     }
@@ -195,10 +226,18 @@ impl Start {
 /// What a host reaches.
 fn files(sandbox: &Sandbox, script: &Path, private: &Private) -> landlock::Files {
     let node = &sandbox.node;
-    let own = [script, private.code()].into_iter().map(Path::to_owned).chain(sandbox.thread_script.clone());
+    let own = [script, private.code()]
+        .into_iter()
+        .map(Path::to_owned)
+        .chain(sandbox.thread_script.clone());
     landlock::Files {
         execute: node.executable.clone(),
-        read: READABLE.iter().map(PathBuf::from).chain(node.libraries.iter().cloned()).chain(own).collect(),
+        read: READABLE
+            .iter()
+            .map(PathBuf::from)
+            .chain(node.libraries.iter().cloned())
+            .chain(own)
+            .collect(),
         write: vec![private.tmp().to_owned()],
         // The egress guard decides.
         connects: true,
@@ -224,15 +263,18 @@ fn files_max() -> std::io::Result<u64> {
     Ok(FILES_MAX.min(hard_limit(libc::RLIMIT_NOFILE)?.saturating_sub(1)))
 }
 
-/// A copy of a descriptor whose number is beyond the host's limit: once closed, the host can never have it again, so the egress guard's filter
-/// can let pass what is sent on it.
+/// A copy of a descriptor whose number is beyond the host's limit: once closed, the host can never
+/// have it again, so the egress guard's filter can let pass what is sent on it.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
 fn beyond_reach(fd: i32) -> std::io::Result<i32> {
     let hard = hard_limit(libc::RLIMIT_NOFILE)?;
     let least = i32::try_from(files_max()?).unwrap_or(i32::MAX);
     // SAFETY: plain system calls; the copy is closed by exec.
     unsafe {
-        checked(libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: hard, rlim_max: hard }).into())?;
+        checked(
+            libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: hard, rlim_max: hard })
+                .into(),
+        )?;
         let copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least);
         checked(copy.into())?;
         Ok(copy)

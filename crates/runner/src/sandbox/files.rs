@@ -17,13 +17,18 @@ pub(crate) struct NodeFiles {
 
 impl NodeFiles {
     /// `mapped`: the files that a running Node has mapped.
-    pub(crate) fn new(binary: PathBuf, version: &str, mapped: impl Iterator<Item = PathBuf>) -> Self {
+    pub(crate) fn new(
+        binary: PathBuf,
+        version: &str,
+        mapped: impl Iterator<Item = PathBuf>,
+    ) -> Self {
         let (mut executable, mut libraries) = (vec![binary.clone()], Vec::new());
         for path in mapped.filter(|p| *p != binary) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with("ld-") || name.starts_with("ld64") || name.starts_with("ld.") {
                 executable.push(path);
-            } else if let Some(folder) = path.parent().filter(|_| name.contains(".so")).map(Path::to_owned)
+            } else if let Some(folder) =
+                path.parent().filter(|_| name.contains(".so")).map(Path::to_owned)
                 && !libraries.contains(&folder)
             {
                 libraries.push(folder);

@@ -1,7 +1,8 @@
 //! What a host keeps in its `tmp` by names.
 //!
-//! A folder that was listed and is gone when it is entered was removed, or has another name by now and would be passed over, however much it holds. So it is
-//! looked for by its number, which it keeps, and entered at once where it is seen.
+//! A folder that was listed and is gone when it is entered was removed, or has another name by now
+//! and would be passed over, however much it holds. So it is looked for by its number, which it
+//! keeps, and entered at once where it is seen.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -17,8 +18,9 @@ use super::private::{Usage, below};
 
 /// Files and folders below `tmp` that a host may have.
 const ENTRIES_MAX: usize = 100_000;
-/// Parts of paths that are gone through to enter folders: a folder costs as many as it is deep, so that few of them far down would keep the server busy for
-/// minutes, while nobody counts what is written. A hundred thousand folders may be ten deep.
+/// Parts of paths that are gone through to enter folders: a folder costs as many as it is deep, so
+/// that few of them far down would keep the server busy for minutes, while nobody counts what is
+/// written. A hundred thousand folders may be ten deep.
 const PARTS_MAX: usize = 1_000_000;
 /// How often folders that are gone are looked for. One that was not found then was removed.
 const HUNTS: usize = 12;
@@ -26,15 +28,18 @@ const HUNTS: usize = 12;
 const PAUSE: Duration = Duration::from_millis(5);
 /// A folder that was seen and had another name a moment later, so often, is not to be counted.
 const MISSES_MAX: usize = 4;
-/// Room for a few names: between the listing and the entering of the last of them little time passes.
+/// Room for a few names: between the listing and the entering of the last of them little time
+/// passes.
 const LISTED_BYTES: usize = 1 << 10;
 
-/// Bytes below a folder, with what happens each time between the listing of a folder and its entering.
+/// Bytes below a folder, with what happens each time between the listing of a folder and its
+/// entering.
 ///
 /// # Errors
 /// Where they cannot be counted.
 pub(super) fn count(root: &OwnedFd, mut meanwhile: impl FnMut()) -> Result<u64, Usage> {
-    let mut walk = Walk { bytes: 0, entries: 0, parts: 0, gone: HashMap::new(), meanwhile: &mut meanwhile };
+    let mut walk =
+        Walk { bytes: 0, entries: 0, parts: 0, gone: HashMap::new(), meanwhile: &mut meanwhile };
     walk.below(root, true)?;
     for _ in 0..HUNTS {
         if walk.gone.is_empty() {
@@ -57,7 +62,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Counts what is below a folder; or only looks for folders that are gone, and counts what is in them.
+    /// Counts what is below a folder; or only looks for folders that are gone, and counts what is
+    /// in them.
     fn below(&mut self, root: &OwnedFd, is_counted: bool) -> Result<(), Usage> {
         let mut listed = [MaybeUninit::uninit(); LISTED_BYTES];
         let mut folders = vec![(Vec::new(), None)];
@@ -105,7 +111,9 @@ impl Walk<'_> {
                         Ok(stat) => {
                             kind = FileType::from_raw_mode(stat.st_mode);
                             if is_counted {
-                                self.bytes = self.bytes.saturating_add(u64::try_from(stat.st_blocks).unwrap_or(0) * 512);
+                                self.bytes = self.bytes.saturating_add(
+                                    u64::try_from(stat.st_blocks).unwrap_or(0) * 512,
+                                );
                             }
                         }
                         Err(_) if kind.is_dir() => {}
@@ -126,9 +134,16 @@ impl Walk<'_> {
     }
 
     /// Enters a folder that was gone; None where it is again.
-    fn found(&mut self, folder: &OwnedFd, name: &CStr, number: u64) -> Result<Option<OwnedFd>, Usage> {
+    fn found(
+        &mut self,
+        folder: &OwnedFd,
+        name: &CStr,
+        number: u64,
+    ) -> Result<Option<OwnedFd>, Usage> {
         let found = match rustix::fs::openat(folder, name, FOLDER, Mode::empty()) {
-            Ok(found) => rustix::fs::fstat(&found).is_ok_and(|stat| stat.st_ino == number).then_some(found),
+            Ok(found) => {
+                rustix::fs::fstat(&found).is_ok_and(|stat| stat.st_ino == number).then_some(found)
+            }
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
             Err(error) => return Err(Usage::unknown(error)),
         };

@@ -1,6 +1,8 @@
-//! How a host process is started and what walls it in: it inherits what this module gives it, and nothing else.
+//! How a host process is started and what walls it in: it inherits what this module gives it, and
+//! nothing else.
 //!
-//! Everything that allocates or may fail is made before the fork (`Confinement`); the child only makes system calls.
+//! Everything that allocates or may fail is made before the fork (`Confinement`); the child only
+//! makes system calls.
 
 mod beside;
 mod child;
@@ -35,11 +37,13 @@ use self::child::{Confinement, Ends};
 use crate::egress::{self, Told};
 use crate::node::WebSocketGlobal;
 
-/// How much likelier than the server a host is to be ended by the kernel for want of memory, of 1000.
+/// How much likelier than the server a host is to be ended by the kernel for want of memory, of
+/// 1000.
 const OOM_SCORE_ABOVE: i32 = 500;
 /// Threads that a host may have: Node has a dozen, a worker of a component's some more.
 pub(crate) const THREADS_MAX: usize = 512;
-/// Watches of epoll that a host may have: Node has one for each descriptor that it waits for, of at most 1,024, and a few for each thread that runs code.
+/// Watches of epoll that a host may have: Node has one for each descriptor that it waits for, of at
+/// most 1,024, and a few for each thread that runs code.
 pub(crate) const WATCHES_MAX: usize = 4096;
 
 /// A started process and its ends.
@@ -71,7 +75,8 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts a host: environment cleared, descriptors closed but the wire, own session, own folder, walls.
+    /// Starts a host: environment cleared, descriptors closed but the wire, own session, own
+    /// folder, walls.
     ///
     /// # Errors
     /// Where the process or its folder cannot be made, or a wall does not stand.
@@ -80,25 +85,34 @@ impl Sandbox {
     }
 
     /// As `launch`, with another policy.
-    pub(crate) fn launch_under(&self, egress: &Shared, script: &Path, heap_mb: u32) -> std::io::Result<Launched> {
+    pub(crate) fn launch_under(
+        &self,
+        egress: &Shared,
+        script: &Path,
+        heap_mb: u32,
+    ) -> std::io::Result<Launched> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let wire = UnixStream::from_std(ours)?;
         let private = Private::new(&self.scratch_dir)?;
         let theirs = OwnedFd::from(theirs);
         let (listener, handover) = match self.walls.egress {
-            true => StdUnixStream::pair().map(|(ours, theirs)| (Some(ours), Some(OwnedFd::from(theirs))))?,
+            true => StdUnixStream::pair()
+                .map(|(ours, theirs)| (Some(ours), Some(OwnedFd::from(theirs))))?,
             false => (None, None),
         };
         let (group, entry) = match &self.groups {
-            Some(groups) => groups.host((u64::from(heap_mb) + BESIDE_HEAP_MB) << 20, THREADS_MAX).map(|(group, entry)| (Some(group), Some(entry)))?,
+            Some(groups) => groups
+                .host((u64::from(heap_mb) + BESIDE_HEAP_MB) << 20, THREADS_MAX)
+                .map(|(group, entry)| (Some(group), Some(entry)))?,
             None => (None, None),
         };
         let mut command = Command::new(&self.node.binary);
         command
             .arg(format!("--max-old-space-size={heap_mb}"))
             .arg("--no-warnings")
-            // Native code could do all that system calls can: it is not let in by the front door. The walls do not rely on it.
+            // Native code could do all that system calls can: it is not let in by the front door.
+            // The walls do not rely on it.
             .arg("--no-addons");
         if let WebSocketGlobal::BehindFlag(flag) = WebSocketGlobal::of(&self.node.version) {
             command.arg(flag);
@@ -118,28 +132,41 @@ impl Sandbox {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        let mut confinement = Confinement::prepare(&command, self, script, &private, Ends { wire_fd: theirs.as_raw_fd(), handover, entry }, heap_mb)?;
+        let mut confinement = Confinement::prepare(
+            &command,
+            self,
+            script,
+            &private,
+            Ends { wire_fd: theirs.as_raw_fd(), handover, entry },
+            heap_mb,
+        )?;
         #[expect(unsafe_code, reason = "only pre_exec can shape a child between fork and exec")]
-        // SAFETY: the closure only makes async-signal-safe system calls on what was prepared, and allocates nothing.
+        // SAFETY: the closure only makes async-signal-safe system calls on what was prepared, and
+        // allocates nothing.
         unsafe {
             command.pre_exec(move || Err(confinement.start()));
         }
         let child = command.spawn()?;
         drop(theirs);
         if let Some(pid) = child.id() {
-            // Before exec it is closed as the server itself is. Where the score cannot be set the host goes on with the server's.
+            // Before exec it is closed as the server itself is. Where the score cannot be set the
+            // host goes on with the server's.
             let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), oom_score().to_string());
         }
         let told = match (listener, child.id()) {
-            // It was sent before exec, which is over. A host without its guard is ended as the child is dropped.
-            (Some(listener), Some(pid)) => Some(egress::guard(egress::receive(&listener)?, pid, egress.clone())?),
+            // It was sent before exec, which is over. A host without its guard is ended as the
+            // child is dropped.
+            (Some(listener), Some(pid)) => {
+                Some(egress::guard(egress::receive(&listener)?, pid, egress.clone())?)
+            }
             _ => None,
         };
         Ok(Launched { child, wire, private, told, group })
     }
 }
 
-/// The score of hosts for the kernel's killer, above the server's own: where the machine has no memory left, a host is ended and not the server.
+/// The score of hosts for the kernel's killer, above the server's own: where the machine has no
+/// memory left, a host is ended and not the server.
 fn oom_score() -> i32 {
     let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
     own.trim().parse::<i32>().unwrap_or(0).saturating_add(OOM_SCORE_ABOVE).clamp(-1000, 1000)

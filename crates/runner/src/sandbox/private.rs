@@ -1,10 +1,12 @@
 //! The folder of one host: `code`, which it reads, and `tmp`, where it writes.
 //!
-//! A blank host is started, and walled, before it is known what it will load. So it may read a folder of its own that is empty then, and its
-//! artifact is linked into it before `load`: the wall is the same for all hosts, and none can read what another one loads.
+//! A blank host is started, and walled, before it is known what it will load. So it may read a
+//! folder of its own that is empty then, and its artifact is linked into it before `load`: the wall
+//! is the same for all hosts, and none can read what another one loads.
 //!
-//! What a host makes in `tmp` is a stranger's, and may change under whoever looks at it: a folder that was there a moment ago may be a link to
-//! the server's own files. So it is counted and cleared away by descriptors of folders, never by paths, and no link is followed.
+//! What a host makes in `tmp` is a stranger's, and may change under whoever looks at it: a folder
+//! that was there a moment ago may be a link to the server's own files. So it is counted and
+//! cleared away by descriptors of folders, never by paths, and no link is followed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -38,7 +40,11 @@ pub(crate) enum Usage {
 
 impl Usage {
     pub(super) fn unknown(error: Errno) -> Self {
-        if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) { Self::NotNow } else { Self::Uncountable }
+        if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
+            Self::NotNow
+        } else {
+            Self::Uncountable
+        }
     }
 }
 
@@ -68,13 +74,14 @@ impl Private {
         admit(&self.code, modules)
     }
 
-    /// What is kept in a host's `tmp`: in files, and in files and folders that were removed and are open still. Such a file that is open no more, and that memory
-    /// leads to, cannot be counted.
+    /// What is kept in a host's `tmp`: in files, and in files and folders that were removed and are
+    /// open still. Such a file that is open no more, and that memory leads to, cannot be counted.
     pub(crate) fn usage(tmp: &Path, pid: Option<u32>) -> Usage {
         Self::usage_while(tmp, pid, || {})
     }
 
-    /// [`Private::usage`], with what happens each time between the listing of a folder and its opening: in a server, whatever a host does then.
+    /// [`Private::usage`], with what happens each time between the listing of a folder and its
+    /// opening: in a server, whatever a host does then.
     pub(super) fn usage_while(tmp: &Path, pid: Option<u32>, meanwhile: impl FnMut()) -> Usage {
         let root = match rustix::fs::openat(CWD, tmp, FOLDER, Mode::empty()) {
             Ok(root) => root,
@@ -112,7 +119,10 @@ impl Drop for Private {
 pub(crate) fn admit(code: &Path, modules: &[ModuleSpec]) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::with_capacity(modules.len());
     for (n, module) in modules.iter().enumerate() {
-        let name = module.path.file_name().ok_or_else(|| io::Error::other("a module's path names no file"))?;
+        let name = module
+            .path
+            .file_name()
+            .ok_or_else(|| io::Error::other("a module's path names no file"))?;
         // A folder each: files of one name may come from several places.
         let folder = code.join(n.to_string());
         std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
@@ -133,8 +143,8 @@ pub(crate) fn admit(code: &Path, modules: &[ModuleSpec]) -> io::Result<Vec<PathB
     Ok(paths)
 }
 
-/// Links where it can: the same file, at once. The file is made read-only first, for rights of files are all that keeps an old kernel's
-/// host from emptying it.
+/// Links where it can: the same file, at once. The file is made read-only first, for rights of
+/// files are all that keeps an old kernel's host from emptying it.
 pub(super) fn bring(from: &Path, to: &Path) -> io::Result<()> {
     let mut permissions = std::fs::metadata(from)?.permissions();
     if permissions.mode() & 0o222 != 0 {
@@ -148,10 +158,17 @@ pub(super) fn bring(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The folder at a path below another, with no link on the way; None where it is gone, or is no folder any more.
+/// The folder at a path below another, with no link on the way; None where it is gone, or is no
+/// folder any more.
 pub(super) fn below(root: &OwnedFd, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     let whole = if path.is_empty() { b"." } else { path };
-    let found = match rustix::fs::openat2(root, whole, FOLDER, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
+    let found = match rustix::fs::openat2(
+        root,
+        whole,
+        FOLDER,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+    ) {
         // A kernel before 5.6, or a container that does not let it through: step by step.
         Err(Errno::NOSYS | Errno::PERM) => step_by_step(root, whole),
         found => found,

@@ -41,8 +41,13 @@ impl WallReport {
 
     /// What is missing, in words; empty where all stand.
     pub fn missing(&self) -> Vec<&'static str> {
-        let landlock = self.landlock_abi.is_none().then_some("Landlock (files; Linux 5.13 or newer with `landlock` in its `lsm=` list)");
-        let seccomp = (!self.seccomp).then_some("seccomp-bpf (system calls; a kernel with CONFIG_SECCOMP_FILTER on x86_64 or aarch64)");
+        let landlock = self
+            .landlock_abi
+            .is_none()
+            .then_some("Landlock (files; Linux 5.13 or newer with `landlock` in its `lsm=` list)");
+        let seccomp = (!self.seccomp).then_some(
+            "seccomp-bpf (system calls; a kernel with CONFIG_SECCOMP_FILTER on x86_64 or aarch64)",
+        );
         let egress = (!self.egress).then_some(
             "egress guard (connections; Linux 5.6 or newer with seccomp user notification, and a container that lets it use pidfd_getfd, as with CAP_SYS_PTRACE)",
         );

@@ -1,26 +1,32 @@
-//! What takes room on the disk though it has no name any more: a process has it open, or memory of its leads to it.
+//! What takes room on the disk though it has no name any more: a process has it open, or memory of
+//! its leads to it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 
-/// Of the list of a process's parts of memory, bytes: it is as long as the process makes it, by many parts of long names. Sixty thousand, which is all that the
-/// kernel lets a process have, take 6 MiB with names of the usual length.
+/// Of the list of a process's parts of memory, bytes: it is as long as the process makes it, by
+/// many parts of long names. Sixty thousand, which is all that the kernel lets a process have, take
+/// 6 MiB with names of the usual length.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of removed files and folders that a process has open.
 pub(super) fn open(pid: u32) -> u64 {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let removed = open.filter_map(|entry| std::fs::metadata(entry.path()).ok()).filter(|meta| meta.nlink() == 0);
+    let removed = open
+        .filter_map(|entry| std::fs::metadata(entry.path()).ok())
+        .filter(|meta| meta.nlink() == 0);
     removed.fold(0, |bytes, meta| bytes.saturating_add(meta.blocks() * 512))
 }
 
-/// Whether memory of a process leads to a file below a folder that was removed, which stays on the disk for as long, as large as it was; or has so many
-/// parts that nobody could tell.
+/// Whether memory of a process leads to a file below a folder that was removed, which stays on the
+/// disk for as long, as large as it was; or has so many parts that nobody could tell.
 pub(super) fn is_mapped(folder: &OwnedFd, pid: u32) -> bool {
-    let (Ok(path), Ok(maps)) = (rustix::fs::readlink(format!("/proc/self/fd/{}", folder.as_raw_fd()), Vec::new()), File::open(format!("/proc/{pid}/maps")))
-    else {
+    let (Ok(path), Ok(maps)) = (
+        rustix::fs::readlink(format!("/proc/self/fd/{}", folder.as_raw_fd()), Vec::new()),
+        File::open(format!("/proc/{pid}/maps")),
+    ) else {
         return false;
     };
     leads_below(BufReader::new(maps), &[path.as_bytes(), b"/"].concat())
@@ -33,7 +39,12 @@ fn leads_below(maps: impl BufRead, path: &[u8]) -> bool {
         line.clear();
         match maps.read_until(b'\n', &mut line) {
             Ok(0) => return maps.limit() == 0,
-            Ok(_) if line.trim_ascii_end().ends_with(REMOVED) && line.windows(path.len()).any(|part| part == path) => return true,
+            Ok(_)
+                if line.trim_ascii_end().ends_with(REMOVED)
+                    && line.windows(path.len()).any(|part| part == path) =>
+            {
+                return true;
+            }
             Ok(_) => {}
             // It is gone.
             Err(_) => return false,
@@ -49,9 +60,13 @@ mod tests {
     fn only_removed_files_below_the_folder_are_told() {
         let told = |maps: &str| leads_below(maps.as_bytes(), b"/data/tmp/");
         let part = "7f00-7f01 r--s 00000000 fe:00 12 ";
-        assert!(told(&format!("{part}/lib/libc.so.6\n{part}/data/tmp/a/b (deleted)\n{part}[heap]\n")));
+        assert!(told(&format!(
+            "{part}/lib/libc.so.6\n{part}/data/tmp/a/b (deleted)\n{part}[heap]\n"
+        )));
         assert!(told(&format!("{part}/data/tmp/cut off (deleted)")));
-        assert!(!told(&format!("{part}/lib/x (deleted)\n{part}/data/tmp/there\n{part}/data/tmpfile (deleted)\n")));
+        assert!(!told(&format!(
+            "{part}/lib/x (deleted)\n{part}/data/tmp/there\n{part}/data/tmpfile (deleted)\n"
+        )));
         assert!(!told(""));
     }
 

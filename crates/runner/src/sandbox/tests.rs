@@ -12,11 +12,21 @@ use crate::types::{ModuleSpec, StartError};
 fn a_required_wall_that_is_missing_is_named_with_the_way_out() {
     let found = WallReport { landlock_abi: None, seccomp: true, egress: true };
     let error = check(Walls::Required, found).expect_err("refuses");
-    assert!(matches!(&error, StartError::WallMissing { missing } if missing.starts_with("Landlock")));
+    assert!(
+        matches!(&error, StartError::WallMissing { missing } if missing.starts_with("Landlock"))
+    );
     assert!(error.to_string().contains("--sandbox=best-effort"), "{error}");
-    assert!(check(Walls::Required, WallReport::NONE).expect_err("refuses").to_string().contains("seccomp-bpf"));
+    assert!(
+        check(Walls::Required, WallReport::NONE)
+            .expect_err("refuses")
+            .to_string()
+            .contains("seccomp-bpf")
+    );
     assert_eq!(check(Walls::BestEffort, found).ok(), Some(found));
-    assert_eq!(check(Walls::Off, WallReport { landlock_abi: Some(7), seccomp: true, egress: true }).ok(), Some(WallReport::NONE));
+    assert_eq!(
+        check(Walls::Off, WallReport { landlock_abi: Some(7), seccomp: true, egress: true }).ok(),
+        Some(WallReport::NONE)
+    );
 }
 
 #[test]
@@ -34,9 +44,13 @@ fn modules_of_one_name_come_in_beside_each_other_with_their_maps() {
     let paths = private.admit(&modules).expect("links");
     let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!((text(&paths[0]), text(&paths[1])), ("a".into(), "b".into()));
-    assert_eq!((text(&paths[0].with_extension("mjs.map")), text(&paths[1].with_extension("mjs.map"))), ("map".into(), String::new()));
+    assert_eq!(
+        (text(&paths[0].with_extension("mjs.map")), text(&paths[1].with_extension("mjs.map"))),
+        ("map".into(), String::new())
+    );
     assert_eq!(std::fs::metadata(&paths[0]).expect("reads").permissions().mode() & 0o777, 0o400);
-    let missing = ModuleSpec { name: "c".into(), path: dir.path().join("none.mjs"), packages: None };
+    let missing =
+        ModuleSpec { name: "c".into(), path: dir.path().join("none.mjs"), packages: None };
     assert!(Private::new(dir.path()).expect("a folder").admit(&[missing]).is_err());
 }
 
@@ -44,7 +58,8 @@ fn modules_of_one_name_come_in_beside_each_other_with_their_maps() {
 fn a_folder_that_is_deep_wide_and_closed_is_removed() {
     let dir = tempfile::tempdir().expect("a folder");
     let private = Private::new(dir.path()).expect("a folder");
-    // Deeper than descriptors and the stack allow to descend: the top is put below new folders again and again.
+    // Deeper than descriptors and the stack allow to descend: the top is put below new folders
+    // again and again.
     let (tmp, mut deep) = (private.tmp().to_owned(), dir.path().join("deep"));
     std::fs::create_dir(&deep).expect("makes");
     for n in 0..5000 {
@@ -60,7 +75,8 @@ fn a_folder_that_is_deep_wide_and_closed_is_removed() {
     std::fs::create_dir(tmp.join("closed")).expect("makes");
     std::fs::write(tmp.join("closed/file"), "x").expect("writes");
     std::os::unix::fs::symlink("/etc", tmp.join("link")).expect("links");
-    std::fs::set_permissions(tmp.join("closed"), std::fs::Permissions::from_mode(0o000)).expect("closes");
+    std::fs::set_permissions(tmp.join("closed"), std::fs::Permissions::from_mode(0o000))
+        .expect("closes");
     assert_eq!(Private::usage(&tmp, None), Usage::Uncountable);
     drop(private);
     assert_eq!(std::fs::read_dir(dir.path()).expect("reads").count(), 0);
@@ -89,8 +105,11 @@ fn outside(dir: &Path) -> std::path::PathBuf {
 }
 
 fn is_whole(outside: &Path) -> bool {
-    let is_there = ["file", "deep/file"].iter().all(|file| std::fs::metadata(outside.join(file)).is_ok_and(|meta| meta.len() == 100_000));
-    is_there && std::fs::metadata(outside).is_ok_and(|meta| meta.permissions().mode() & 0o777 == 0o751)
+    let is_there = ["file", "deep/file"]
+        .iter()
+        .all(|file| std::fs::metadata(outside.join(file)).is_ok_and(|meta| meta.len() == 100_000));
+    is_there
+        && std::fs::metadata(outside).is_ok_and(|meta| meta.permissions().mode() & 0o777 == 0o751)
 }
 
 #[test]
@@ -114,7 +133,10 @@ fn links_pipes_and_sockets_are_removed_and_lead_nowhere() {
         drop(std::os::unix::net::UnixListener::bind(at.join("socket")).expect("binds"));
     }
     let Usage::Bytes(bytes) = Private::usage(&tmp, None) else { panic!("uncountable") };
-    assert!((200_000..300_000).contains(&bytes), "the file of two names is counted for each, and nothing else: {bytes}");
+    assert!(
+        (200_000..300_000).contains(&bytes),
+        "the file of two names is counted for each, and nothing else: {bytes}"
+    );
     drop(private);
     assert_eq!(std::fs::read_dir(&scratch).expect("reads").count(), 0);
     assert!(is_whole(&outside), "a link was followed");
@@ -123,7 +145,8 @@ fn links_pipes_and_sockets_are_removed_and_lead_nowhere() {
 /// Each folder of a host's that may become a link under way, and where the link then leads.
 const TURNS: [(&str, &str); 2] = [("turns", "outside"), ("turns/deep", "outside/deep")];
 
-/// Two folders in each other; the attack takes one of them away and puts a link into its place at the `nth` instant that is left to it.
+/// Two folders in each other; the attack takes one of them away and puts a link into its place at
+/// the `nth` instant that is left to it.
 struct Race {
     dir: tempfile::TempDir,
     left: usize,
@@ -149,7 +172,9 @@ impl Race {
         }
         let (place, aside) = (self.tmp().join(self.turn.0), self.dir.path().join("aside"));
         // It may be gone by now, or be the link already.
-        if std::fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir()) && std::fs::rename(&place, aside).is_ok() {
+        if std::fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir())
+            && std::fs::rename(&place, aside).is_ok()
+        {
             std::os::unix::fs::symlink(self.dir.path().join(self.turn.1), &place).expect("links");
         }
     }
@@ -160,7 +185,11 @@ impl Race {
     }
 
     fn assert_harmless(&self, nth: usize) {
-        assert!(is_whole(&self.dir.path().join("outside")), "a link was followed: {} at instant {nth}", self.turn.0);
+        assert!(
+            is_whole(&self.dir.path().join("outside")),
+            "a link was followed: {} at instant {nth}",
+            self.turn.0
+        );
     }
 }
 
@@ -211,7 +240,9 @@ fn a_folder_that_becomes_a_link_under_way_is_not_counted() {
                 break;
             }
             // Folders themselves take a few blocks; a file outside takes a hundred thousand bytes.
-            let Usage::Bytes(bytes) = usage else { panic!("uncountable: {} at instant {nth}", turn.0) };
+            let Usage::Bytes(bytes) = usage else {
+                panic!("uncountable: {} at instant {nth}", turn.0)
+            };
             assert!(bytes < 100_000, "a link was followed: {} at instant {nth}: {bytes}", turn.0);
             race.assert_harmless(nth);
             nth += 1;
@@ -233,7 +264,12 @@ fn a_folder_that_becomes_a_link_under_way_is_not_cleared() {
             race.assert_harmless(nth);
             // A link is a thing to remove, and no reason to leave off.
             cleared.unwrap_or_else(|error| panic!("{} at instant {nth}: {error}", turn.0));
-            assert_eq!(std::fs::read_dir(race.tmp()).expect("reads").count(), 0, "{} at instant {nth}", turn.0);
+            assert_eq!(
+                std::fs::read_dir(race.tmp()).expect("reads").count(),
+                0,
+                "{} at instant {nth}",
+                turn.0
+            );
             nth += 1;
         }
         assert!(nth >= 3, "the folder, what is in it, and its moving each leave an instant: {nth}");
@@ -247,9 +283,17 @@ fn no_step_of_a_path_follows_a_link() {
     let dir = tempfile::tempdir().expect("a folder");
     outside(dir.path());
     std::fs::create_dir_all(dir.path().join("tmp/folder/deep")).expect("makes");
-    std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("tmp/link")).expect("links");
-    std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("tmp/folder/link")).expect("links");
-    let root = rustix::fs::openat(CWD, dir.path().join("tmp"), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).expect("opens");
+    std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("tmp/link"))
+        .expect("links");
+    std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("tmp/folder/link"))
+        .expect("links");
+    let root = rustix::fs::openat(
+        CWD,
+        dir.path().join("tmp"),
+        OFlags::RDONLY | OFlags::DIRECTORY,
+        Mode::empty(),
+    )
+    .expect("opens");
     for whole in [".", "folder", "folder/deep"] {
         assert!(step_by_step(&root, whole.as_bytes()).is_ok(), "{whole}");
     }

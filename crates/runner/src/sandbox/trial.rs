@@ -1,4 +1,5 @@
-//! A trial: Node is started within the walls, and tries to get out. It shows that the walls stand and that Node runs within them.
+//! A trial: Node is started within the walls, and tries to get out. It shows that the walls stand
+//! and that Node runs within them.
 
 use std::fmt;
 use std::io;
@@ -21,28 +22,35 @@ const HEAP_MB: u32 = 64;
 /// Starts Node within the walls.
 ///
 /// # Errors
-/// `WallsFail` where Node does not run within them, or gets out; `TrialLacks` where it could not be tried.
+/// `WallsFail` where Node does not run within them, or gets out; `TrialLacks` where it could not be
+/// tried.
 pub(crate) async fn trial(sandbox: &Sandbox) -> Result<(), StartError> {
     let failed = |why: String| StartError::WallsFail { why };
-    let lacks = |why: String, lack| StartError::TrialLacks { path: sandbox.scratch_dir.clone(), why, lack };
+    let lacks =
+        |why: String, lack| StartError::TrialLacks { path: sandbox.scratch_dir.clone(), why, lack };
     let refused = |what: &str, error: io::Error| match Lack::of(&error) {
         Some(lack) => lacks(format!("{what}{error}"), lack),
         None => failed(format!("{what}{error}")),
     };
-    let (script, outside) = (sandbox.scratch_dir.join("trial.mjs"), sandbox.scratch_dir.join("outside"));
+    let (script, outside) =
+        (sandbox.scratch_dir.join("trial.mjs"), sandbox.scratch_dir.join("outside"));
     // One is open to it and one is not: a guard that refuses all is no guard either.
-    let ports = TcpListener::bind("127.0.0.1:0").and_then(|open| Ok((open, TcpListener::bind("127.0.0.1:0")?)));
+    let ports = TcpListener::bind("127.0.0.1:0")
+        .and_then(|open| Ok((open, TcpListener::bind("127.0.0.1:0")?)));
     let (open, shut) = ports.map_err(|e| refused("could not listen on 127.0.0.1: ", e))?;
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| failed(e.to_string()));
     let (open_at, shut_at) = (address(&open)?, address(&shut)?);
-    let allow = Allow { to: Target::Net { address: open_at.ip(), bits: 32 }, port: Some(open_at.port()) };
+    let allow =
+        Allow { to: Target::Net { address: open_at.ip(), bits: 32 }, port: Some(open_at.port()) };
     let egress = Shared::from(Policy { allow: vec![allow], ..Policy::default() });
     let code = code(sandbox, &outside, open_at.port(), shut_at.port());
     let written = async {
         tokio::fs::write(&outside, "x").await?;
         tokio::fs::write(&script, code).await
     };
-    written.await.map_err(|source| StartError::Scratch { path: sandbox.scratch_dir.clone(), source })?;
+    written
+        .await
+        .map_err(|source| StartError::Scratch { path: sandbox.scratch_dir.clone(), source })?;
     let tried = tokio::time::timeout(TIMEOUT, run(sandbox, &egress, &script)).await;
     for file in [script, outside] {
         // The next start removes it too.
@@ -81,7 +89,8 @@ async fn run(sandbox: &Sandbox, egress: &Shared, script: &Path) -> io::Result<Op
     }
     let status = launched.child.wait().await?;
     launched.private.remove().await;
-    Ok((!status.success()).then(|| Ended { status, words: String::from_utf8_lossy(&words).into_owned() }))
+    Ok((!status.success())
+        .then(|| Ended { status, words: String::from_utf8_lossy(&words).into_owned() }))
 }
 
 fn code(sandbox: &Sandbox, outside: &Path, open: u16, shut: u16) -> String {
@@ -98,7 +107,9 @@ process.memoryUsage();
 ",
     );
     if sandbox.walls.landlock_abi.is_some() {
-        code.push_str(&format!("closed('read a file that is not its own', () => fs.readFileSync({outside}));\n"));
+        code.push_str(&format!(
+            "closed('read a file that is not its own', () => fs.readFileSync({outside}));\n"
+        ));
     }
     if sandbox.walls.seccomp {
         code.push_str("closed('signal the server', () => process.kill(process.ppid, 0));\n");

@@ -18,13 +18,20 @@ fn half_frames_wait_and_long_ones_are_refused() {
 
 #[test]
 fn a_null_is_not_an_absent_value() {
-    assert!(matches!(parse(br#"{"t":"db","id":1,"key":"k","value":null}"#), Ok(FromHost::Db { value: Some(v), .. }) if v.get() == "null"));
-    assert!(matches!(parse(br#"{"t":"db","id":1,"key":"k"}"#), Ok(FromHost::Db { value: None, .. })));
+    assert!(
+        matches!(parse(br#"{"t":"db","id":1,"key":"k","value":null}"#), Ok(FromHost::Db { value: Some(v), .. }) if v.get() == "null")
+    );
+    assert!(matches!(
+        parse(br#"{"t":"db","id":1,"key":"k"}"#),
+        Ok(FromHost::Db { value: None, .. })
+    ));
 }
 
 #[test]
 fn garbage_is_malformed() {
-    for bad in ["", "[]", "{}", r#"{"t":"nope"}"#, r#"{"t":"done"}"#, r#"{"t":"log","id":-1}"#, "\u{0}"] {
+    for bad in
+        ["", "[]", "{}", r#"{"t":"nope"}"#, r#"{"t":"done"}"#, r#"{"t":"log","id":-1}"#, "\u{0}"]
+    {
         assert!(matches!(parse(bad.as_bytes()), Err(WireError::Malformed(_))), "{bad}");
     }
 }
@@ -32,7 +39,8 @@ fn garbage_is_malformed() {
 /// The limit of frames here, bytes.
 const MAX: usize = 4096;
 
-/// Feeds bytes in chunks of the given sizes, as a socket might bring them. Gives the frames, and the error that ended it.
+/// Feeds bytes in chunks of the given sizes, as a socket might bring them. Gives the frames, and
+/// the error that ended it.
 fn feed(bytes: &[u8], chunks: &[usize]) -> (Vec<Bytes>, Option<WireError>) {
     let (mut frames, mut buffer, mut rest) = (Vec::new(), BytesMut::with_capacity(64), bytes);
     let mut sizes = chunks.iter().copied().cycle();

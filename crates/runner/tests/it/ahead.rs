@@ -1,4 +1,5 @@
-//! Calls that a busy host is given ahead: it is as if they had waited, whatever becomes of the call before them.
+//! Calls that a busy host is given ahead: it is as if they had waited, whatever becomes of the call
+//! before them.
 
 use std::time::Duration;
 
@@ -42,11 +43,16 @@ async fn they_begin_one_at_a_time_in_their_order_and_take_over_nothing_of_each_o
 #[tokio::test]
 async fn a_call_that_awaits_something_gives_them_to_other_hosts() {
     let bench = bench().await;
-    let isolate = one_call(&bench, "if (event) { console.log('here'); await new Promise((r) => setInterval(() => {}, 1000)); } return event;", 4);
+    let isolate = one_call(
+        &bench,
+        "if (event) { console.log('here'); await new Promise((r) => setInterval(() => {}, 1000)); } return event;",
+        4,
+    );
     let log = Recorder::new();
     let waits = bench.spawn(&isolate, true, LONG, &log);
     log.logged("here").await;
-    let calls: Vec<_> = (0..8).map(|_| bench.spawn(&isolate, false, LONG, &Recorder::new())).collect();
+    let calls: Vec<_> =
+        (0..8).map(|_| bench.spawn(&isolate, false, LONG, &Recorder::new())).collect();
     assert_eq!(values(calls).await, vec![json!(false); 8]);
     waits.abort();
 }
@@ -54,27 +60,42 @@ async fn a_call_that_awaits_something_gives_them_to_other_hosts() {
 #[tokio::test]
 async fn they_begin_after_what_the_call_before_left_running() {
     let bench = bench().await;
-    let isolate = one_call(&bench, "const late = globalThis.late ?? null; if (event) setTimeout(() => (globalThis.late = event), 60); return late;", 1);
-    let calls: Vec<_> = [7, 0, 0].into_iter().map(|event| bench.spawn(&isolate, event, LONG, &Recorder::new())).collect();
+    let isolate = one_call(
+        &bench,
+        "const late = globalThis.late ?? null; if (event) setTimeout(() => (globalThis.late = event), 60); return late;",
+        1,
+    );
+    let calls: Vec<_> = [7, 0, 0]
+        .into_iter()
+        .map(|event| bench.spawn(&isolate, event, LONG, &Recorder::new()))
+        .collect();
     assert_eq!(values(calls).await, [Value::Null, json!(7), json!(7)]);
 }
 
-/// A call that dies, blocks the event loop beyond its time, or leaves too much, and calls that were behind it: none of them is lost, or fails.
+/// A call that dies, blocks the event loop beyond its time, or leaves too much, and calls that were
+/// behind it: none of them is lost, or fails.
 #[tokio::test]
 async fn a_host_that_ends_loses_none_that_had_not_begun() {
     let bench = bench().await;
     let ends = [
-        ("process.kill(process.pid, 'SIGKILL'); await new Promise(() => {});", LONG, FailureKind::HostCrashed),
+        (
+            "process.kill(process.pid, 'SIGKILL'); await new Promise(() => {});",
+            LONG,
+            FailureKind::HostCrashed,
+        ),
         ("for (;;);", SHORT, FailureKind::Timeout),
         ("return 'x'.repeat(7 << 20);", LONG, FailureKind::PayloadTooLarge),
     ];
     for (n, (end, timeout, kind)) in ends.into_iter().enumerate() {
-        let body = format!("if (event) {{ console.log('here'); for (const end = Date.now() + 50; Date.now() < end;); {end} }} return event;");
+        let body = format!(
+            "if (event) {{ console.log('here'); for (const end = Date.now() + 50; Date.now() < end;); {end} }} return event;"
+        );
         let isolate = IsolateSpec { id: format!("a{n}"), ..one_call(&bench, &body, 2) };
         let log = Recorder::new();
         let first = bench.spawn(&isolate, true, timeout, &log);
         log.logged("here").await;
-        let calls: Vec<_> = (0..6).map(|_| bench.spawn(&isolate, false, LONG, &Recorder::new())).collect();
+        let calls: Vec<_> =
+            (0..6).map(|_| bench.spawn(&isolate, false, LONG, &Recorder::new())).collect();
         assert_eq!(values(calls).await, vec![json!(false); 6], "{end}");
         assert_eq!(failure(first.await.expect("joins")).kind, kind, "{end}");
     }
@@ -112,12 +133,18 @@ async fn a_host_that_speaks_of_one_that_it_has_not_begun_or_gives_back_what_it_h
         "send({ t: 'back', id: call.id + 7 })",
     ];
     for code in forged {
-        let code = format!("let first; on.call = (call) => {{ if (!first) first = call; else ((call) => {{ {code}; }})(first); }};");
+        let code = format!(
+            "let first; on.call = (call) => {{ if (!first) first = call; else ((call) => {{ {code}; }})(first); }};"
+        );
         let bench = Bench::fake_set(&code, |c| c.ahead_wait = Duration::MAX).await;
         let isolate = IsolateSpec { calls_per_isolate: 1, ..bench.isolate("a", "") };
-        let calls: Vec<_> = (0..2).map(|n| bench.spawn(&isolate, n, LONG, &Recorder::new())).collect();
+        let calls: Vec<_> =
+            (0..2).map(|n| bench.spawn(&isolate, n, LONG, &Recorder::new())).collect();
         // The second goes to the next host, which holds it as its first.
-        until("the second waits no more", || bench.runner.stats().waiting == 0 && bench.runner.stats().calls == 1).await;
+        until("the second waits no more", || {
+            bench.runner.stats().waiting == 0 && bench.runner.stats().calls == 1
+        })
+        .await;
         for call in calls {
             call.abort();
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use millrace_runner::{Ask, AskError, AskResult, Call, Effect, EffectSink, FailureKind, IsolateSpec};
+use millrace_runner::{
+    Ask, AskError, AskResult, Call, Effect, EffectSink, FailureKind, IsolateSpec,
+};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -45,15 +47,25 @@ fn isolate(bench: &Bench, id: &str, body: &str) -> IsolateSpec {
     bench.module(id, &format!("export default {{ name: 't', version: '1', props: {{ store: {{ type: 'data_store' }} }}, async run(event) {{ {body} }} }};"))
 }
 
-async fn call(bench: &Bench, isolate: &IsolateSpec, sink: Arc<dyn EffectSink>) -> millrace_runner::CallOutcome {
-    let body = raw(json!({ "kind": "source", "module": "m", "hook": null, "event": "attack", "props": { "store": "ds_1" } }));
-    bench.runner.call(Arc::new(isolate.clone()), Call { body, timeout: LONG, first_step: None }, sink).await
+async fn call(
+    bench: &Bench,
+    isolate: &IsolateSpec,
+    sink: Arc<dyn EffectSink>,
+) -> millrace_runner::CallOutcome {
+    let body = raw(
+        json!({ "kind": "source", "module": "m", "hook": null, "event": "attack", "props": { "store": "ds_1" } }),
+    );
+    bench
+        .runner
+        .call(Arc::new(isolate.clone()), Call { body, timeout: LONG, first_step: None }, sink)
+        .await
 }
 
 #[tokio::test]
 async fn an_ask_is_answered_with_a_value_nothing_or_an_error() {
     let bench = Bench::real().await;
-    let code = "const got = [await this.store.get('a'), await this.store.get('none') === undefined];
+    let code =
+        "const got = [await this.store.get('a'), await this.store.get('none') === undefined];
         try { await this.store.get('bad'); } catch (error) { got.push(error.name, error.message); }
         return got;";
     let answers = |kind: &str, payload: Value| match payload["key"].as_str() {
@@ -62,7 +74,10 @@ async fn an_ask_is_answered_with_a_value_nothing_or_an_error() {
         _ => Err(AskError::new("Forbidden", "not yours")),
     };
     let got = value(call(&bench, &isolate(&bench, "ask", code), Arc::new(Answers(answers))).await);
-    assert_eq!(got, json!([{ "kind": "data_store.get", "store": "ds_1" }, true, "Forbidden", "not yours"]));
+    assert_eq!(
+        got,
+        json!([{ "kind": "data_store.get", "store": "ds_1" }, true, "Forbidden", "not yours"])
+    );
 }
 
 #[tokio::test]
@@ -70,15 +85,22 @@ async fn far_more_asks_than_may_be_open_are_all_answered() {
     let bench = Bench::real().await;
     let code = "const all = await Promise.all(Array.from({ length: 1000 }, (_, n) => this.store.get(String(n)))); return all.every((v, n) => v === String(n));";
     let answers = |_: &str, payload: Value| Ok(Some(raw(payload["key"].clone())));
-    assert_eq!(value(call(&bench, &isolate(&bench, "many", code), Arc::new(Answers(answers))).await), json!(true));
+    assert_eq!(
+        value(call(&bench, &isolate(&bench, "many", code), Arc::new(Answers(answers))).await),
+        json!(true)
+    );
 }
 
 #[tokio::test]
 async fn an_ask_that_nobody_knows_or_answers_fails_with_an_error_that_says_so() {
     let bench = Bench::real().await;
     let isolate = isolate(&bench, "unknown", "return await this.store.get('a');");
-    let unknown = failure(call(&bench, &isolate, Arc::new(crate::support::Recorder::default())).await);
-    assert_eq!((unknown.kind, unknown.code.as_str(), unknown.message.as_str()), (FailureKind::Thrown, "NotFound", "`data_store.get` is not known here"));
+    let unknown =
+        failure(call(&bench, &isolate, Arc::new(crate::support::Recorder::default())).await);
+    assert_eq!(
+        (unknown.kind, unknown.code.as_str(), unknown.message.as_str()),
+        (FailureKind::Thrown, "NotFound", "`data_store.get` is not known here")
+    );
     let forgotten = failure(call(&bench, &isolate, Arc::new(Forgets)).await);
     assert_eq!((forgotten.kind, forgotten.code.as_str()), (FailureKind::Thrown, "InternalFailure"));
 }
@@ -88,18 +110,39 @@ async fn a_payload_that_is_too_large_is_refused_and_harms_nothing() {
     let bench = Bench::real().await;
     let code = "try { await this.store.set('a', 'x'.repeat(3 << 20)); } catch (error) { return [error.name, await this.store.get('b')]; }";
     let answers = |kind: &str, _: Value| Ok(Some(raw(json!(kind))));
-    assert_eq!(value(call(&bench, &isolate(&bench, "large", code), Arc::new(Answers(answers))).await), json!(["PayloadTooLarge", "data_store.get"]));
+    assert_eq!(
+        value(call(&bench, &isolate(&bench, "large", code), Arc::new(Answers(answers))).await),
+        json!(["PayloadTooLarge", "data_store.get"])
+    );
 }
 
 #[tokio::test]
 async fn hosts_that_ask_against_the_protocol_are_ended() {
     for (code, said) in [
-        ("for (let n = 1; n <= 101; n++) send({ t: 'ask', id: call.id, ask: n, kind: 'data_store.get', payload: {} });", "more unanswered asks"),
-        ("for (const n of [1, 1]) send({ t: 'ask', id: call.id, ask: n, kind: 'data_store.get', payload: {} });", "number does not rise"),
-        ("send({ t: 'ask', id: call.id, ask: 0, kind: 'data_store.get', payload: {} });", "number does not rise"),
-        ("send({ t: 'ask', id: call.id + 1, ask: 1, kind: 'data_store.get', payload: {} });", "a call it was not given"),
-        ("send({ t: 'ask', id: call.id, kind: 'data_store.get', payload: {} });", "`ask` without `ask`"),
-        ("send({ t: 'log', id: call.id, level: 'log', text: 'x', ts: 0, late: true });", "a call it was not given"),
+        (
+            "for (let n = 1; n <= 101; n++) send({ t: 'ask', id: call.id, ask: n, kind: 'data_store.get', payload: {} });",
+            "more unanswered asks",
+        ),
+        (
+            "for (const n of [1, 1]) send({ t: 'ask', id: call.id, ask: n, kind: 'data_store.get', payload: {} });",
+            "number does not rise",
+        ),
+        (
+            "send({ t: 'ask', id: call.id, ask: 0, kind: 'data_store.get', payload: {} });",
+            "number does not rise",
+        ),
+        (
+            "send({ t: 'ask', id: call.id + 1, ask: 1, kind: 'data_store.get', payload: {} });",
+            "a call it was not given",
+        ),
+        (
+            "send({ t: 'ask', id: call.id, kind: 'data_store.get', payload: {} });",
+            "`ask` without `ask`",
+        ),
+        (
+            "send({ t: 'log', id: call.id, level: 'log', text: 'x', ts: 0, late: true });",
+            "a call it was not given",
+        ),
     ] {
         let bench = Bench::fake(&format!("attack = (call) => {{ {code} }};")).await;
         /// Keeps all asks open.
@@ -111,7 +154,8 @@ async fn hosts_that_ask_against_the_protocol_are_ended() {
                 self.0.lock().push(ask);
             }
         }
-        let failure = failure(call(&bench, &bench.isolate("bad", ""), Arc::new(Keeps::default())).await);
+        let failure =
+            failure(call(&bench, &bench.isolate("bad", ""), Arc::new(Keeps::default())).await);
         assert_eq!(failure.kind, FailureKind::ProtocolViolation, "{code}");
         assert!(failure.message.contains(said), "{code}: {}", failure.message);
     }

@@ -18,7 +18,8 @@ async fn a_module_is_loaded_and_called() {
 async fn a_warm_host_serves_the_next_call_and_keeps_the_module_s_state() {
     let bench = Bench::real().await;
     let isolate = bench.module("count", "let n = 0; export default { name: 'c', version: '1', run() { n += 1; return [n, process.pid]; } };");
-    let (first, second) = (value(bench.call(&isolate, 0).await), value(bench.call(&isolate, 0).await));
+    let (first, second) =
+        (value(bench.call(&isolate, 0).await), value(bench.call(&isolate, 0).await));
     assert_eq!((&first[0], &second[0]), (&json!(1), &json!(2)));
     assert_eq!(first[1], second[1]);
     assert_eq!(bench.runner.stats().hosts, 1);
@@ -29,9 +30,14 @@ async fn output_comes_in_order_and_to_its_own_call() {
     let bench = Bench::real().await;
     let isolate = bench.isolate("logs", "for (let i = 0; i < 50; i++) { console.log(event, i); if (i % 7 === 0) await null; } process.stdout.write('end\\n');");
     let (a, b) = (Recorder::new(), Recorder::new());
-    let (first, second) = tokio::join!(bench.call_for(&isolate, "a", LONG, &a), bench.call_for(&isolate, "b", LONG, &b));
+    let (first, second) = tokio::join!(
+        bench.call_for(&isolate, "a", LONG, &a),
+        bench.call_for(&isolate, "b", LONG, &b)
+    );
     assert!(first.result.is_ok() && second.result.is_ok());
-    let expected = |name: &str| (0..50).map(|i| format!("{name} {i}")).chain(["end".into()]).collect::<Vec<_>>();
+    let expected = |name: &str| {
+        (0..50).map(|i| format!("{name} {i}")).chain(["end".into()]).collect::<Vec<_>>()
+    };
     assert_eq!((a.logs(), b.logs()), (expected("a"), expected("b")));
 }
 
@@ -40,7 +46,10 @@ async fn an_error_of_the_code_is_told_with_class_message_and_stack() {
     let bench = Bench::real().await;
     let isolate = bench.isolate("throws", "throw new TypeError('nothing there');");
     let failure = failure(bench.call(&isolate, 0).await);
-    assert_eq!((failure.kind, failure.code.as_str(), failure.message.as_str()), (FailureKind::Thrown, "TypeError", "nothing there"));
+    assert_eq!(
+        (failure.kind, failure.code.as_str(), failure.message.as_str()),
+        (FailureKind::Thrown, "TypeError", "nothing there")
+    );
     assert!(failure.stack.contains("throws.mjs"), "{}", failure.stack);
 }
 
@@ -65,8 +74,14 @@ async fn code_sees_its_environment() {
 #[tokio::test]
 async fn code_that_does_not_load_in_its_time_fails_all_that_wait_for_it() {
     let bench = Bench::set(|config| config.load_timeout = Duration::from_millis(500)).await;
-    let loops = bench.module("loops", "await new Promise(() => setInterval(() => {}, 1000)); export default {};");
-    let calls = [bench.spawn(&loops, 0, LONG, &Recorder::new()), bench.spawn(&loops, 0, LONG, &Recorder::new())];
+    let loops = bench.module(
+        "loops",
+        "await new Promise(() => setInterval(() => {}, 1000)); export default {};",
+    );
+    let calls = [
+        bench.spawn(&loops, 0, LONG, &Recorder::new()),
+        bench.spawn(&loops, 0, LONG, &Recorder::new()),
+    ];
     for call in calls {
         let failed = failure(call.await.expect("joins"));
         assert_eq!(failed.kind, FailureKind::LoadFailed);

@@ -18,7 +18,8 @@ const udp = (port, host, kind = 'udp4') => new Promise((y) => { const s = dgram.
 ";
 
 fn policy(allow: &[&str]) -> Shared {
-    Policy { allow: allow.iter().map(|a| a.parse().expect("opens")).collect(), ..Policy::default() }.into()
+    Policy { allow: allow.iter().map(|a| a.parse().expect("opens")).collect(), ..Policy::default() }
+        .into()
 }
 
 async fn guarded(allow: &[&str]) -> Bench {
@@ -67,9 +68,16 @@ async fn what_is_closed_is_refused_and_the_output_says_what_would_open_it() {
         "a connection to 127.0.0.1:{port} was refused (EACCES): it is a loopback address; whoever runs the server opens it with --egress-allow 127.0.0.1:{port}"
     );
     assert_eq!(log.iter().filter(|l| **l == line).count(), 1, "{log:?}");
-    assert!(log.iter().any(|l| l.contains("169.254.169.254:80") && l.contains("link-local")), "{log:?}");
+    assert!(
+        log.iter().any(|l| l.contains("169.254.169.254:80") && l.contains("link-local")),
+        "{log:?}"
+    );
     assert!(log.iter().any(|l| l.contains("8.8.8.8:53") && l.contains("resolv.conf")), "{log:?}");
-    assert_eq!(log.len(), 11, "each address is told of once, and what only sorts addresses is not: {log:#?}");
+    assert_eq!(
+        log.len(),
+        11,
+        "each address is told of once, and what only sorts addresses is not: {log:#?}"
+    );
 }
 
 #[tokio::test]
@@ -84,9 +92,16 @@ async fn what_is_opened_works_as_without_a_guard() {
     assert_eq!(got, json!([3_000_000, 3_000_000, 3_000_000, "EACCES", true]));
     assert_eq!(log.len(), 1, "{log:?}");
     // A connection that nobody takes fails as it does without.
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port").local_addr().expect("an address").port();
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .expect("a port")
+        .local_addr()
+        .expect("an address")
+        .port();
     let bench = guarded(&[&format!("127.0.0.1:{free}")]).await;
-    assert_eq!(attempt(&bench, "return tcp(event, '127.0.0.1');", json!(free)).await.0, "ECONNREFUSED");
+    assert_eq!(
+        attempt(&bench, "return tcp(event, '127.0.0.1');", json!(free)).await.0,
+        "ECONNREFUSED"
+    );
 }
 
 #[tokio::test]
@@ -166,7 +181,11 @@ async fn a_step_that_does_not_catch_it_fails_with_the_code() {
     let isolate = bench.isolate("throws", "const net = await import('node:net'); await new Promise((y, n) => net.connect(7, '127.0.0.1').on('error', n));");
     let failure = failure(bench.call(&isolate, 0).await);
     assert_eq!(failure.code, "Error");
-    assert!(failure.message.contains("EACCES") && failure.message.contains("127.0.0.1:7"), "{}", failure.message);
+    assert!(
+        failure.message.contains("EACCES") && failure.message.contains("127.0.0.1:7"),
+        "{}",
+        failure.message
+    );
 }
 
 #[tokio::test]
@@ -184,7 +203,8 @@ async fn the_policy_can_change_while_hosts_run() {
 async fn others_connect_while_one_floods() {
     let port = echo();
     let bench = guarded(&[&format!("127.0.0.1:{port}")]).await;
-    let neighbour = bench.isolate("neighbour", &format!("{TOOLS}\nreturn tcp(event, '127.0.0.1');"));
+    let neighbour =
+        bench.isolate("neighbour", &format!("{TOOLS}\nreturn tcp(event, '127.0.0.1');"));
     assert_eq!(value(bench.call(&neighbour, port).await), "open");
     let flood = bench.isolate(
         "flood",
@@ -198,7 +218,8 @@ async fn others_connect_while_one_floods() {
     }
     assert!(!flooding.is_finished(), "the flood goes on");
     // Twenty calls may be over before its first connection is refused.
-    until("the refusal in its output", || log.logs().iter().any(|l| l.contains("127.0.0.1:7"))).await;
+    until("the refusal in its output", || log.logs().iter().any(|l| l.contains("127.0.0.1:7")))
+        .await;
     bench.runner.shutdown().await;
     flooding.await.expect("ends").result.expect_err("ends with its host");
     assert_eq!(log.logs().iter().filter(|l| l.contains("127.0.0.1:7")).count(), 1);
@@ -207,7 +228,11 @@ async fn others_connect_while_one_floods() {
 /// Threads of this process that guard.
 fn guards() -> usize {
     let names = std::fs::read_dir("/proc/self/task").expect("reads").flatten();
-    names.filter(|t| std::fs::read_to_string(t.path().join("comm")).is_ok_and(|name| name.trim() == "egress")).count()
+    names
+        .filter(|t| {
+            std::fs::read_to_string(t.path().join("comm")).is_ok_and(|name| name.trim() == "egress")
+        })
+        .count()
 }
 
 #[tokio::test]
@@ -219,11 +244,13 @@ async fn a_host_that_dies_in_the_middle_leaves_no_guard_behind() {
         let isolate = bench.isolate(&format!("dies-{n}"), dies);
         failure(bench.call(&isolate, port).await);
     }
-    let (got, _) = attempt(&bench, "return [process.pid, await tcp(event, '127.0.0.1')];", json!(port)).await;
+    let (got, _) =
+        attempt(&bench, "return [process.pid, await tcp(event, '127.0.0.1')];", json!(port)).await;
     assert_eq!(got[1], "open");
     bench.runner.shutdown().await;
     until("the host ends", || !alive(&got[0])).await;
-    // Other tests of this process have guards of their own, which end as well: only where this one runs alone is the number known.
+    // Other tests of this process have guards of their own, which end as well: only where this one
+    // runs alone is the number known.
     if std::env::args().any(|a| a == "--exact") {
         until("the guards end", || guards() == 0).await;
     }
@@ -236,7 +263,9 @@ async fn measure_connections() {
     let code = "const net = await import('node:net'); const took = []; const one = () => new Promise((y, n) => { const s = net.connect(event, '127.0.0.1', () => { s.destroy(); y(); }).on('error', n); });
       for (let n = 0; n < 3000; n++) { const t = process.hrtime.bigint(); await one(); took.push(Number(process.hrtime.bigint() - t) / 1000); }
       took.sort((a, b) => a - b); return { median: took[1500], p99: took[2970] };";
-    for walls in [Walls::Off, Walls::Required, Walls::Off, Walls::Required, Walls::Off, Walls::Required] {
+    for walls in
+        [Walls::Off, Walls::Required, Walls::Off, Walls::Required, Walls::Off, Walls::Required]
+    {
         let bench = Bench::set(|c| (c.walls, c.egress) = (walls, policy(&["127.0.0.1"]))).await;
         let isolate = bench.isolate("measured", code);
         value(bench.call(&isolate, port).await);

@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
 
-/// Runs the attack while a neighbour's call is under way, and sees that the neighbour never notices.
+/// Runs the attack while a neighbour's call is under way, and sees that the neighbour never
+/// notices.
 async fn attack(code: &str) -> CallFailure {
     let bench = Bench::fake(&format!("attack = (call) => {{ {code} }};")).await;
     let (bad, neighbour) = (bench.isolate("bad", ""), bench.isolate("neighbour", ""));
@@ -22,14 +23,24 @@ async fn attack(code: &str) -> CallFailure {
 
 async fn violates(code: &str, said: &str) {
     let failure = attack(code).await;
-    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::ProtocolViolation, "InternalFailure"), "{}", failure.message);
+    assert_eq!(
+        (failure.kind, failure.code.as_str()),
+        (FailureKind::ProtocolViolation, "InternalFailure"),
+        "{}",
+        failure.message
+    );
     assert!(failure.message.contains(said), "{}", failure.message);
 }
 
 #[tokio::test]
 async fn a_call_that_it_was_not_given() {
-    violates("send({ t: 'emit', id: call.id + 1, event: {}, meta: {} });", "a call it was not given").await;
-    violates("send({ t: 'done', id: 0, ok: true, result: null });", "a call it was not given").await;
+    violates(
+        "send({ t: 'emit', id: call.id + 1, event: {}, meta: {} });",
+        "a call it was not given",
+    )
+    .await;
+    violates("send({ t: 'done', id: 0, ok: true, result: null });", "a call it was not given")
+        .await;
     violates("send({ t: 'cancelled', id: call.id });", "a call it was not given").await;
 }
 
@@ -52,13 +63,22 @@ async fn fields_of_another_type_or_missing() {
     violates("send({ t: 'log', id: -1, text: 'x' });", "not of the protocol").await;
     violates("send({ t: 'done', id: call.id });", "`done` without `ok`").await;
     violates("send({ t: 'respond', id: call.id, status: 99 });", "status outside 100 to 599").await;
-    violates("send({ t: 'respond', id: call.id, status: 200, body: '***', encoding: 'base64' });", "not of the protocol").await;
-    violates("send({ t: 'step', id: call.id, namespace: 'a', state: 'finished' });", "without exports").await;
+    violates(
+        "send({ t: 'respond', id: call.id, status: 200, body: '***', encoding: 'base64' });",
+        "not of the protocol",
+    )
+    .await;
+    violates(
+        "send({ t: 'step', id: call.id, namespace: 'a', state: 'finished' });",
+        "without exports",
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_frame_longer_than_allowed() {
-    violates("raw([0xff, 0xff, 0xff, 0x7f]);", "a frame of 2147483647 bytes, allowed are 16777216").await;
+    violates("raw([0xff, 0xff, 0xff, 0x7f]);", "a frame of 2147483647 bytes, allowed are 16777216")
+        .await;
 }
 
 #[tokio::test]
@@ -70,7 +90,9 @@ async fn frames_out_of_order() {
 
 #[tokio::test]
 async fn a_call_that_is_done_twice_is_done_and_its_host_is_not() {
-    let bench = Bench::fake("attack = (call) => { done(call.id, process.pid); done(call.id, 'again'); };").await;
+    let bench =
+        Bench::fake("attack = (call) => { done(call.id, process.pid); done(call.id, 'again'); };")
+            .await;
     let isolate = bench.isolate("twice", "");
     let pid = value(bench.call(&isolate, "attack").await);
     until("its host ends", || !alive(&pid)).await;
@@ -108,21 +130,35 @@ async fn half_a_frame_and_silence() {
     assert_eq!(value(bench.call(&isolate, "fine").await), json!("fine"));
 }
 
-/// Such a host is ended long before the call's time is over, whatever it was doing and however slowly it goes on.
+/// Such a host is ended long before the call's time is over, whatever it was doing and however
+/// slowly it goes on.
 #[tokio::test]
 async fn a_frame_that_does_not_come_on() {
     let broke_off = async |code: &str| violates(code, "and its rest not within").await;
-    let half = "framed(JSON.stringify({ t: 'emit', id: call.id, event: 'x'.repeat(100) })).subarray";
-    let dripping = format!("const bytes = {half}(0, 100); let at = 0; setInterval(() => raw(bytes.subarray(at, ++at)), 1000);");
+    let half =
+        "framed(JSON.stringify({ t: 'emit', id: call.id, event: 'x'.repeat(100) })).subarray";
+    let dripping = format!(
+        "const bytes = {half}(0, 100); let at = 0; setInterval(() => raw(bytes.subarray(at, ++at)), 1000);"
+    );
     let in_payload = format!("raw({half}(0, 40));");
-    let whole_before = format!("send({{ t: 'emit', id: call.id, event: 1, meta: {{}} }}); raw({half}(0, 60));");
-    futures::join!(broke_off("raw([9, 0]);"), broke_off("raw([0, 0, 0, 1]);"), broke_off(&in_payload), broke_off(&dripping), broke_off(&whole_before),);
+    let whole_before =
+        format!("send({{ t: 'emit', id: call.id, event: 1, meta: {{}} }}); raw({half}(0, 60));");
+    futures::join!(
+        broke_off("raw([9, 0]);"),
+        broke_off("raw([0, 0, 0, 1]);"),
+        broke_off(&in_payload),
+        broke_off(&dripping),
+        broke_off(&whole_before),
+    );
 }
 
 /// One that sends half a frame of its own accord meets its next call with it.
 #[tokio::test]
 async fn half_a_frame_between_two_calls() {
-    let bench = Bench::fake("attack = (call) => { done(call.id, process.pid); raw([200, 0, 0, 0, 123]); };").await;
+    let bench = Bench::fake(
+        "attack = (call) => { done(call.id, process.pid); raw([200, 0, 0, 0, 123]); };",
+    )
+    .await;
     let isolate = bench.isolate("between", "");
     let pid = value(bench.call(&isolate, "attack").await);
     until("its host ends", || !alive(&pid)).await;
@@ -131,7 +167,10 @@ async fn half_a_frame_between_two_calls() {
 
 #[tokio::test]
 async fn a_wire_that_is_closed_by_a_process_that_lives_on() {
-    let failure = attack("socket.removeAllListeners('close'); socket.destroy(); setInterval(() => {}, 1000);").await;
+    let failure = attack(
+        "socket.removeAllListeners('close'); socket.destroy(); setInterval(() => {}, 1000);",
+    )
+    .await;
     assert_eq!(failure.kind, FailureKind::HostCrashed);
 }
 
@@ -142,17 +181,34 @@ async fn a_flood_of_output() {
          const pour = () => { while (socket.write(line)) {} socket.once('drain', pour); }; pour();",
     )
     .await;
-    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
+    assert_eq!(
+        (failure.kind, failure.code.as_str()),
+        (FailureKind::PayloadTooLarge, "PayloadTooLarge")
+    );
     assert!(failure.message.contains("bytes of output"), "{}", failure.message);
 }
 
 #[tokio::test]
 async fn an_answer_with_thousands_of_headers() {
-    for (lines, line) in [(40_000, "['set-cookie', 'a=1']"), (257, "['x-' + i, '1']"), (2, "['a', 'x'.repeat(40000)]")] {
-        let frame = format!("{{ t: 'respond', id: call.id, status: 200, headers: Array.from({{ length: {lines} }}, (_, i) => {line}), body: '' }}");
+    for (lines, line) in [
+        (40_000, "['set-cookie', 'a=1']"),
+        (257, "['x-' + i, '1']"),
+        (2, "['a', 'x'.repeat(40000)]"),
+    ] {
+        let frame = format!(
+            "{{ t: 'respond', id: call.id, status: 200, headers: Array.from({{ length: {lines} }}, (_, i) => {line}), body: '' }}"
+        );
         let failure = attack(&format!("send({frame});")).await;
-        assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
-        assert!(failure.message.contains(&format!("{lines} header lines")) && failure.message.contains("allowed are 256"), "{}", failure.message);
+        assert_eq!(
+            (failure.kind, failure.code.as_str()),
+            (FailureKind::PayloadTooLarge, "PayloadTooLarge")
+        );
+        assert!(
+            failure.message.contains(&format!("{lines} header lines"))
+                && failure.message.contains("allowed are 256"),
+            "{}",
+            failure.message
+        );
     }
 }
 

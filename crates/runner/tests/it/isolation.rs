@@ -57,7 +57,8 @@ async fn two_organizations_never_share_a_process() {
 async fn a_path_below_tmp_leads_to_the_private_folder() {
     let bench = Bench::real().await;
     let a = tempfile::Builder::new().tempfile_in("/tmp").expect("a name").into_temp_path();
-    std::fs::remove_file(&a).expect("the name alone is taken, no file of somebody's can be in the way");
+    std::fs::remove_file(&a)
+        .expect("the name alone is taken, no file of somebody's can be in the way");
     let code = "import fs, { writeFileSync } from 'node:fs'; import { readFile, writeFile } from 'node:fs/promises'; import { createRequire } from 'node:module';
         export default { name: 't', version: '1', async run() {
             writeFileSync('/tmp/a', 'a'); await writeFile('/tmp/b', 'b'); createRequire(import.meta.url)('fs').renameSync('/tmp/b', '/tmp/c');
@@ -67,6 +68,9 @@ async fn a_path_below_tmp_leads_to_the_private_folder() {
     let code = code.replace("/tmp/a", a.to_str().expect("a path"));
     let name = a.file_name().expect("a name").to_str().expect("text");
     let code = code.replace("TMPDIR + '/a'", &format!("TMPDIR + '/{name}'"));
-    assert_eq!(value(bench.call(&bench.module("tmp", &code), 0).await), json!([[name, "c", "d"], "a", "d", false]));
+    assert_eq!(
+        value(bench.call(&bench.module("tmp", &code), 0).await),
+        json!([[name, "c", "d"], "a", "d", false])
+    );
     assert!(!a.exists());
 }

@@ -11,7 +11,10 @@ use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value}
 #[tokio::test]
 async fn a_call_that_awaits_too_long_is_timed_out() {
     let bench = Bench::real().await;
-    let isolate = bench.isolate("waits", "if (event === 'wait') await new Promise(() => setInterval(() => {}, 1000)); return event;");
+    let isolate = bench.isolate(
+        "waits",
+        "if (event === 'wait') await new Promise(() => setInterval(() => {}, 1000)); return event;",
+    );
     let failure = failure(bench.call_for(&isolate, "wait", SHORT, &Recorder::new()).await);
     assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::Timeout, "Timeout"));
     assert!(failure.message.contains("400 ms"), "{}", failure.message);
@@ -36,19 +39,28 @@ fn stands_back(pid: &Value) -> (Vec<String>, String) {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let nice = |path: std::path::PathBuf| {
         let stat = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
-        stat.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(16)).unwrap_or("").to_owned()
+        stat.rsplit_once(')')
+            .and_then(|(_, fields)| fields.split_ascii_whitespace().nth(16))
+            .unwrap_or("")
+            .to_owned()
     };
     let mut all: Vec<_> = threads.map(|thread| nice(thread.path())).collect();
     all.dedup();
     (all, std::fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default())
 }
 
-/// The processors on which its threads may be, as the kernel writes each thread's: those of one that does not exist are none.
+/// The processors on which its threads may be, as the kernel writes each thread's: those of one
+/// that does not exist are none.
 fn processors(pid: &Value) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let allowed = |path: std::path::PathBuf| {
         let status = std::fs::read_to_string(path.join("status")).unwrap_or_default();
-        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("").trim().to_owned()
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+            .unwrap_or("")
+            .trim()
+            .to_owned()
     };
     let mut all: Vec<_> = threads.map(|thread| allowed(thread.path())).collect();
     all.dedup();
@@ -60,7 +72,9 @@ fn turns(pid: &Value) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let turn = |path: std::path::PathBuf| {
         let told = std::fs::read_to_string(path.join("sched")).ok()?;
-        told.lines().find_map(|line| line.strip_prefix("se.slice")).map(|rest| rest.trim_start_matches([' ', ':']).to_owned())
+        told.lines()
+            .find_map(|line| line.strip_prefix("se.slice"))
+            .map(|rest| rest.trim_start_matches([' ', ':']).to_owned())
     };
     let mut all: Vec<_> = threads.filter_map(|thread| turn(thread.path())).collect();
     all.dedup();
@@ -87,7 +101,11 @@ async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
     assert_eq!(stands_back(&other).0, ["0"], "the neighbour does not");
     let everybodys = processors(&other);
     if std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
-        until("a processor is left to others", || matches!(processors(&pid).as_slice(), [one] if *one != everybodys[0])).await;
+        until(
+            "a processor is left to others",
+            || matches!(processors(&pid).as_slice(), [one] if *one != everybodys[0]),
+        )
+        .await;
     }
     if !turns(&other).is_empty() {
         until("its turns are long", || turns(&pid) == ["100000000"]).await;
@@ -112,7 +130,8 @@ async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while()
     let mut neighbour = bench.isolate("neighbour", code);
     neighbour.organization = "o_2".into();
     let other = value(bench.call(&neighbour, 1).await);
-    let many: Vec<_> = (0..processors_here * 3).map(|n| bench.isolate(&format!("one{n}"), code)).collect();
+    let many: Vec<_> =
+        (0..processors_here * 3).map(|n| bench.isolate(&format!("one{n}"), code)).collect();
     let pid = value(bench.call(&many[0], 1).await);
     let (at_first, turns_at_first) = (processors(&pid), turns(&pid));
     let is_over = AtomicBool::new(false);
@@ -123,7 +142,10 @@ async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while()
     }));
     let has_autogroup = Path::new("/proc/self/autogroup").exists();
     let look = async {
-        until("a processor is left to others", || processors(&pid).len() == 1 && processors(&pid) != at_first).await;
+        until("a processor is left to others", || {
+            processors(&pid).len() == 1 && processors(&pid) != at_first
+        })
+        .await;
         if has_autogroup {
             until("its session stands back", || stands_back(&pid).1.contains("nice 10")).await;
         }
@@ -131,7 +153,11 @@ async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while()
             until("its turns are long", || turns(&pid) == ["100000000"]).await;
         }
         assert_eq!(stands_back(&pid).0, ["0"], "what could not be taken back is left");
-        assert_eq!((processors(&other), turns(&other)), (at_first.clone(), turns_at_first.clone()), "the neighbour does not");
+        assert_eq!(
+            (processors(&other), turns(&other)),
+            (at_first.clone(), turns_at_first.clone()),
+            "the neighbour does not"
+        );
         is_over.store(true, Ordering::SeqCst);
     };
     let works = async {
@@ -157,7 +183,10 @@ async fn those_in_a_host_that_another_call_blocks_are_lost_and_may_run_again() {
     let log = Recorder::new();
     let waiting = bench.spawn(&isolate, "wait", LONG, &log);
     log.logged("here").await;
-    assert_eq!(failure(bench.call_for(&isolate, "busy", SHORT, &Recorder::new()).await).kind, FailureKind::Timeout);
+    assert_eq!(
+        failure(bench.call_for(&isolate, "busy", SHORT, &Recorder::new()).await).kind,
+        FailureKind::Timeout
+    );
     let lost = failure(waiting.await.expect("joins"));
     assert_eq!(lost.kind, FailureKind::HostLost);
     assert!(lost.message.contains("another run in it blocked it"), "{}", lost.message);
@@ -183,20 +212,29 @@ async fn a_timeout_leaves_the_other_calls_of_its_host_alone() {
 #[tokio::test]
 async fn a_full_heap_is_out_of_memory() {
     let bench = Bench::real().await;
-    let mut isolate = bench.isolate("hog", "const all = []; for (;;) all.push(new Array(100000).fill(event));");
+    let mut isolate =
+        bench.isolate("hog", "const all = []; for (;;) all.push(new Array(100000).fill(event));");
     isolate.memory_mb = Some(64);
     let failure = failure(bench.call(&isolate, 1.5).await);
     assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::OutOfMemory, "OutOfMemory"));
-    assert!(failure.message.contains("64 MiB") && failure.message.contains("memory_mb"), "{}", failure.message);
+    assert!(
+        failure.message.contains("64 MiB") && failure.message.contains("memory_mb"),
+        "{}",
+        failure.message
+    );
 }
 
 #[tokio::test]
 async fn output_is_cut_with_a_mark_also_when_its_lines_are_empty() {
     for line in ["x".repeat(100), String::new()] {
         let bench = Bench::set(|c| c.log_bytes_max = 10_000).await;
-        let isolate = bench.isolate("talks", "for (let i = 0; i < 1000; i++) console.log(event); return 'ended';");
+        let isolate = bench
+            .isolate("talks", "for (let i = 0; i < 1000; i++) console.log(event); return 'ended';");
         let log = Recorder::new();
-        assert_eq!(value(bench.call_for(&isolate, line.as_str(), LONG, &log).await), json!("ended"));
+        assert_eq!(
+            value(bench.call_for(&isolate, line.as_str(), LONG, &log).await),
+            json!("ended")
+        );
         let logs = log.logs();
         assert!(logs.len() < 200, "{} lines were kept", logs.len());
         assert!(logs.last().is_some_and(|l| l.contains("the rest is cut")), "{:?}", logs.last());
@@ -210,7 +248,10 @@ async fn results_beyond_the_limit_are_refused_with_its_name() {
     let isolate = bench.isolate("large", "return 'x'.repeat(event);");
     assert!(bench.call(&isolate, 5_000).await.result.is_ok());
     let failure = failure(bench.call(&isolate, 20_000).await);
-    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
+    assert_eq!(
+        (failure.kind, failure.code.as_str()),
+        (FailureKind::PayloadTooLarge, "PayloadTooLarge")
+    );
     assert!(failure.message.contains("10000 bytes"), "{}", failure.message);
     assert!(bench.call(&isolate, 1).await.result.is_ok());
 }
@@ -224,9 +265,16 @@ async fn process_exit_and_crashes_are_told_exactly() {
         ("process.kill(process.pid, 'SIGKILL')", "was killed by signal 9"),
     ];
     for (n, (code, said)) in dies.into_iter().enumerate() {
-        let isolate = bench.isolate(&format!("dies-{n}"), &format!("{code}; await new Promise(() => setInterval(() => {{}}, 1000));"));
+        let isolate = bench.isolate(
+            &format!("dies-{n}"),
+            &format!("{code}; await new Promise(() => setInterval(() => {{}}, 1000));"),
+        );
         let failure = failure(bench.call(&isolate, 0).await);
-        assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::HostCrashed, "InternalFailure"), "{code}");
+        assert_eq!(
+            (failure.kind, failure.code.as_str()),
+            (FailureKind::HostCrashed, "InternalFailure"),
+            "{code}"
+        );
         assert!(failure.message.contains(said), "{code}: {}", failure.message);
     }
     let isolate = bench.isolate("exits", "process.exit(3);");
@@ -235,12 +283,19 @@ async fn process_exit_and_crashes_are_told_exactly() {
     assert!(failure.message.contains("process.exit(3)"), "{}", failure.message);
 }
 
-/// Node's own modules come with compiled code, which V8 takes only where its flags are those of a Node without any.
+/// Node's own modules come with compiled code, which V8 takes only where its flags are those of a
+/// Node without any.
 #[tokio::test]
 async fn a_host_takes_the_compiled_code_that_node_carries() {
     let bench = Bench::real().await;
-    let isolate = bench.isolate("tag", "const v8 = await import('node:v8'); return v8.cachedDataVersionTag();");
-    let plain = tokio::process::Command::new("node").args(["-p", "v8.cachedDataVersionTag()"]).env_remove("NODE_OPTIONS").output().await.expect("node runs");
+    let isolate = bench
+        .isolate("tag", "const v8 = await import('node:v8'); return v8.cachedDataVersionTag();");
+    let plain = tokio::process::Command::new("node")
+        .args(["-p", "v8.cachedDataVersionTag()"])
+        .env_remove("NODE_OPTIONS")
+        .output()
+        .await
+        .expect("node runs");
     let plain: u64 = String::from_utf8_lossy(&plain.stdout).trim().parse().expect("a number");
     assert_eq!(value(bench.call(&isolate, 0).await), json!(plain));
 }

@@ -1,4 +1,5 @@
-//! The runner through its public interface: with the real runtime, and with hosts that break the protocol on purpose.
+//! The runner through its public interface: with the real runtime, and with hosts that break the
+//! protocol on purpose.
 
 mod ahead;
 mod asks;

@@ -28,8 +28,14 @@ async fn calls_at_the_same_time_share_nothing() {
 #[tokio::test]
 async fn each_call_that_waits_gets_an_isolate_up_to_their_number() {
     let bench = Bench::real().await;
-    let isolate = one_call(&bench, "a", "if (event) await new Promise(() => setInterval(() => {}, 1000)); return process.pid;", 10);
-    let calls: Vec<_> = (0..10).map(|_| bench.spawn(&isolate, true, LONG, &Recorder::new())).collect();
+    let isolate = one_call(
+        &bench,
+        "a",
+        "if (event) await new Promise(() => setInterval(() => {}, 1000)); return process.pid;",
+        10,
+    );
+    let calls: Vec<_> =
+        (0..10).map(|_| bench.spawn(&isolate, true, LONG, &Recorder::new())).collect();
     until("all are under way", || bench.runner.stats().calls == 10).await;
     assert_eq!(bench.runner.stats().hosts, 10);
     let one_more = bench.spawn(&isolate, true, LONG, &Recorder::new());
@@ -47,13 +53,18 @@ async fn short_calls_share_as_many_isolates_as_there_are_processors() {
     let bench = Bench::real().await;
     let isolate = one_call(&bench, "a", "return process.pid;", 64);
     for _ in 0..20 {
-        let calls: Vec<_> = (0..16).map(|n| bench.spawn(&isolate, n, LONG, &Recorder::new())).collect();
+        let calls: Vec<_> =
+            (0..16).map(|n| bench.spawn(&isolate, n, LONG, &Recorder::new())).collect();
         for call in calls {
             value(call.await.expect("joins"));
         }
     }
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    assert!(bench.runner.stats().hosts <= processors, "{} hosts for {processors} processors", bench.runner.stats().hosts);
+    assert!(
+        bench.runner.stats().hosts <= processors,
+        "{} hosts for {processors} processors",
+        bench.runner.stats().hosts
+    );
 }
 
 #[tokio::test]
@@ -68,7 +79,11 @@ async fn calls_begin_in_the_order_in_which_they_came_also_while_their_host_start
     let mut calls = Vec::new();
     for n in 0..12 {
         calls.push(bench.spawn(&isolate, n, LONG, &Recorder::new()));
-        until("it waits or has begun", || bench.runner.stats().waiting + bench.runner.stats().calls > 0 && bench.runner.stats().waiting >= n.min(1)).await;
+        until("it waits or has begun", || {
+            bench.runner.stats().waiting + bench.runner.stats().calls > 0
+                && bench.runner.stats().waiting >= n.min(1)
+        })
+        .await;
         tokio::task::yield_now().await;
     }
     let mut last = Value::Null;
@@ -81,7 +96,12 @@ async fn calls_begin_in_the_order_in_which_they_came_also_while_their_host_start
 #[tokio::test]
 async fn the_next_call_begins_once_what_the_one_before_left_running_has_ended() {
     let bench = Bench::real().await;
-    let isolate = one_call(&bench, "a", "if (event) setTimeout(() => (globalThis.late = event), 60); return globalThis.late ?? null;", 1);
+    let isolate = one_call(
+        &bench,
+        "a",
+        "if (event) setTimeout(() => (globalThis.late = event), 60); return globalThis.late ?? null;",
+        1,
+    );
     assert_eq!(value(bench.call(&isolate, 7).await), Value::Null);
     assert_eq!(value(bench.call(&isolate, 0).await), json!(7));
 }
@@ -90,14 +110,20 @@ async fn the_next_call_begins_once_what_the_one_before_left_running_has_ended() 
 #[tokio::test]
 async fn a_call_that_leaves_a_loop_behind_loses_its_host_and_no_call() {
     let bench = Bench::set(|c| c.left_running_max = Duration::from_millis(300)).await;
-    let isolate = one_call(&bench, "a", "if (event) { setTimeout(() => { for (;;); }, 5); } return process.pid;", 1);
+    let isolate = one_call(
+        &bench,
+        "a",
+        "if (event) { setTimeout(() => { for (;;); }, 5); } return process.pid;",
+        1,
+    );
     let first = value(bench.call(&isolate, true).await);
     let second = value(bench.call(&isolate, false).await);
     assert_ne!(first, second);
     until("the first host is gone", || !alive(&first)).await;
 }
 
-/// One that lets the event loop turn, and so is asked nothing: it would burn for as long as an idle host is kept.
+/// One that lets the event loop turn, and so is asked nothing: it would burn for as long as an idle
+/// host is kept.
 #[tokio::test]
 async fn a_loop_that_lets_others_go_between_ends_after_its_time_on_the_processor() {
     let bench = Bench::set(|c| c.late_processor_max = Duration::from_millis(300)).await;
@@ -109,7 +135,12 @@ async fn a_loop_that_lets_others_go_between_ends_after_its_time_on_the_processor
         assert_ne!(value(bench.call(isolate, false).await), first);
     }
     // Who only waits is left alone.
-    let waits = one_call(&bench, "c", "globalThis.since ??= setInterval(() => {}, 5); return process.pid;", 1);
+    let waits = one_call(
+        &bench,
+        "c",
+        "globalThis.since ??= setInterval(() => {}, 5); return process.pid;",
+        1,
+    );
     let first = value(bench.call(&waits, true).await);
     let burns = value(bench.call(&isolates[0], true).await);
     until("the other is gone", || !alive(&burns)).await;
@@ -135,11 +166,17 @@ async fn a_call_whose_caller_went_away_keeps_its_isolate_until_it_ends() {
 #[tokio::test]
 async fn isolates_beyond_the_first_are_given_back_once_they_are_idle() {
     let bench = Bench::set(|c| c.surplus_idle = Duration::from_millis(50)).await;
-    let isolate = one_call(&bench, "a", "await new Promise((r) => setTimeout(r, 150)); return process.pid;", 6);
+    let isolate = one_call(
+        &bench,
+        "a",
+        "await new Promise((r) => setTimeout(r, 150)); return process.pid;",
+        6,
+    );
     let mut served = BTreeSet::new();
     // On a busy machine the first may be done with six before the second has started.
     for _ in 0..20 {
-        let calls: Vec<_> = (0..6).map(|_| bench.spawn(&isolate, 0, LONG, &Recorder::new())).collect();
+        let calls: Vec<_> =
+            (0..6).map(|_| bench.spawn(&isolate, 0, LONG, &Recorder::new())).collect();
         for call in calls {
             served.insert(value(call.await.expect("joins")).to_string());
         }

@@ -47,7 +47,8 @@ async fn an_isolate_gets_more_hosts_up_to_its_number_then_calls_wait() {
     let mut isolate = bench.isolate("a", WAIT);
     (isolate.calls_per_isolate, isolate.isolates_max) = (1, 2);
     let (one, two) = (Recorder::new(), Recorder::new());
-    let calls = [bench.spawn(&isolate, "wait", SHORT, &one), bench.spawn(&isolate, "wait", SHORT, &two)];
+    let calls =
+        [bench.spawn(&isolate, "wait", SHORT, &one), bench.spawn(&isolate, "wait", SHORT, &two)];
     one.logged("here").await;
     two.logged("here").await;
     assert_eq!(bench.runner.stats().hosts, 2);
@@ -80,7 +81,10 @@ async fn a_full_queue_refuses() {
     let second = bench.spawn(&b, "second", LONG, &Recorder::new());
     until("the second call waits", || bench.runner.stats().waiting == 1).await;
     let refused = failure(bench.call(&b, "third").await);
-    assert_eq!((refused.kind, refused.message.as_str()), (FailureKind::Overloaded, "too many runs wait for a process"));
+    assert_eq!(
+        (refused.kind, refused.message.as_str()),
+        (FailureKind::Overloaded, "too many runs wait for a process")
+    );
     assert_eq!(value(second.await.expect("joins"))[0], "second");
     assert_eq!(failure(first.await.expect("joins")).kind, FailureKind::Timeout);
 }

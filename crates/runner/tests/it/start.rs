@@ -9,7 +9,8 @@ use crate::support::{Bench, LONG, Recorder, alive, failure, until, value};
 
 async fn start_error(node: PathBuf) -> StartError {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let config = RunnerConfig { node, scratch_dir: dir.path().join("hosts"), ..RunnerConfig::default() };
+    let config =
+        RunnerConfig { node, scratch_dir: dir.path().join("hosts"), ..RunnerConfig::default() };
     match Runner::start(config).await {
         Ok(_) => panic!("it started"),
         Err(error) => error,
@@ -27,13 +28,19 @@ fn fake_node(dir: &Path, script: &str) -> PathBuf {
 async fn without_node_it_says_what_to_install() {
     let error = start_error("/nowhere/node".into()).await;
     assert!(matches!(error, StartError::NodeMissing { .. }));
-    assert_eq!(error.to_string(), "Node.js was not found as `/nowhere/node`; install Node.js 20 or newer, or name its binary with --node");
+    assert_eq!(
+        error.to_string(),
+        "Node.js was not found as `/nowhere/node`; install Node.js 20 or newer, or name its binary with --node"
+    );
 }
 
 #[tokio::test]
 async fn what_tells_no_version_is_named_with_how_it_ended() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    for (script, words) in [("echo hello", "exit status: 0, without a word"), ("echo; echo 'out of memory' >&2; exit 7", "exit status: 7, out of memory")] {
+    for (script, words) in [
+        ("echo hello", "exit status: 0, without a word"),
+        ("echo; echo 'out of memory' >&2; exit 7", "exit status: 7, out of memory"),
+    ] {
         let error = start_error(fake_node(dir.path(), script)).await;
         assert!(matches!(error, StartError::NodeFailed { .. }));
         let text = error.to_string();
@@ -54,7 +61,9 @@ async fn an_old_node_is_refused_with_both_versions() {
 async fn a_scratch_folder_that_cannot_be_made_is_named() {
     let config = RunnerConfig { scratch_dir: "/proc/none/hosts".into(), ..RunnerConfig::default() };
     match Runner::start(config).await {
-        Err(error @ StartError::Scratch { .. }) => assert!(error.to_string().contains("/proc/none/hosts"), "{error}"),
+        Err(error @ StartError::Scratch { .. }) => {
+            assert!(error.to_string().contains("/proc/none/hosts"), "{error}")
+        }
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it started"),
     }
@@ -79,7 +88,11 @@ async fn shutdown_ends_all_processes_and_the_calls_in_them() {
     let stats = bench.runner.stats();
     assert_eq!((stats.hosts, stats.blank_hosts, stats.calls, stats.waiting), (0, 0, 0, 0));
     assert_eq!(failure(bench.call(&isolate, false).await).kind, FailureKind::HostLost);
-    let mut left: Vec<_> = std::fs::read_dir(bench.dir.path().join("hosts")).expect("reads").flatten().map(|e| e.file_name()).collect();
+    let mut left: Vec<_> = std::fs::read_dir(bench.dir.path().join("hosts"))
+        .expect("reads")
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
     left.sort();
     assert_eq!(left, ["host.cjs", "worker.cjs"]);
 }

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_runner::{Call, CallDone, CallFailure, CallOutcome, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig, Walls};
+use millrace_runner::{
+    Call, CallDone, CallFailure, CallOutcome, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner,
+    RunnerConfig, Walls,
+};
 use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -17,7 +20,8 @@ pub const LONG: Duration = Duration::from_secs(60);
 /// Of calls that are meant to run over their time.
 pub const SHORT: Duration = Duration::from_millis(400);
 
-/// What every fake host begins with: the wire, `send`, `raw`, `done`, and `attack`, which a test defines.
+/// What every fake host begins with: the wire, `send`, `raw`, `done`, and `attack`, which a test
+/// defines.
 const FAKE: &str = r#"
 const { Socket } = require("node:net");
 const socket = new Socket({ fd: 3, readable: true, writable: true });
@@ -111,7 +115,12 @@ impl Bench {
 
     /// An isolate of one source; `body` is that of `async run(event)`.
     pub fn isolate(&self, id: &str, body: &str) -> IsolateSpec {
-        self.module(id, &format!("export default {{ name: 'test', version: '1', async run(event) {{ {body} }} }};"))
+        self.module(
+            id,
+            &format!(
+                "export default {{ name: 'test', version: '1', async run(event) {{ {body} }} }};"
+            ),
+        )
     }
 
     /// An isolate of one module.
@@ -136,18 +145,45 @@ impl Bench {
     }
 
     /// Calls within a time.
-    pub async fn call_for(&self, isolate: &IsolateSpec, event: impl Into<Value>, timeout: Duration, sink: &Arc<Recorder>) -> CallOutcome {
+    pub async fn call_for(
+        &self,
+        isolate: &IsolateSpec,
+        event: impl Into<Value>,
+        timeout: Duration,
+        sink: &Arc<Recorder>,
+    ) -> CallOutcome {
         call(self.runner.clone(), isolate.clone(), event.into(), timeout, sink.clone()).await
     }
 
     /// Calls in a task of its own.
-    pub fn spawn(&self, isolate: &IsolateSpec, event: impl Into<Value>, timeout: Duration, sink: &Arc<Recorder>) -> tokio::task::JoinHandle<CallOutcome> {
-        tokio::spawn(call(self.runner.clone(), isolate.clone(), event.into(), timeout, sink.clone()))
+    pub fn spawn(
+        &self,
+        isolate: &IsolateSpec,
+        event: impl Into<Value>,
+        timeout: Duration,
+        sink: &Arc<Recorder>,
+    ) -> tokio::task::JoinHandle<CallOutcome> {
+        tokio::spawn(call(
+            self.runner.clone(),
+            isolate.clone(),
+            event.into(),
+            timeout,
+            sink.clone(),
+        ))
     }
 }
 
-async fn call(runner: Runner, isolate: IsolateSpec, event: Value, timeout: Duration, sink: Arc<Recorder>) -> CallOutcome {
-    let body = to_raw_value(&json!({ "kind": "source", "module": "m", "hook": null, "event": event, "props": {} })).expect("JSON");
+async fn call(
+    runner: Runner,
+    isolate: IsolateSpec,
+    event: Value,
+    timeout: Duration,
+    sink: Arc<Recorder>,
+) -> CallOutcome {
+    let body = to_raw_value(
+        &json!({ "kind": "source", "module": "m", "hook": null, "event": event, "props": {} }),
+    )
+    .expect("JSON");
     runner.call(Arc::new(isolate), Call { body, timeout, first_step: None }, sink).await
 }
 
@@ -183,7 +219,8 @@ impl Recorder {
 
     /// The lines of output so far.
     pub fn logs(&self) -> Vec<String> {
-        let line = |e: &Effect| if let Effect::Log { text, .. } = e { Some(text.clone()) } else { None };
+        let line =
+            |e: &Effect| if let Effect::Log { text, .. } = e { Some(text.clone()) } else { None };
         self.effects.lock().iter().filter_map(line).collect()
     }
 
@@ -198,7 +235,9 @@ impl Recorder {
                 came.await;
             }
         };
-        tokio::time::timeout(LONG, looking).await.unwrap_or_else(|_| panic!("`{text}` was not logged"));
+        tokio::time::timeout(LONG, looking)
+            .await
+            .unwrap_or_else(|_| panic!("`{text}` was not logged"));
     }
 }
 
@@ -209,7 +248,9 @@ pub async fn until(what: &str, so: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(LONG, looking).await.unwrap_or_else(|_| panic!("{what} did not come about"));
+    tokio::time::timeout(LONG, looking)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not come about"));
 }
 
 /// Whether a process is there, also one that is not reaped.

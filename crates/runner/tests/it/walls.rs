@@ -1,4 +1,5 @@
-//! The walls, tried from inside by code that knows what it wants. On a kernel that lacks them these tests fail, and say so.
+//! The walls, tried from inside by code that knows what it wants. On a kernel that lacks them these
+//! tests fail, and say so.
 
 use millrace_runner::{FailureKind, RunnerConfig, Walls, probe};
 use serde_json::{Value, json};
@@ -9,7 +10,8 @@ async fn walled() -> Bench {
     Bench::set(|c| c.walls = Walls::Required).await
 }
 
-/// Runs each attempt, an expression that may await; gives its error code, or `open` with what it got.
+/// Runs each attempt, an expression that may await; gives its error code, or `open` with what it
+/// got.
 async fn attempts(bench: &Bench, list: &[&str]) -> Value {
     let tries: String = list
         .iter()
@@ -19,8 +21,18 @@ async fn attempts(bench: &Bench, list: &[&str]) -> Value {
         .collect();
     let prelude = "const fs = await import('node:fs'); const os = await import('node:os'); const cp = await import('node:child_process'); const out = [];";
     // An isolate for each list: a warm host would run the one before.
-    let isolate = bench.isolate(&format!("attempts-{}", bench.runner.stats().hosts), &format!("{prelude}\n{tries}\nreturn out;"));
-    value(bench.call(&isolate, json!({ "server": std::process::id(), "dir": around_tmp(bench.dir.path()) })).await)
+    let isolate = bench.isolate(
+        &format!("attempts-{}", bench.runner.stats().hosts),
+        &format!("{prelude}\n{tries}\nreturn out;"),
+    );
+    value(
+        bench
+            .call(
+                &isolate,
+                json!({ "server": std::process::id(), "dir": around_tmp(bench.dir.path()) }),
+            )
+            .await,
+    )
 }
 
 /// The runtime leads `/tmp` to the host's own folder, which is no wall: here it is gone around.
@@ -95,7 +107,10 @@ async fn nothing_can_be_written_outside_its_folder() {
     assert_eq!(attempts(&bench, &[changes]).await, json!(["open: undefined"]));
     let after = std::fs::metadata(&victim).expect("reads");
     use std::os::unix::fs::MetadataExt as _;
-    assert_eq!((before.mode(), before.mtime(), before.uid()), (after.mode(), after.mtime(), after.uid()));
+    assert_eq!(
+        (before.mode(), before.mtime(), before.uid()),
+        (after.mode(), after.mtime(), after.uid())
+    );
     assert_eq!(std::fs::read_to_string(&victim).expect("reads"), "whole");
 }
 
@@ -152,7 +167,11 @@ async fn nothing_can_be_executed() {
     .await;
     for (n, code) in got.as_array().expect("a list").iter().enumerate() {
         let code = code.as_str().unwrap_or("");
-        assert!(["EPERM", "EACCES", "ERR_DLOPEN_DISABLED", "open: EPERM", "open: EACCES", "ENOENT"].contains(&code), "attempt {n}: {code}");
+        assert!(
+            ["EPERM", "EACCES", "ERR_DLOPEN_DISABLED", "open: EPERM", "open: EACCES", "ENOENT"]
+                .contains(&code),
+            "attempt {n}: {code}"
+        );
     }
 }
 
@@ -202,9 +221,14 @@ async fn it_cannot_listen_nor_reach_local_sockets() {
 #[tokio::test]
 async fn buffers_beyond_the_heap_are_bounded_too() {
     let bench = walled().await;
-    let isolate = bench.isolate("buffers", "const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));");
+    let isolate =
+        bench.isolate("buffers", "const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));");
     let failure = failure(bench.call(&isolate, 0).await);
-    assert!(matches!(failure.kind, FailureKind::Thrown | FailureKind::OutOfMemory), "{}", failure.message);
+    assert!(
+        matches!(failure.kind, FailureKind::Thrown | FailureKind::OutOfMemory),
+        "{}",
+        failure.message
+    );
     // Whether the code is told or its process ended, it is told what to raise.
     assert!(failure.message.contains("`settings.memory_mb`"), "{}", failure.message);
 }
@@ -219,7 +243,9 @@ async fn a_full_temporary_folder_ends_its_host_only() {
         "const fs = await import('node:fs'); console.log(process.pid); for (let n = 0; n < event.files; n++) fs.writeFileSync(process.env.TMPDIR + '/' + n, Buffer.alloc(event.bytes)); await new Promise(() => setInterval(() => {}, 1000));",
     );
     let log = Recorder::new();
-    let full = failure(bench.call_for(&isolate, json!({ "files": 20, "bytes": 1 << 20 }), LONG, &log).await);
+    let full = failure(
+        bench.call_for(&isolate, json!({ "files": 20, "bytes": 1 << 20 }), LONG, &log).await,
+    );
     assert_eq!((full.kind, full.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
     assert!(full.message.contains("8 MiB"), "{}", full.message);
     until("it ends", || !alive(&json!(log.logs()[0].parse::<u32>().expect("a pid")))).await;
@@ -233,7 +259,9 @@ async fn a_full_temporary_folder_ends_its_host_only() {
 async fn measure_cold_start() {
     for walls in [Walls::Off, Walls::Required, Walls::Off, Walls::Required] {
         for blank_hosts in [0, 1] {
-            let bench = Bench::set(|c| (c.walls, c.blank_hosts, c.hosts_max) = (walls, blank_hosts, 200)).await;
+            let bench =
+                Bench::set(|c| (c.walls, c.blank_hosts, c.hosts_max) = (walls, blank_hosts, 200))
+                    .await;
             let mut took = Vec::new();
             for n in 0..25 {
                 until("a blank waits", || bench.runner.stats().blank_hosts == blank_hosts).await;
@@ -246,7 +274,11 @@ async fn measure_cold_start() {
                 bench.runner.evict(&isolate.id).await;
             }
             took.sort();
-            println!("{walls:?}, {blank_hosts} blank: median {:?}, fastest {:?}", took[took.len() / 2], took[0]);
+            println!(
+                "{walls:?}, {blank_hosts} blank: median {:?}, fastest {:?}",
+                took[took.len() / 2],
+                took[0]
+            );
         }
     }
 }

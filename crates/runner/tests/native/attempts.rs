@@ -56,6 +56,7 @@ macro_rules! attempt {
     }};
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of attempts")]
 fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
     for (who, pid) in [("server", server), ("neighbour", victim)] {
         let mut all: Vec<Row> = Vec::new();
@@ -68,35 +69,117 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
         attempt!(all, "EPERM", "ptrace attach", libc::SYS_ptrace, libc::PTRACE_ATTACH, pid, 0, 0);
         attempt!(all, "EPERM", "ptrace seize", libc::SYS_ptrace, libc::PTRACE_SEIZE, pid, 0, 0);
         attempt!(all, "EPERM", "process_vm_readv", libc::SYS_process_vm_readv, pid, 0, 0, 0, 0, 0);
-        attempt!(all, "EPERM", "process_vm_writev", libc::SYS_process_vm_writev, pid, 0, 0, 0, 0, 0);
+        attempt!(
+            all,
+            "EPERM",
+            "process_vm_writev",
+            libc::SYS_process_vm_writev,
+            pid,
+            0,
+            0,
+            0,
+            0,
+            0
+        );
         attempt!(all, "EPERM", "pidfd_open", libc::SYS_pidfd_open, pid, 0);
         attempt!(all, "EPERM", "kcmp", libc::SYS_kcmp, pid, pid, 0, 0, 0);
         attempt!(all, "EPERM", "setpriority", libc::SYS_setpriority, libc::PRIO_PROCESS, pid, 19);
         attempt!(all, "EPERM", "sched_setaffinity", libc::SYS_sched_setaffinity, pid, 8, 0);
-        attempt!(all, "EPERM", "sched_setscheduler", libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, 0);
+        attempt!(
+            all,
+            "EPERM",
+            "sched_setscheduler",
+            libc::SYS_sched_setscheduler,
+            pid,
+            libc::SCHED_IDLE,
+            0
+        );
         attempt!(all, "EPERM", "ioprio_set", libc::SYS_ioprio_set, 1, pid, 3 << 13);
         attempt!(all, "EPERM", "prlimit", libc::SYS_prlimit64, pid, libc::RLIMIT_NOFILE, 0, 0);
         attempt!(all, "EPERM", "move_pages", libc::SYS_move_pages, pid, 0, 0, 0, 0, 0);
         // The wire's owner gets a signal of one's choice when something comes.
-        attempt!(all, "EPERM", "a signal by owning a descriptor", libc::SYS_fcntl, 3, libc::F_SETOWN, pid);
-        attempt!(all, "EPERM", "a signal by owning a descriptor (FIOSETOWN)", libc::SYS_ioctl, 3, 0x8901, &raw const pid);
-        attempt!(all, "EPERM", "a signal by owning a descriptor (SIOCSPGRP)", libc::SYS_ioctl, 3, 0x8902, &raw const pid);
+        attempt!(
+            all,
+            "EPERM",
+            "a signal by owning a descriptor",
+            libc::SYS_fcntl,
+            3,
+            libc::F_SETOWN,
+            pid
+        );
+        attempt!(
+            all,
+            "EPERM",
+            "a signal by owning a descriptor (FIOSETOWN)",
+            libc::SYS_ioctl,
+            3,
+            0x8901,
+            &raw const pid
+        );
+        attempt!(
+            all,
+            "EPERM",
+            "a signal by owning a descriptor (SIOCSPGRP)",
+            libc::SYS_ioctl,
+            3,
+            0x8902,
+            &raw const pid
+        );
         let owner = [1, pid];
-        attempt!(all, "EPERM", "a signal by owning a descriptor (F_SETOWN_EX)", libc::SYS_fcntl, 3, 15, owner.as_ptr());
+        attempt!(
+            all,
+            "EPERM",
+            "a signal by owning a descriptor (F_SETOWN_EX)",
+            libc::SYS_fcntl,
+            3,
+            15,
+            owner.as_ptr()
+        );
         attempt!(all, "EPERM ESRCH", "join its group", libc::SYS_setpgid, 0, pid);
         attempt!(all, "EPERM ESRCH", "take it into one's own group", libc::SYS_setpgid, pid, 0);
         // A timer whose signal goes to a thread of another.
         let mut event = [0u64; 8];
-        event[1] = u64::from(libc::SIGKILL.cast_unsigned()) | u64::from(libc::SIGEV_THREAD_ID.cast_unsigned()) << 32;
+        event[1] = u64::from(libc::SIGKILL.cast_unsigned())
+            | u64::from(libc::SIGEV_THREAD_ID.cast_unsigned()) << 32;
         event[2] = u64::from(pid.cast_unsigned());
         let mut timer = 0;
-        attempt!(all, "EAGAIN EINVAL", "a signal by a timer", libc::SYS_timer_create, libc::CLOCK_MONOTONIC, event.as_ptr(), &raw mut timer);
-        rows.extend(all.into_iter().map(|(name, expected, got)| (format!("{name}, {who}"), expected, got)));
+        attempt!(
+            all,
+            "EAGAIN EINVAL",
+            "a signal by a timer",
+            libc::SYS_timer_create,
+            libc::CLOCK_MONOTONIC,
+            event.as_ptr(),
+            &raw mut timer
+        );
+        rows.extend(
+            all.into_iter().map(|(name, expected, got)| (format!("{name}, {who}"), expected, got)),
+        );
     }
     attempt!(rows, "EPERM", "kill all", libc::SYS_kill, -1, libc::SIGKILL);
     attempt!(rows, "EPERM", "kill the group", libc::SYS_kill, 0, libc::SIGKILL);
-    attempt!(rows, "EINVAL", "outlive the server", libc::SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
-    attempt!(rows, "EINVAL", "close itself to the server", libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    attempt!(
+        rows,
+        "EINVAL",
+        "outlive the server",
+        libc::SYS_prctl,
+        libc::PR_SET_PDEATHSIG,
+        0,
+        0,
+        0,
+        0
+    );
+    attempt!(
+        rows,
+        "EINVAL",
+        "close itself to the server",
+        libc::SYS_prctl,
+        libc::PR_SET_DUMPABLE,
+        0,
+        0,
+        0,
+        0
+    );
     attempt!(rows, "EINVAL", "keep a processor's other half idle", libc::SYS_prctl, 62, 1, 0, 0, 0);
     attempt!(
         rows,
@@ -120,32 +203,161 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
         0,
         0
     );
-    attempt!(rows, "EPERM", "descriptors of a thread's own (close_range)", libc::SYS_close_range, 900, 901, 2);
-    attempt!(rows, "EPERM", "a lease, for which others wait", libc::SYS_fcntl, 3, libc::F_SETLEASE, libc::F_WRLCK);
-    attempt!(rows, "EPERM", "wait for a lock, which holds a file", libc::SYS_fcntl, 3, libc::F_SETLKW, 0);
-    attempt!(rows, "EPERM", "wait for a lock of an open file, which holds it", libc::SYS_fcntl, 3, 38, 0);
-    attempt!(rows, "EINVAL", "wait for room while sending a file, which holds it", libc::SYS_sendfile, -1, -1, 0, 1);
+    attempt!(
+        rows,
+        "EPERM",
+        "descriptors of a thread's own (close_range)",
+        libc::SYS_close_range,
+        900,
+        901,
+        2
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "a lease, for which others wait",
+        libc::SYS_fcntl,
+        3,
+        libc::F_SETLEASE,
+        libc::F_WRLCK
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "wait for a lock, which holds a file",
+        libc::SYS_fcntl,
+        3,
+        libc::F_SETLKW,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "wait for a lock of an open file, which holds it",
+        libc::SYS_fcntl,
+        3,
+        38,
+        0
+    );
+    attempt!(
+        rows,
+        "EINVAL",
+        "wait for room while sending a file, which holds it",
+        libc::SYS_sendfile,
+        -1,
+        -1,
+        0,
+        1
+    );
     attempt!(rows, "EPERM", "disk in no time", libc::SYS_fallocate, -1, 0, 0, 1);
     attempt!(rows, "EPERM", "room in pipes, which all share", libc::SYS_fcntl, 3, 1031, 1 << 20);
     attempt!(rows, "EPERM", "which signal an owner gets", libc::SYS_fcntl, 3, 10, libc::SIGKILL);
     let more = libc::rlimit { rlim_cur: 1 << 50, rlim_max: 1 << 50 };
-    attempt!(rows, "EPERM", "more descriptors", libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &raw const more, 0);
-    attempt!(rows, "EPERM", "more memory", libc::SYS_prlimit64, 0, libc::RLIMIT_DATA, &raw const more, 0);
-    attempt!(rows, "EINVAL", "other parts of its memory", libc::SYS_prctl, libc::PR_SET_MM, 1, 4096, 0, 0);
-    attempt!(rows, "EINVAL", "take no_new_privs back", libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "more descriptors",
+        libc::SYS_prlimit64,
+        0,
+        libc::RLIMIT_NOFILE,
+        &raw const more,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "more memory",
+        libc::SYS_prlimit64,
+        0,
+        libc::RLIMIT_DATA,
+        &raw const more,
+        0
+    );
+    attempt!(
+        rows,
+        "EINVAL",
+        "other parts of its memory",
+        libc::SYS_prctl,
+        libc::PR_SET_MM,
+        1,
+        4096,
+        0,
+        0
+    );
+    attempt!(
+        rows,
+        "EINVAL",
+        "take no_new_privs back",
+        libc::SYS_prctl,
+        libc::PR_SET_NO_NEW_PRIVS,
+        0,
+        0,
+        0,
+        0
+    );
     attempt!(rows, "EPERM", "leave seccomp", libc::SYS_prctl, libc::PR_SET_SECCOMP, 0, 0, 0, 0);
-    // `SECCOMP_SET_MODE_FILTER`, also with a listener of its own: filters take memory that all processes of the machine share.
+    // `SECCOMP_SET_MODE_FILTER`, also with a listener of its own: filters take memory that all
+    // processes of the machine share.
     let allow = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0x7fff_0000 }];
     let program = libc::sock_fprog { len: 1, filter: allow.as_ptr().cast_mut() };
     attempt!(rows, "EPERM", "be its own guard", libc::SYS_seccomp, 1, 8, &raw const program);
     attempt!(rows, "EPERM", "a filter of its own", libc::SYS_seccomp, 1, 0, &raw const program);
-    attempt!(rows, "EPERM", "a filter of its own (prctl)", libc::SYS_prctl, libc::PR_SET_SECCOMP, 2, &raw const program, 0, 0);
-    // `PR_FUTEX_HASH`, how many places it has (from Linux 6.16 on), and an option that is as old as the walls.
-    attempt!(rows, "EINVAL", "a table of the kernel's, as large as it likes", libc::SYS_prctl, 78, 2, 0, 0, 0);
-    attempt!(rows, "EINVAL", "an option that nothing here needs", libc::SYS_prctl, libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
-    attempt!(rows, "done", "an option that Node needs", libc::SYS_prctl, libc::PR_SET_NAME, c"named".as_ptr(), 0, 0, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "a filter of its own (prctl)",
+        libc::SYS_prctl,
+        libc::PR_SET_SECCOMP,
+        2,
+        &raw const program,
+        0,
+        0
+    );
+    // `PR_FUTEX_HASH`, how many places it has (from Linux 6.16 on), and an option that is as old as
+    // the walls.
+    attempt!(
+        rows,
+        "EINVAL",
+        "a table of the kernel's, as large as it likes",
+        libc::SYS_prctl,
+        78,
+        2,
+        0,
+        0,
+        0
+    );
+    attempt!(
+        rows,
+        "EINVAL",
+        "an option that nothing here needs",
+        libc::SYS_prctl,
+        libc::PR_SET_CHILD_SUBREAPER,
+        0,
+        0,
+        0,
+        0
+    );
+    attempt!(
+        rows,
+        "done",
+        "an option that Node needs",
+        libc::SYS_prctl,
+        libc::PR_SET_NAME,
+        c"named".as_ptr(),
+        0,
+        0,
+        0
+    );
     let mut timer = 0;
-    attempt!(rows, "EAGAIN", "a timer, of which all processes of a user share how many", libc::SYS_timer_create, libc::CLOCK_MONOTONIC, 0, &raw mut timer);
+    attempt!(
+        rows,
+        "EAGAIN",
+        "a timer, of which all processes of a user share how many",
+        libc::SYS_timer_create,
+        libc::CLOCK_MONOTONIC,
+        0,
+        &raw mut timer
+    );
     attempt!(rows, "EPERM", "become root", libc::SYS_setuid, 0);
     attempt!(rows, "EPERM", "a group of root", libc::SYS_setgid, 0);
 }
@@ -154,8 +366,23 @@ fn kernel(rows: &mut Vec<Row>) {
     attempt!(rows, "EPERM", "io_uring_setup", libc::SYS_io_uring_setup, 8, 0);
     attempt!(rows, "EPERM", "io_uring_enter", libc::SYS_io_uring_enter, 0, 1, 0, 0, 0, 0);
     let mut queue = 0u64;
-    attempt!(rows, "EPERM", "a queue of reads and writes", libc::SYS_io_setup, 60_000, &raw mut queue);
-    attempt!(rows, "EPERM", "rules of its own (Landlock), which keep files", libc::SYS_landlock_create_ruleset, 0, 0, 1);
+    attempt!(
+        rows,
+        "EPERM",
+        "a queue of reads and writes",
+        libc::SYS_io_setup,
+        60_000,
+        &raw mut queue
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "rules of its own (Landlock), which keep files",
+        libc::SYS_landlock_create_ruleset,
+        0,
+        0,
+        1
+    );
     attempt!(rows, "EPERM", "a rule of its own", libc::SYS_landlock_add_rule, 0, 0, 0, 0);
     attempt!(rows, "EPERM", "what is mounted (statmount)", 457, 0, 0, 0, 0);
     attempt!(rows, "EPERM", "what is mounted (listmount)", 458, 0, 0, 0, 0);
@@ -163,12 +390,62 @@ fn kernel(rows: &mut Vec<Row>) {
     attempt!(rows, "EPERM", "where memory lies (set_mempolicy)", libc::SYS_set_mempolicy, 0, 0, 0);
     attempt!(rows, "EPERM", "where memory lies (set_mempolicy_home_node)", 450, 0, 0, 0, 0);
     attempt!(rows, "EPERM", "a stack that no limit counts", 453, 0, 4096, 0);
-    attempt!(rows, "EINVAL", "memory that is looked through for what others have", libc::SYS_madvise, 0, 0, libc::MADV_MERGEABLE);
-    attempt!(rows, "EPERM", "memory that counts as shared", libc::SYS_mmap, 0, 4096, 3, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
-    attempt!(rows, "EPERM", "memory that grows by itself", libc::SYS_mmap, 0, 4096, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN, -1, 0);
-    attempt!(rows, "EPERM", "memory of the machine's pool", libc::SYS_mmap, 0, 2 << 20, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB, -1, 0);
+    attempt!(
+        rows,
+        "EINVAL",
+        "memory that is looked through for what others have",
+        libc::SYS_madvise,
+        0,
+        0,
+        libc::MADV_MERGEABLE
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "memory that counts as shared",
+        libc::SYS_mmap,
+        0,
+        4096,
+        3,
+        libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+        -1,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "memory that grows by itself",
+        libc::SYS_mmap,
+        0,
+        4096,
+        3,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN,
+        -1,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "memory of the machine's pool",
+        libc::SYS_mmap,
+        0,
+        2 << 20,
+        3,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB,
+        -1,
+        0
+    );
     let more = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    attempt!(rows, "EPERM", "a stack without end", libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, &raw const more, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "a stack without end",
+        libc::SYS_prlimit64,
+        0,
+        libc::RLIMIT_STACK,
+        &raw const more,
+        0
+    );
     attempt!(rows, "EPERM", "userfaultfd", libc::SYS_userfaultfd, 1);
     attempt!(rows, "EPERM", "bpf", libc::SYS_bpf, 0, 0, 0);
     attempt!(rows, "EPERM", "perf_event_open", libc::SYS_perf_event_open, 0, 0, -1, -1, 0);
@@ -233,22 +510,56 @@ fn kernel(rows: &mut Vec<Row>) {
 fn programs(rows: &mut Vec<Row>) {
     let shell = CString::new("/bin/sh").expect("a name");
     let args = [shell.as_ptr(), std::ptr::null()];
-    attempt!(rows, "EACCES EPERM", "exec a shell", libc::SYS_execve, shell.as_ptr(), args.as_ptr(), 0);
-    // The one program that Landlock lets be started. Not as another thread: what ends the process with the server is bound to its first.
-    let node = CString::new(std::env::current_exe().expect("a path").to_string_lossy().into_owned()).expect("a name");
+    attempt!(
+        rows,
+        "EACCES EPERM",
+        "exec a shell",
+        libc::SYS_execve,
+        shell.as_ptr(),
+        args.as_ptr(),
+        0
+    );
+    // The one program that Landlock lets be started. Not as another thread: what ends the process
+    // with the server is bound to its first.
+    let node =
+        CString::new(std::env::current_exe().expect("a path").to_string_lossy().into_owned())
+            .expect("a name");
     let again = |first: u64, second: u64| {
         let node = node.clone();
         move || {
             let args = [node.as_ptr(), std::ptr::null()];
             // SAFETY: an attack: what it points to is its own.
-            ended(unsafe { libc::syscall(libc::SYS_execve, node.as_ptr(), args.as_ptr(), args[1..].as_ptr(), first, second) })
+            ended(unsafe {
+                libc::syscall(
+                    libc::SYS_execve,
+                    node.as_ptr(),
+                    args.as_ptr(),
+                    args[1..].as_ptr(),
+                    first,
+                    second,
+                )
+            })
         }
     };
     rows.push(("exec Node again".into(), "EPERM".into(), again(0, 0)()));
-    rows.push(("exec Node again, with numbers of its own".into(), "EPERM".into(), again(u64::MAX, 1 << 63)()));
+    rows.push((
+        "exec Node again, with numbers of its own".into(),
+        "EPERM".into(),
+        again(u64::MAX, 1 << 63)(),
+    ));
     let by_another = std::thread::spawn(again(0, 0)).join().expect("joins");
     rows.push(("exec Node again, by another thread".into(), "EPERM".into(), by_another));
-    attempt!(rows, "EPERM", "execveat", libc::SYS_execveat, libc::AT_FDCWD, shell.as_ptr(), args.as_ptr(), 0, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "execveat",
+        libc::SYS_execveat,
+        libc::AT_FDCWD,
+        shell.as_ptr(),
+        args.as_ptr(),
+        0,
+        0
+    );
     attempt!(rows, "EPERM", "memfd_create", libc::SYS_memfd_create, shell.as_ptr(), 0);
     #[cfg(target_arch = "x86_64")]
     {
@@ -256,13 +567,31 @@ fn programs(rows: &mut Vec<Row>) {
         attempt!(rows, "EPERM", "vfork", libc::SYS_vfork);
     }
     attempt!(rows, "EPERM", "clone a process", libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
-    attempt!(rows, "EPERM", "clone into a namespace", libc::SYS_clone, libc::SIGCHLD | libc::CLONE_NEWUSER, 0, 0, 0, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "clone into a namespace",
+        libc::SYS_clone,
+        libc::SIGCHLD | libc::CLONE_NEWUSER,
+        0,
+        0,
+        0,
+        0
+    );
     attempt!(rows, "ENOSYS", "clone3", libc::SYS_clone3, 0, 0);
     // A file of its own, with all rights that it can give it.
     let own = std::env::temp_dir().join("own");
     std::fs::write(&own, "#!/bin/sh\nid\n").expect("writes");
     let own = CString::new(own.to_string_lossy().into_owned()).expect("a name");
-    attempt!(rows, "EACCES EPERM", "exec what it wrote", libc::SYS_execve, own.as_ptr(), args.as_ptr(), 0);
+    attempt!(
+        rows,
+        "EACCES EPERM",
+        "exec what it wrote",
+        libc::SYS_execve,
+        own.as_ptr(),
+        args.as_ptr(),
+        0
+    );
 }
 
 fn sockets(rows: &mut Vec<Row>) {
@@ -289,7 +618,13 @@ fn sockets(rows: &mut Vec<Row>) {
     // SAFETY: plain system calls; all zeros are an address, a message and messages.
     let (tcp, udp, mut to, mut message, mut many) = unsafe {
         let (tcp, udp) = (libc::socket(inet, stream, 0), libc::socket(inet, datagram, 0));
-        (tcp, udp, zeroed::<libc::sockaddr_in>(), zeroed::<libc::msghdr>(), zeroed::<[libc::mmsghdr; 2]>())
+        (
+            tcp,
+            udp,
+            zeroed::<libc::sockaddr_in>(),
+            zeroed::<libc::msghdr>(),
+            zeroed::<[libc::mmsghdr; 2]>(),
+        )
     };
     to.sin_family = inet as u16;
     to.sin_port = 80u16.to_be();
@@ -302,19 +637,72 @@ fn sockets(rows: &mut Vec<Row>) {
     let mut part = libc::iovec { iov_base: at.cast(), iov_len: 1 };
     (message.msg_name, message.msg_namelen) = (at.cast(), u32::try_from(len).unwrap_or(0));
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-    attempt!(rows, "EACCES", "a datagram to it (sendmsg)", libc::SYS_sendmsg, udp, &raw const message, 0);
+    attempt!(
+        rows,
+        "EACCES",
+        "a datagram to it (sendmsg)",
+        libc::SYS_sendmsg,
+        udp,
+        &raw const message,
+        0
+    );
     many.iter_mut().for_each(|one| one.msg_hdr = message);
-    attempt!(rows, "EACCES", "datagrams to it (sendmmsg)", libc::SYS_sendmmsg, udp, many.as_mut_ptr(), 2, 0);
-    attempt!(rows, "EACCES EOPNOTSUPP", "connect by sending (fast open)", libc::SYS_sendto, tcp, at, 1, libc::MSG_FASTOPEN, at, len);
+    attempt!(
+        rows,
+        "EACCES",
+        "datagrams to it (sendmmsg)",
+        libc::SYS_sendmmsg,
+        udp,
+        many.as_mut_ptr(),
+        2,
+        0
+    );
+    attempt!(
+        rows,
+        "EACCES EOPNOTSUPP",
+        "connect by sending (fast open)",
+        libc::SYS_sendto,
+        tcp,
+        at,
+        1,
+        libc::MSG_FASTOPEN,
+        at,
+        len
+    );
     let route = [7u8, 7, 4, 10, 0, 0, 1, 0];
-    attempt!(rows, "EPERM", "a source route", libc::SYS_setsockopt, tcp, libc::IPPROTO_IP, libc::IP_OPTIONS, route.as_ptr(), route.len());
+    attempt!(
+        rows,
+        "EPERM",
+        "a source route",
+        libc::SYS_setsockopt,
+        tcp,
+        libc::IPPROTO_IP,
+        libc::IP_OPTIONS,
+        route.as_ptr(),
+        route.len()
+    );
     options(rows, tcp, udp);
     lingering(rows, tcp);
-    // A descriptor of its own for the server, on the wire: a control message of 20 bytes, its level and kind, and the descriptor.
-    let mut control = [20u64, u64::from(libc::SOL_SOCKET.cast_unsigned()) | u64::from(libc::SCM_RIGHTS.cast_unsigned()) << 32, u64::from(tcp.cast_unsigned())];
+    // A descriptor of its own for the server, on the wire: a control message of 20 bytes, its level
+    // and kind, and the descriptor.
+    let mut control = [
+        20u64,
+        u64::from(libc::SOL_SOCKET.cast_unsigned())
+            | u64::from(libc::SCM_RIGHTS.cast_unsigned()) << 32,
+        u64::from(tcp.cast_unsigned()),
+    ];
     (message.msg_name, message.msg_namelen) = (std::ptr::null_mut(), 0);
-    (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control));
-    attempt!(rows, "EOPNOTSUPP EACCES", "pass a descriptor to the server", libc::SYS_sendmsg, 3, &raw const message, 0);
+    (message.msg_control, message.msg_controllen) =
+        (control.as_mut_ptr().cast(), size_of_val(&control));
+    attempt!(
+        rows,
+        "EOPNOTSUPP EACCES",
+        "pass a descriptor to the server",
+        libc::SYS_sendmsg,
+        3,
+        &raw const message,
+        0
+    );
     // SAFETY: they are its own.
     unsafe {
         libc::close(tcp);
@@ -324,14 +712,33 @@ fn sockets(rows: &mut Vec<Row>) {
 
 /// A socket that makes whoever closes it last wait: the server may be who does.
 fn lingering(rows: &mut Vec<Row>, tcp: c_int) {
-    let (mut linger, mut len) = (libc::linger { l_onoff: 1, l_linger: 100_000 }, u32::try_from(size_of::<libc::linger>()).unwrap_or(0));
+    let (mut linger, mut len) = (
+        libc::linger { l_onoff: 1, l_linger: 100_000 },
+        u32::try_from(size_of::<libc::linger>()).unwrap_or(0),
+    );
     // SAFETY: plain system calls on values that live as long as they do.
     let taken = unsafe {
-        let asked = libc::setsockopt(tcp, libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), len);
-        libc::getsockopt(tcp, libc::SOL_SOCKET, libc::SO_LINGER, (&raw mut linger).cast(), &raw mut len);
+        let asked = libc::setsockopt(
+            tcp,
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            len,
+        );
+        libc::getsockopt(
+            tcp,
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw mut linger).cast(),
+            &raw mut len,
+        );
         if asked == 0 && linger.l_onoff == 0 { "in appearance" } else { "taken" }
     };
-    rows.push(("make the server wait as it closes a socket".into(), "in appearance".into(), taken.into()));
+    rows.push((
+        "make the server wait as it closes a socket".into(),
+        "in appearance".into(),
+        taken.into(),
+    ));
 }
 
 /// What leads packets another way than the routes say, and parts of the kernel that nothing needs.
@@ -365,7 +772,14 @@ fn options(rows: &mut Vec<Row>, tcp: c_int, udp: c_int) {
     ] {
         // SAFETY: an attack: what it points to is its own.
         let result = unsafe {
-            libc::syscall(libc::SYS_setsockopt, socket, level, option, if level == libc::SOL_SOCKET { device.as_ptr().cast() } else { empty.as_ptr() }, 4)
+            libc::syscall(
+                libc::SYS_setsockopt,
+                socket,
+                level,
+                option,
+                if level == libc::SOL_SOCKET { device.as_ptr().cast() } else { empty.as_ptr() },
+                4,
+            )
         };
         rows.push((name.to_owned(), "EPERM".to_owned(), ended(result)));
     }
@@ -381,17 +795,65 @@ fn names(rows: &mut Vec<Row>) {
     let netlink = |groups: u8| vec![16, 0, 0, 0, 0, 0, 0, 0, groups, 0, 0, 0];
     let (stream, datagram, raw) = (libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW);
     for (name, expected, family, kind, address) in [
-        ("a port for datagrams, of the kernel's choice", DONE, libc::AF_INET, datagram, inet([0; 4], 0)),
-        ("a port for datagrams of IPv6, of the kernel's choice", DONE, libc::AF_INET6, datagram, inet6(0)),
+        (
+            "a port for datagrams, of the kernel's choice",
+            DONE,
+            libc::AF_INET,
+            datagram,
+            inet([0; 4], 0),
+        ),
+        (
+            "a port for datagrams of IPv6, of the kernel's choice",
+            DONE,
+            libc::AF_INET6,
+            datagram,
+            inet6(0),
+        ),
         ("a name to ask for routes under", DONE, libc::AF_NETLINK, raw, netlink(0)),
-        ("a port for datagrams, of its choice", "EACCES", libc::AF_INET, datagram, inet([0; 4], 5353)),
-        ("a port for datagrams of IPv6, of its choice", "EACCES", libc::AF_INET6, datagram, inet6(5353)),
-        ("a port for datagrams on loopback", "EACCES", libc::AF_INET, datagram, inet([127, 0, 0, 1], 0)),
-        ("a port for datagrams on an address of nobody's", "EACCES", libc::AF_INET, datagram, inet([198, 51, 100, 1], 0)),
+        (
+            "a port for datagrams, of its choice",
+            "EACCES",
+            libc::AF_INET,
+            datagram,
+            inet([0; 4], 5353),
+        ),
+        (
+            "a port for datagrams of IPv6, of its choice",
+            "EACCES",
+            libc::AF_INET6,
+            datagram,
+            inet6(5353),
+        ),
+        (
+            "a port for datagrams on loopback",
+            "EACCES",
+            libc::AF_INET,
+            datagram,
+            inet([127, 0, 0, 1], 0),
+        ),
+        (
+            "a port for datagrams on an address of nobody's",
+            "EACCES",
+            libc::AF_INET,
+            datagram,
+            inet([198, 51, 100, 1], 0),
+        ),
         ("a port for connections", "EACCES", libc::AF_INET, stream, inet([0; 4], 8080)),
-        ("a port for connections, of the kernel's choice", "EACCES", libc::AF_INET, stream, inet([0; 4], 0)),
+        (
+            "a port for connections, of the kernel's choice",
+            "EACCES",
+            libc::AF_INET,
+            stream,
+            inet([0; 4], 0),
+        ),
         ("to hear of changed routes", "EACCES", libc::AF_NETLINK, raw, netlink(1)),
-        ("an address of another family", "EACCES", libc::AF_INET, datagram, [&[1, 0, 0][..], b"millrace"].concat()),
+        (
+            "an address of another family",
+            "EACCES",
+            libc::AF_INET,
+            datagram,
+            [&[1, 0, 0][..], b"millrace"].concat(),
+        ),
         ("an address that is cut off", "EINVAL", libc::AF_INET, datagram, vec![2, 0, 0]),
     ] {
         // SAFETY: an attack: what it points to is its own.
@@ -415,7 +877,16 @@ fn names(rows: &mut Vec<Row>) {
         ("a machine's host", libc::AF_VSOCK, stream, 0),
     ] {
         let mut pair = [0; 2];
-        attempt!(rows, "EPERM", &format!("a pair of sockets: {name}"), libc::SYS_socketpair, family, kind, protocol, pair.as_mut_ptr());
+        attempt!(
+            rows,
+            "EPERM",
+            &format!("a pair of sockets: {name}"),
+            libc::SYS_socketpair,
+            family,
+            kind,
+            protocol,
+            pair.as_mut_ptr()
+        );
     }
     // Local sockets are had in pairs only; one of a pair leads nowhere else, and gets no name.
     let mut pair = [0; 2];
@@ -425,7 +896,18 @@ fn names(rows: &mut Vec<Row>) {
     let (at, len) = (abstracted.as_ptr(), abstracted.len());
     attempt!(rows, "EACCES", "a name for one of a pair", libc::SYS_bind, pair[0], at, len);
     attempt!(rows, "EACCES", "connect one of a pair", libc::SYS_connect, pair[0], at, len);
-    attempt!(rows, "EACCES", "send from one of a pair", libc::SYS_sendto, pair[0], at, 1, 0, at, len);
+    attempt!(
+        rows,
+        "EACCES",
+        "send from one of a pair",
+        libc::SYS_sendto,
+        pair[0],
+        at,
+        1,
+        0,
+        at,
+        len
+    );
     attempt!(rows, "EACCES", "another end for the wire", libc::SYS_connect, 3, at, len);
     // SAFETY: they are its own.
     pair.into_iter().for_each(|fd| assert_eq!(unsafe { libc::close(fd) }, 0));
@@ -435,18 +917,63 @@ fn names(rows: &mut Vec<Row>) {
 fn around(rows: &mut Vec<Row>) {
     let own = std::env::temp_dir();
     let outside = own.ancestors().nth(2).unwrap_or(&own).join("host.cjs");
-    let folder = CString::new(outside.parent().unwrap_or(&own).to_string_lossy().into_owned()).expect("a path");
+    let folder = CString::new(outside.parent().unwrap_or(&own).to_string_lossy().into_owned())
+        .expect("a path");
     let file = CString::new(outside.to_string_lossy().into_owned()).expect("a path");
-    attempt!(rows, "EPERM", "be told what happens beside it", libc::SYS_inotify_add_watch, 0, folder.as_ptr(), 0xfff);
+    attempt!(
+        rows,
+        "EPERM",
+        "be told what happens beside it",
+        libc::SYS_inotify_add_watch,
+        0,
+        folder.as_ptr(),
+        0xfff
+    );
     // SAFETY: plain system calls on paths that live as long as they do.
-    let (found, dir) = unsafe { (libc::open(file.as_ptr(), libc::O_PATH), libc::open(folder.as_ptr(), libc::O_PATH)) };
+    let (found, dir) = unsafe {
+        (libc::open(file.as_ptr(), libc::O_PATH), libc::open(folder.as_ptr(), libc::O_PATH))
+    };
     let link = CString::new(own.join("linked").to_string_lossy().into_owned()).expect("a path");
     let how = [0u64; 3];
     let again = CString::new(format!("/proc/self/fd/{found}")).expect("a path");
-    attempt!(rows, "EACCES EPERM", "reopen what it found", libc::SYS_open, again.as_ptr(), libc::O_RDWR);
-    attempt!(rows, "EACCES EPERM ENOENT", "reopen it by number alone", libc::SYS_openat2, found, c"".as_ptr(), how.as_ptr(), size_of_val(&how));
-    attempt!(rows, "EACCES EPERM", "write beside it (openat2)", libc::SYS_openat2, dir, c"planted".as_ptr(), [66u64, 0o600, 0].as_ptr(), 24);
-    attempt!(rows, "EACCES EPERM", "list what is beside it (openat2)", libc::SYS_openat2, dir, c".".as_ptr(), [0o200_000u64, 0, 0].as_ptr(), 24);
+    attempt!(
+        rows,
+        "EACCES EPERM",
+        "reopen what it found",
+        libc::SYS_open,
+        again.as_ptr(),
+        libc::O_RDWR
+    );
+    attempt!(
+        rows,
+        "EACCES EPERM ENOENT",
+        "reopen it by number alone",
+        libc::SYS_openat2,
+        found,
+        c"".as_ptr(),
+        how.as_ptr(),
+        size_of_val(&how)
+    );
+    attempt!(
+        rows,
+        "EACCES EPERM",
+        "write beside it (openat2)",
+        libc::SYS_openat2,
+        dir,
+        c"planted".as_ptr(),
+        [66u64, 0o600, 0].as_ptr(),
+        24
+    );
+    attempt!(
+        rows,
+        "EACCES EPERM",
+        "list what is beside it (openat2)",
+        libc::SYS_openat2,
+        dir,
+        c".".as_ptr(),
+        [0o200_000u64, 0, 0].as_ptr(),
+        24
+    );
     attempt!(
         rows,
         "EACCES EPERM ENOENT EXDEV",
@@ -460,11 +987,33 @@ fn around(rows: &mut Vec<Row>) {
     );
     // SAFETY: as above. Where it stands gives it no rights.
     unsafe { libc::fchdir(dir) };
-    attempt!(rows, "EACCES EPERM", "a file beside it, from its folder", libc::SYS_open, c"host.cjs".as_ptr(), libc::O_RDWR);
-    attempt!(rows, "EACCES EPERM EXDEV", "remove it from its folder", libc::SYS_unlink, c"host.cjs".as_ptr());
-    attempt!(rows, "EACCES EPERM EXDEV", "a folder beside it", libc::SYS_mkdir, c"planted".as_ptr(), 0o700);
+    attempt!(
+        rows,
+        "EACCES EPERM",
+        "a file beside it, from its folder",
+        libc::SYS_open,
+        c"host.cjs".as_ptr(),
+        libc::O_RDWR
+    );
+    attempt!(
+        rows,
+        "EACCES EPERM EXDEV",
+        "remove it from its folder",
+        libc::SYS_unlink,
+        c"host.cjs".as_ptr()
+    );
+    attempt!(
+        rows,
+        "EACCES EPERM EXDEV",
+        "a folder beside it",
+        libc::SYS_mkdir,
+        c"planted".as_ptr(),
+        0o700
+    );
     // SAFETY: as above.
-    unsafe { libc::chdir(CString::new(own.to_string_lossy().into_owned()).expect("a path").as_ptr()) };
+    unsafe {
+        libc::chdir(CString::new(own.to_string_lossy().into_owned()).expect("a path").as_ptr())
+    };
 }
 
 fn files(rows: &mut Vec<Row>, server: c_int) {
@@ -478,7 +1027,11 @@ fn files(rows: &mut Vec<Row>, server: c_int) {
     open("/etc/passwd", "/etc/passwd", libc::O_RDONLY);
     open("the server's environment", &format!("/proc/{server}/environ"), libc::O_RDONLY);
     open("the server's memory", &format!("/proc/{server}/mem"), libc::O_RDWR);
-    open("the server's descriptors", &format!("/proc/{server}/fd"), libc::O_RDONLY | libc::O_DIRECTORY);
+    open(
+        "the server's descriptors",
+        &format!("/proc/{server}/fd"),
+        libc::O_RDONLY | libc::O_DIRECTORY,
+    );
     open("its own memory", "/proc/self/mem", libc::O_RDWR);
     open("its own limits", "/proc/self/limits", libc::O_WRONLY);
     open("its score for the kernel's killer", "/proc/self/oom_score_adj", libc::O_WRONLY);
@@ -495,39 +1048,128 @@ fn files(rows: &mut Vec<Row>, server: c_int) {
     }
     let link = std::env::temp_dir().join("handle");
     let link = CString::new(link.to_string_lossy().into_owned()).expect("a path");
-    attempt!(rows, "EPERM", "a file's handle", libc::SYS_name_to_handle_at, libc::AT_FDCWD, link.as_ptr(), 0, 0, 0);
-    attempt!(rows, "EPERM", "a file by its handle", libc::SYS_open_by_handle_at, libc::AT_FDCWD, 0, 0);
-    attempt!(rows, "EPERM", "a device", libc::SYS_mknodat, libc::AT_FDCWD, link.as_ptr(), libc::S_IFCHR | 0o600, 0);
-    attempt!(rows, "EPERM", "an attribute", libc::SYS_setxattr, link.as_ptr(), link.as_ptr(), 0, 0, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "a file's handle",
+        libc::SYS_name_to_handle_at,
+        libc::AT_FDCWD,
+        link.as_ptr(),
+        0,
+        0,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "a file by its handle",
+        libc::SYS_open_by_handle_at,
+        libc::AT_FDCWD,
+        0,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "a device",
+        libc::SYS_mknodat,
+        libc::AT_FDCWD,
+        link.as_ptr(),
+        libc::S_IFCHR | 0o600,
+        0
+    );
+    attempt!(
+        rows,
+        "EPERM",
+        "an attribute",
+        libc::SYS_setxattr,
+        link.as_ptr(),
+        link.as_ptr(),
+        0,
+        0,
+        0
+    );
     // SAFETY: plain system calls on a path that lives as long as they do.
     let own = unsafe { libc::open(link.as_ptr(), libc::O_CREAT | libc::O_RDWR, 0o600) };
     let flags = 0x80u64;
-    for (name, request) in
-        [("flags", 0x4008_6602u64), ("a project", 0x401c_5820), ("a version", 0x4008_7602), ("a seal (verity)", 0x4080_6685), ("a cipher", 0x800c_6613)]
-    {
-        attempt!(rows, "EPERM", &format!("attributes of a file: {name}"), libc::SYS_ioctl, own, request, &raw const flags);
+    for (name, request) in [
+        ("flags", 0x4008_6602u64),
+        ("a project", 0x401c_5820),
+        ("a version", 0x4008_7602),
+        ("a seal (verity)", 0x4080_6685),
+        ("a cipher", 0x800c_6613),
+    ] {
+        attempt!(
+            rows,
+            "EPERM",
+            &format!("attributes of a file: {name}"),
+            libc::SYS_ioctl,
+            own,
+            request,
+            &raw const flags
+        );
     }
     // `struct space_resv`, with 1 MiB from the beginning.
     let room = [0u64, 0, 1 << 20, 0, 0, 0];
-    for (name, request) in
-        [("take", 0x4030_5828u64), ("give back", 0x4030_5829), ("take (64 bits)", 0x4030_582a), ("give back (64 bits)", 0x4030_582b), ("zeros", 0x4030_5839)]
-    {
-        attempt!(rows, "EPERM", &format!("disk in no time by another way: {name}"), libc::SYS_ioctl, own, request, room.as_ptr());
+    for (name, request) in [
+        ("take", 0x4030_5828u64),
+        ("give back", 0x4030_5829),
+        ("take (64 bits)", 0x4030_582a),
+        ("give back (64 bits)", 0x4030_582b),
+        ("zeros", 0x4030_5839),
+    ] {
+        attempt!(
+            rows,
+            "EPERM",
+            &format!("disk in no time by another way: {name}"),
+            libc::SYS_ioctl,
+            own,
+            request,
+            room.as_ptr()
+        );
     }
     // SAFETY: as above.
     unsafe { libc::unlink(link.as_ptr()) };
     let target = CString::new("/etc/passwd").expect("a path");
-    attempt!(rows, "EXDEV EACCES EPERM", "a hard link to a file outside", libc::SYS_linkat, libc::AT_FDCWD, target.as_ptr(), libc::AT_FDCWD, link.as_ptr(), 0);
-    attempt!(rows, "EXDEV EACCES EPERM", "take a file from outside", libc::SYS_renameat2, libc::AT_FDCWD, target.as_ptr(), libc::AT_FDCWD, link.as_ptr(), 0);
+    attempt!(
+        rows,
+        "EXDEV EACCES EPERM",
+        "a hard link to a file outside",
+        libc::SYS_linkat,
+        libc::AT_FDCWD,
+        target.as_ptr(),
+        libc::AT_FDCWD,
+        link.as_ptr(),
+        0
+    );
+    attempt!(
+        rows,
+        "EXDEV EACCES EPERM",
+        "take a file from outside",
+        libc::SYS_renameat2,
+        libc::AT_FDCWD,
+        target.as_ptr(),
+        libc::AT_FDCWD,
+        link.as_ptr(),
+        0
+    );
 }
 
-/// Fills memory and closes it to writing, piece by piece: the kernel's limit counts only what can be written to. Tells how much it got.
+/// Fills memory and closes it to writing, piece by piece: the kernel's limit counts only what can
+/// be written to. Tells how much it got.
 pub(crate) fn hoard_memory() -> Value {
     const PIECE: usize = 64 << 20;
     for piece in 0..32 {
         // SAFETY: the memory is its own, and is given up with the process.
         unsafe {
-            let at = libc::mmap(std::ptr::null_mut(), PIECE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+            let at = libc::mmap(
+                std::ptr::null_mut(),
+                PIECE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
             if at == libc::MAP_FAILED {
                 return json!(format!("refused after {piece} pieces"));
             }
@@ -539,13 +1181,23 @@ pub(crate) fn hoard_memory() -> Value {
     json!("2 GiB")
 }
 
-/// Keeps a file on the disk that has no name and no descriptor, by memory that leads to it, and waits.
+/// Keeps a file on the disk that has no name and no descriptor, by memory that leads to it, and
+/// waits.
 pub(crate) fn hoard_files() -> Value {
     let path = std::env::temp_dir().join("hoarded");
     std::fs::write(&path, vec![1; 1 << 20]).expect("writes");
     let file = std::fs::File::open(&path).expect("opens");
     // SAFETY: the memory is its own, and is given up with the process.
-    let at = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_PRIVATE, std::os::fd::AsRawFd::as_raw_fd(&file), 0) };
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            libc::PROT_READ,
+            libc::MAP_PRIVATE,
+            std::os::fd::AsRawFd::as_raw_fd(&file),
+            0,
+        )
+    };
     drop(file);
     std::fs::remove_file(&path).expect("removes");
     std::thread::sleep(std::time::Duration::from_secs(30));
@@ -562,7 +1214,9 @@ pub(crate) fn hoard_watches() -> Value {
             for number in 100..1000 {
                 let mut event = libc::epoll_event { events: 0, u64: 0 };
                 let copy = libc::fcntl(3, libc::F_DUPFD, number);
-                watches += i32::from(libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, copy, &raw mut event) == 0);
+                watches += i32::from(
+                    libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, copy, &raw mut event) == 0,
+                );
                 libc::close(copy);
             }
         }

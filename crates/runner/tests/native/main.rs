@@ -1,8 +1,9 @@
 //! Native code in a host: system calls as they are, from a program that takes Node's place.
 //!
-//! This program is all there is to it. Started by cargo, it is the test: it becomes an ordinary user, and starts a runner whose "Node" is this very
-//! file. Started with a question for its version, it answers as Node would; started as a host, it speaks the protocol, tries to get out, and
-//! tells how each attempt ended.
+//! This program is all there is to it. Started by cargo, it is the test: it becomes an ordinary
+//! user, and starts a runner whose "Node" is this very file. Started with a question for its
+//! version, it answers as Node would; started as a host, it speaks the protocol, tries to get out,
+//! and tells how each attempt ended.
 #![expect(clippy::print_stdout, reason = "a test without a harness tells its results itself")]
 #![expect(unsafe_code, reason = "attacks are system calls")]
 
@@ -17,7 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libc::c_int;
-use millrace_runner::{Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig, Walls};
+use millrace_runner::{
+    Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig, Walls,
+};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -32,9 +35,15 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     match args.get(1).map(String::as_str) {
         Some("-p") => answer_as_node(),
-        Some(heap) if heap.starts_with("--max-old-space-size") && args.last().is_some_and(|a| a.ends_with("trial.mjs")) => try_as_node(),
+        Some(heap)
+            if heap.starts_with("--max-old-space-size")
+                && args.last().is_some_and(|a| a.ends_with("trial.mjs")) =>
+        {
+            try_as_node()
+        }
         Some(heap) if heap.starts_with("--max-old-space-size") => serve_as_host(),
-        // `cargo test -- --list` and filters: there is one test, and it has no name to be chosen by.
+        // `cargo test -- --list` and filters: there is one test, and it has no name to be chosen
+        // by.
         Some("--list") => println!("native_code_in_a_host_gets_nowhere: test"),
         _ => test(),
     }
@@ -71,7 +80,13 @@ fn test() {
             chown(path, Some(NOBODY), Some(NOBODY)).expect("gives it away");
         }
         // SAFETY: plain system calls, before there are threads.
-        unsafe { assert!(libc::setgroups(0, std::ptr::null()) == 0 && libc::setgid(NOBODY) == 0 && libc::setuid(NOBODY) == 0) };
+        unsafe {
+            assert!(
+                libc::setgroups(0, std::ptr::null()) == 0
+                    && libc::setgid(NOBODY) == 0
+                    && libc::setuid(NOBODY) == 0
+            )
+        };
     }
     let runtime = tokio::runtime::Runtime::new().expect("starts");
     let found = runtime.block_on(attack(dir.path(), &program, &artifact));
@@ -89,13 +104,23 @@ fn test() {
 
 /// What each attempt was, how it should end, and how it did.
 async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, String, String)> {
-    let config = RunnerConfig { node: program.to_owned(), scratch_dir: dir.join("hosts"), blank_hosts: 1, walls: Walls::Required, ..RunnerConfig::default() };
+    let config = RunnerConfig {
+        node: program.to_owned(),
+        scratch_dir: dir.join("hosts"),
+        blank_hosts: 1,
+        walls: Walls::Required,
+        ..RunnerConfig::default()
+    };
     let runner = Runner::start(config).await.expect("this machine has all walls");
     let isolate = |id: &str| {
         Arc::new(IsolateSpec {
             id: id.into(),
             organization: "o_1".into(),
-            modules: vec![ModuleSpec { name: "m".into(), path: artifact.to_owned(), packages: None }],
+            modules: vec![ModuleSpec {
+                name: "m".into(),
+                path: artifact.to_owned(),
+                packages: None,
+            }],
             env: std::collections::BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 8,
@@ -103,19 +128,28 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
             in_order: false,
         })
     };
-    let call = |body: Value| Call { body: RawValue::from_string(body.to_string()).expect("JSON"), timeout: Duration::from_secs(60), first_step: None };
+    let call = |body: Value| Call {
+        body: RawValue::from_string(body.to_string()).expect("JSON"),
+        timeout: Duration::from_secs(60),
+        first_step: None,
+    };
     let neighbour = isolate("neighbour");
     let ask = async |isolate: &Arc<IsolateSpec>, body: Value| {
         let done = runner.call(isolate.clone(), call(body), Arc::new(Silent)).await.result;
         done.map(|done| serde_json::from_str::<Value>(done.result.get()).expect("JSON"))
     };
     let victim = ask(&neighbour, json!({ "kind": "pid" })).await.expect("answers");
-    let found = ask(&isolate("attacker"), json!({ "kind": "attack", "victim": victim })).await.expect("answers");
+    let found = ask(&isolate("attacker"), json!({ "kind": "attack", "victim": victim }))
+        .await
+        .expect("answers");
     // A call of another machine's set of numbers ends the process: it has a host of its own.
     let ended = ask(&isolate("other numbers"), json!({ "kind": "other numbers" })).await;
-    for (kind, code) in
-        [("hoard memory", "OutOfMemory"), ("hoard files", "PayloadTooLarge"), ("hoard watches", "OutOfMemory"), ("end the first thread", "InternalFailure")]
-    {
+    for (kind, code) in [
+        ("hoard memory", "OutOfMemory"),
+        ("hoard files", "PayloadTooLarge"),
+        ("hoard watches", "OutOfMemory"),
+        ("end the first thread", "InternalFailure"),
+    ] {
         let ended = ask(&isolate(kind), json!({ "kind": kind })).await;
         let got = ended.map_or_else(|failure| failure.code, |said| said.to_string());
         assert_eq!(got, code, "{kind}");
@@ -125,16 +159,36 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
         let isolate = isolate("fuzzed");
         let ended = ask(&isolate, json!({ "kind": "fuzz", "seed": seed })).await;
         if let Err(failure) = ended {
-            assert!(!failure.message.is_empty() && failure.code != "Timeout", "seed {seed}: {failure:?}");
+            assert!(
+                !failure.message.is_empty() && failure.code != "Timeout",
+                "seed {seed}: {failure:?}"
+            );
         }
-        assert!(ask(&isolate, json!({ "kind": "pid" })).await.is_ok(), "seed {seed}: there is no host afterwards");
+        assert!(
+            ask(&isolate, json!({ "kind": "pid" })).await.is_ok(),
+            "seed {seed}: there is no host afterwards"
+        );
     }
-    assert_eq!(ask(&neighbour, json!({ "kind": "pid" })).await.expect("answers"), victim, "the neighbour lives");
+    assert_eq!(
+        ask(&neighbour, json!({ "kind": "pid" })).await.expect("answers"),
+        victim,
+        "the neighbour lives"
+    );
     runner.shutdown().await;
     let text = |row: &Value, n: usize| row[n].as_str().unwrap_or("").to_owned();
-    let mut found: Vec<_> = found.as_array().expect("a list").iter().map(|row| (text(row, 0), text(row, 1), text(row, 2))).collect();
+    let mut found: Vec<_> = found
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| (text(row, 0), text(row, 1), text(row, 2)))
+        .collect();
     if cfg!(target_arch = "x86_64") {
-        let ended = ended.err().map_or_else(|| DONE.into(), |failure| if failure.message.contains("signal") { "ended".into() } else { failure.message });
+        let ended = ended.err().map_or_else(
+            || DONE.into(),
+            |failure| {
+                if failure.message.contains("signal") { "ended".into() } else { failure.message }
+            },
+        );
         found.push(("int 0x80".into(), "ended ENOSYS".into(), ended));
     }
     found
@@ -169,10 +223,15 @@ fn serve_as_host() {
                     Some("hoard files") => attempts::hoard_files(),
                     Some("hoard watches") => attempts::hoard_watches(),
                     Some("end the first thread") => attempts::end_the_first_thread(),
-                    Some("fuzz") => fuzz(&mut wire, frame["seed"].as_u64().unwrap_or(1), &frame["id"]),
+                    Some("fuzz") => {
+                        fuzz(&mut wire, frame["seed"].as_u64().unwrap_or(1), &frame["id"])
+                    }
                     _ => json!(std::process::id()),
                 };
-                send(&mut wire, json!({ "t": "done", "id": frame["id"], "ok": true, "result": result }));
+                send(
+                    &mut wire,
+                    json!({ "t": "done", "id": frame["id"], "ok": true, "result": result }),
+                );
             }
             _ => {}
         }
@@ -190,9 +249,30 @@ fn fuzz(wire: &mut UnixStream, seed: u64, id: &Value) -> Value {
         state % below
     };
     for _ in 0..next(30) {
-        let ids = [id.clone(), json!(next(10)), json!(-1), json!(u64::MAX), json!("1"), Value::Null, json!(1.5)];
+        let ids = [
+            id.clone(),
+            json!(next(10)),
+            json!(-1),
+            json!(u64::MAX),
+            json!("1"),
+            Value::Null,
+            json!(1.5),
+        ];
         let id = if next(4) > 0 { ids[0].clone() } else { ids[next(7) as usize].clone() };
-        let names = ["log", "emit", "db", "respond", "step", "send", "ask", "loaded", "load_failed", "cancelled", "hello", "x"];
+        let names = [
+            "log",
+            "emit",
+            "db",
+            "respond",
+            "step",
+            "send",
+            "ask",
+            "loaded",
+            "load_failed",
+            "cancelled",
+            "hello",
+            "x",
+        ];
         // Rarely one that ends it at once.
         let name = names[if next(5) > 0 { next(7) } else { next(12) } as usize];
         let values = [
@@ -207,7 +287,10 @@ fn fuzz(wire: &mut UnixStream, seed: u64, id: &Value) -> Value {
         ];
         let mut frame = json!({ "t": name, "id": id, "text": "line", "ts": 1, "level": "log", "event": { "n": 1 }, "meta": {}, "key": "k", "value": 1, "status": 200, "body": "b",
             "encoding": "utf8", "headers": [["a", "b"]], "namespace": "s", "state": "finished", "exports": {}, "kind": "k", "payload": {}, "ask": next(100) });
-        for field in ["ts", "meta", "status", "headers", "state", "exports", "kind", "payload", "encoding", "error", "late"] {
+        for field in [
+            "ts", "meta", "status", "headers", "state", "exports", "kind", "payload", "encoding",
+            "error", "late",
+        ] {
             if next(40) == 0 {
                 frame[field] = values[next(8) as usize].clone();
             }

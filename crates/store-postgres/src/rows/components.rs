@@ -10,8 +10,10 @@ use super::{get, json, optional_json, time, utf8};
 
 pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond, may_respond";
 pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at, files";
-pub(crate) const REGISTRY: &str = "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
-pub(crate) const REGISTRY_COMPONENT: &str = "registry_id, path, key, name, description, version, component_type, app, hash";
+pub(crate) const REGISTRY: &str =
+    "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
+pub(crate) const REGISTRY_COMPONENT: &str =
+    "registry_id, path, key, name, description, version, component_type, app, hash";
 pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
 
 pub(crate) fn artifact(row: &Row) -> StoreResult<Artifact> {
@@ -37,7 +39,11 @@ pub(crate) fn component(row: &Row) -> StoreResult<SavedComponent> {
         code_hash: get(row, "code_hash")?,
         files: optional_json(row, "files")?,
         url: get(row, "url")?,
-        component_type: if kind == "action" { ComponentType::Action } else { ComponentType::Source },
+        component_type: if kind == "action" {
+            ComponentType::Action
+        } else {
+            ComponentType::Source
+        },
         manifest: json(row, "manifest")?,
         artifact_id: get(row, "artifact_id")?,
         published: get(row, "published")?,
@@ -77,7 +83,11 @@ pub(crate) fn registry_component(row: &Row) -> StoreResult<RegistryComponent> {
 pub(crate) fn component_in_registry(row: &Row) -> StoreResult<FoundComponent> {
     let until: Option<i64> = get(row, "until")?;
     let registry = RegistryId::from_row(get(row, "registry_id")?);
-    Ok(FoundComponent { registry, component: registry_component(row)?, generation: until.map_or(LATEST, |until| until - 1) })
+    Ok(FoundComponent {
+        registry,
+        component: registry_component(row)?,
+        generation: until.map_or(LATEST, |until| until - 1),
+    })
 }
 
 pub(crate) fn registry_file(row: &Row) -> StoreResult<RegistryFile> {

@@ -1,5 +1,6 @@
-//! Rows to the product's records. A row that does not fit is an error, never a panic.
-//! Columns by name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds a column.
+//! Rows to the product's records. A row that does not fit is an error, never a panic. Columns by
+//! name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds
+//! a column.
 
 mod components;
 mod owners;
@@ -27,7 +28,8 @@ pub(crate) use sends::*;
 pub(crate) use stored::*;
 pub(crate) use tenants::*;
 
-/// Tables that grow with what happens, and up to what number a list of them is counted: as runs are.
+/// Tables that grow with what happens, and up to what number a list of them is counted: as runs
+/// are.
 const LONG: [&str; 3] = ["audit", "mail", "webhook_deliveries"];
 
 const COUNTED_MAX: i64 = 1_000;
@@ -42,7 +44,8 @@ fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
 }
 
 fn json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<T> {
-    serde_json::from_str(get(row, column)?).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+    serde_json::from_str(get(row, column)?)
+        .map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Option<T>> {
@@ -85,12 +88,15 @@ impl<'a> Cursors<'a> {
         Self { after: page.after.as_deref().map(text), before: page.before.as_deref().map(text) }
     }
 
-    /// The condition on `table`, whose parameters begin at `first`; empty without cursors, so that the plan of a first
-    /// page is one of its own. The cursor is an id; `org`: the number of the organization's parameter. An unknown one
-    /// gives nothing, which [`known`] tells from an empty page.
+    /// The condition on `table`, whose parameters begin at `first`; empty without cursors, so that
+    /// the plan of a first page is one of its own. The cursor is an id; `org`: the number of the
+    /// organization's parameter. An unknown one gives nothing, which [`known`] tells from an empty
+    /// page.
     pub(crate) fn clause(&self, table: &str, org: usize, first: usize) -> String {
         let mut clause = String::new();
-        let given = [(&self.after, '<'), (&self.before, '>')].into_iter().filter(|(cursor, _)| cursor.is_some());
+        let given = [(&self.after, '<'), (&self.before, '>')]
+            .into_iter()
+            .filter(|(cursor, _)| cursor.is_some());
         for (number, (_, than)) in (first..).zip(given) {
             clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ${number} AND org_id = ${org})"));
         }
@@ -99,12 +105,23 @@ impl<'a> Cursors<'a> {
 
     /// Adds the parameters of [`Cursors::clause`].
     pub(crate) fn push<'b>(&'b self, params: &mut Vec<&'b (dyn ToSql + Sync)>) {
-        params.extend([&self.after, &self.before].into_iter().flatten().map(|cursor| -> &(dyn ToSql + Sync) { cursor }));
+        params.extend(
+            [&self.after, &self.before]
+                .into_iter()
+                .flatten()
+                .map(|cursor| -> &(dyn ToSql + Sync) { cursor }),
+        );
     }
 }
 
 /// A page of a table, newest first. `filter`: the parameters of the table's filter.
-pub(crate) async fn list<T>(c: &Client, table: &Table<'_>, filter: Params<'_>, page: &Page, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Listing<T>> {
+pub(crate) async fn list<T>(
+    c: &Client,
+    table: &Table<'_>,
+    filter: Params<'_>,
+    page: &Page,
+    read: impl Fn(&Row) -> StoreResult<T>,
+) -> StoreResult<Listing<T>> {
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params = filter.to_vec();
     params.push(&limit);
@@ -112,15 +129,22 @@ pub(crate) async fn list<T>(c: &Client, table: &Table<'_>, filter: Params<'_>, p
     cursors.push(&mut params);
     let of_page = |columns: &str| {
         let (name, rows, n) = (table.name, table.filter, filter.len() + 1);
-        format!("SELECT {columns} FROM {name} WHERE {rows}{clause} ORDER BY created_at {order}, id {order} LIMIT ${n}")
+        format!(
+            "SELECT {columns} FROM {name} WHERE {rows}{clause} ORDER BY created_at {order}, id {order} LIMIT ${n}"
+        )
     };
     if let Some(bytes) = row_bytes(table.name) {
         make_room(c, &of_page(&format!("{bytes} AS bytes")), &params, page).await?;
     }
     let items = of_page(table.columns);
     let counted = if LONG.contains(&table.name) { COUNTED_MAX } else { i64::MAX };
-    let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted", table.name, table.filter);
-    let mut listing = counted_first(number(c, &count, filter), readable(c, table.name, &items, &params, read)).await?;
+    let count = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted",
+        table.name, table.filter
+    );
+    let mut listing =
+        counted_first(number(c, &count, filter), readable(c, table.name, &items, &params, read))
+            .await?;
     if listing.items.is_empty() && listing.damaged.is_empty() {
         known(c, table.name, filter[0], page).await?;
     }
@@ -129,7 +153,8 @@ pub(crate) async fn list<T>(c: &Client, table: &Table<'_>, filter: Params<'_>, p
     Ok(listing)
 }
 
-/// A page with its count: what was counted is there when the page is read, and what came between is counted with it.
+/// A page with its count: what was counted is there when the page is read, and what came between is
+/// counted with it.
 pub(crate) async fn counted_first<T>(
     count: impl Future<Output = StoreResult<i64>>,
     items: impl Future<Output = StoreResult<(Vec<T>, Vec<String>)>>,
@@ -140,8 +165,14 @@ pub(crate) async fn counted_first<T>(
     Ok(Listing { items, total_count, damaged })
 }
 
-/// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.
-pub(crate) async fn known(c: &Client, table: &str, org: &(dyn ToSql + Sync), page: &Page) -> StoreResult<()> {
+/// That the cursors of a page which came out empty name rows of the organization's:
+/// `UnknownCursor`.
+pub(crate) async fn known(
+    c: &Client,
+    table: &str,
+    org: &(dyn ToSql + Sync),
+    page: &Page,
+) -> StoreResult<()> {
     for (name, id) in page.cursors() {
         let sql = format!("SELECT count(*) FROM {table} WHERE id = $1 AND org_id = $2");
         if number(c, &sql, &[&text(id), org]).await? == 0 {
@@ -152,20 +183,31 @@ pub(crate) async fn known(c: &Client, table: &str, org: &(dyn ToSql + Sync), pag
 }
 
 /// One row or none.
-pub(crate) async fn one<T>(c: &impl GenericClient, sql: &str, params: Params<'_>, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Option<T>> {
+pub(crate) async fn one<T>(
+    c: &impl GenericClient,
+    sql: &str,
+    params: Params<'_>,
+    read: impl Fn(&Row) -> StoreResult<T>,
+) -> StoreResult<Option<T>> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;
     let row = c.query_opt(&statement, params).await.map_err(database)?;
     row.as_ref().map(read).transpose()
 }
 
 /// All rows.
-pub(crate) async fn many<T>(c: &impl GenericClient, sql: &str, params: Params<'_>, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Vec<T>> {
+pub(crate) async fn many<T>(
+    c: &impl GenericClient,
+    sql: &str,
+    params: Params<'_>,
+    read: impl Fn(&Row) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;
     let rows = c.query(&statement, params).await.map_err(database)?;
     rows.iter().map(read).collect()
 }
 
-/// The rows of a table's queue that can be read; the others are set aside (see [`millrace_store::set_aside`]): one owner's damage is not that of the others.
+/// The rows of a table's queue that can be read; the others are set aside (see
+/// [`millrace_store::set_aside`]): one owner's damage is not that of the others.
 pub(crate) async fn claimed<T>(
     c: &impl GenericClient,
     table: &'static str,
@@ -200,7 +242,12 @@ pub(crate) async fn readable<T>(
         match row {
             Ok(row) => out.push(row),
             Err((what, id)) => {
-                tracing::error!(table, id, what, "a stored row cannot be read; it is set aside, and the others go on");
+                tracing::error!(
+                    table,
+                    id,
+                    what,
+                    "a stored row cannot be read; it is set aside, and the others go on"
+                );
                 damaged.extend(id);
             }
         }
@@ -209,21 +256,43 @@ pub(crate) async fn readable<T>(
 }
 
 /// Rows changed.
-pub(crate) async fn execute(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<u64> {
+pub(crate) async fn execute(
+    c: &impl GenericClient,
+    sql: &str,
+    params: Params<'_>,
+) -> StoreResult<u64> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;
     c.execute(&statement, params).await.map_err(database)
 }
 
 /// A number.
-pub(crate) async fn number(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<i64> {
+pub(crate) async fn number(
+    c: &impl GenericClient,
+    sql: &str,
+    params: Params<'_>,
+) -> StoreResult<i64> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;
     c.query_one(&statement, params).await.and_then(|row| row.try_get(0)).map_err(database)
 }
 
 /// That the page has room for its texts; `sizes` gives their `bytes`, row by row.
-pub(crate) async fn make_room(c: &Client, sizes: &str, params: Params<'_>, page: &Page) -> StoreResult<()> {
-    let bytes = number(c, &format!("SELECT coalesce(sum(bytes), 0)::bigint FROM ({sizes}) AS sizes"), params).await?;
-    if page.room.take(u64::try_from(bytes).unwrap_or(0)) { Ok(()) } else { Err(StoreError::NoMemory) }
+pub(crate) async fn make_room(
+    c: &Client,
+    sizes: &str,
+    params: Params<'_>,
+    page: &Page,
+) -> StoreResult<()> {
+    let bytes = number(
+        c,
+        &format!("SELECT coalesce(sum(bytes), 0)::bigint FROM ({sizes}) AS sizes"),
+        params,
+    )
+    .await?;
+    if page.room.take(u64::try_from(bytes).unwrap_or(0)) {
+        Ok(())
+    } else {
+        Err(StoreError::NoMemory)
+    }
 }
 
 /// The order in which a page is read: from its end where it goes back.

@@ -2,7 +2,8 @@
 
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{
-    AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+    AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId,
+    SubscriptionId, TimerId, UserId, WorkflowId,
 };
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, SourceDeployment, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -19,11 +20,14 @@ pub(crate) const WORKFLOW: &str =
     "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by, note, tags,
     draft IS DISTINCT FROM (SELECT content FROM deployments d WHERE d.id = workflows.deployment_id) AS is_changed,
     (SELECT username FROM users u WHERE u.id = workflows.draft_by) AS author";
-pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at, made_by, message,
+pub(crate) const DEPLOYMENT: &str =
+    "id, org_id, workflow_id, version, content, created_at, made_by, message,
     (SELECT username FROM users u WHERE u.id = deployments.made_by) AS author";
-pub(crate) const SOURCE_DEPLOYMENT: &str = "id, org_id, source_id, version, content, created_at, made_by, message,
+pub(crate) const SOURCE_DEPLOYMENT: &str =
+    "id, org_id, source_id, version, content, created_at, made_by, message,
     (SELECT username FROM users u WHERE u.id = source_deployments.made_by) AS author";
-pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
+pub(crate) const SUBSCRIPTION: &str =
+    "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
 pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
 pub(crate) const APP_HOOK: &str = "org_id, owner_id, app, event_name, active";
 pub(crate) const ENDPOINT_DOMAIN: &str = "id, org_id, endpoint_id, created_at";

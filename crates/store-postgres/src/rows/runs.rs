@@ -8,14 +8,15 @@ use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_stats::{EndedRun, VersionRuns};
 use millrace_model::source::Owner;
-use millrace_store::{FailedRun, FailedTime, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult};
+use millrace_store::{
+    FailedRun, FailedTime, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult,
+};
 use tokio_postgres::Row;
 
 use super::owners::author;
 use super::{corrupt, get, json, time};
 
-pub(crate) const RUN: &str =
-    "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
+pub(crate) const RUN: &str = "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text, step";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
 pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count, state, state_at, note";
@@ -65,7 +66,8 @@ pub(crate) fn run_state(row: &Row) -> StoreResult<RunState> {
 }
 
 pub(crate) fn ended_run(row: &Row) -> StoreResult<(String, EndedRun)> {
-    let (started, finished): (Option<i64>, Option<i64>) = (get(row, "started_at")?, get(row, "finished_at")?);
+    let (started, finished): (Option<i64>, Option<i64>) =
+        (get(row, "started_at")?, get(row, "finished_at")?);
     let run = EndedRun {
         accepted_at: time(row, "created_at")?,
         status: RunStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
@@ -85,7 +87,12 @@ pub(crate) fn version_runs(row: &Row) -> StoreResult<VersionRuns> {
 }
 
 pub(crate) fn log_line(row: &Row) -> StoreResult<(RunId, LogLine)> {
-    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(get(row, "level")?), text: get(row, "text")?, step: get(row, "step")? };
+    let line = LogLine {
+        at: time(row, "at")?,
+        level: LogLevel::parse(get(row, "level")?),
+        text: get(row, "text")?,
+        step: get(row, "step")?,
+    };
     Ok((RunId::from_row(get(row, "run_id")?), line))
 }
 
@@ -113,13 +120,26 @@ pub(crate) fn listed_event(row: &Row) -> StoreResult<ListedEvent> {
 }
 
 pub(crate) fn newest_of(row: &Row) -> StoreResult<NewestOf> {
-    let event = get::<Option<i64>>(row, "ordinal")?
-        .map(|ordinal| -> StoreResult<_> { Ok(NewestEvent { id: EventId::from_ordinal(ordinal), name: get(row, "name")?, metadata: get(row, "metadata")? }) });
+    let event = get::<Option<i64>>(row, "ordinal")?.map(|ordinal| -> StoreResult<_> {
+        Ok(NewestEvent {
+            id: EventId::from_ordinal(ordinal),
+            name: get(row, "name")?,
+            metadata: get(row, "metadata")?,
+        })
+    });
     let failed = get::<Option<String>>(row, "run_id")?.map(|id| -> StoreResult<_> {
         let at = get::<Option<i64>>(row, "finished_at")?.map_or(Timestamp(0), Timestamp);
-        Ok(FailedRun { id: RunId::from_row(id), at, error: get::<Option<String>>(row, "error")?.unwrap_or_default() })
+        Ok(FailedRun {
+            id: RunId::from_row(id),
+            at,
+            error: get::<Option<String>>(row, "error")?.unwrap_or_default(),
+        })
     });
-    Ok(NewestOf { emitter: get(row, "emitter")?, event: event.transpose()?, failed: failed.transpose()? })
+    Ok(NewestOf {
+        emitter: get(row, "emitter")?,
+        event: event.transpose()?,
+        failed: failed.transpose()?,
+    })
 }
 
 pub(crate) fn error_group(row: &Row) -> StoreResult<ErrorGroup> {
@@ -195,6 +215,8 @@ pub(crate) fn replayed_run(row: &Row) -> StoreResult<ReplayedRun> {
     Ok(ReplayedRun {
         original_id: RunId::from_row(get(row, "original_id")?),
         run_id: RunId::from_row(get(row, "run_id")?),
-        status: get::<Option<&str>>(row, "status")?.map(|text| RunStatus::parse(text).ok_or_else(|| corrupt("status"))).transpose()?,
+        status: get::<Option<&str>>(row, "status")?
+            .map(|text| RunStatus::parse(text).ok_or_else(|| corrupt("status")))
+            .transpose()?,
     })
 }

@@ -9,11 +9,10 @@ use tokio_postgres::Row;
 use super::{corrupt, get, time};
 
 pub(crate) const WEBHOOK: &str = "id, org_id, user_id, name, description, url, secret, active, failures, paused_until, created_at, updated_at";
-pub(crate) const WEBHOOK_DELIVERY: &str =
-    "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
-pub(crate) const DELIVERY: &str =
-    "id, org_id, owner_id, run_id, position, kind, payload, step, status, attempts, response_status, last_error, created_at, finished_at";
-pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, link, status, attempts, last_error, created_at";
+pub(crate) const WEBHOOK_DELIVERY: &str = "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
+pub(crate) const DELIVERY: &str = "id, org_id, owner_id, run_id, position, kind, payload, step, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const MAIL: &str =
+    "id, org_id, recipient, subject, text, html, link, status, attempts, last_error, created_at";
 
 pub(crate) fn webhook(row: &Row) -> StoreResult<Webhook> {
     Ok(Webhook {
@@ -26,7 +25,8 @@ pub(crate) fn webhook(row: &Row) -> StoreResult<Webhook> {
         secret: get(row, "secret")?,
         active: get(row, "active")?,
         health: Health {
-            failures: u32::try_from(get::<i64>(row, "failures")?).map_err(|_| corrupt("failures"))?,
+            failures: u32::try_from(get::<i64>(row, "failures")?)
+                .map_err(|_| corrupt("failures"))?,
             paused_until: get::<Option<i64>>(row, "paused_until")?.map(Timestamp),
         },
         created_at: time(row, "created_at")?,
@@ -42,9 +42,11 @@ pub(crate) fn webhook_delivery(row: &Row) -> StoreResult<WebhookDelivery> {
         event_key: get(row, "event_key")?,
         body: get(row, "body")?,
         traceparent: get(row, "traceparent")?,
-        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         attempts: u32::try_from(get::<i64>(row, "attempts")?).map_err(|_| corrupt("attempts"))?,
-        last_status: get::<Option<i64>>(row, "last_status")?.and_then(|status| u16::try_from(status).ok()),
+        last_status: get::<Option<i64>>(row, "last_status")?
+            .and_then(|status| u16::try_from(status).ok()),
         last_error: get(row, "last_error")?,
         next_at: time(row, "next_at")?,
         give_up_at: time(row, "give_up_at")?,

@@ -50,5 +50,9 @@ pub(crate) fn data_store(row: &Row) -> StoreResult<DataStore> {
 }
 
 pub(crate) fn data_store_entry(row: &Row) -> StoreResult<DataStoreEntry> {
-    Ok(DataStoreEntry { key: utf8(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
+    Ok(DataStoreEntry {
+        key: utf8(row, "key")?,
+        value: get(row, "value")?,
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+    })
 }

@@ -2,18 +2,22 @@
 
 use millrace_model::account::{Account, App, Connection};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ApiKeyId, AppId, ConnectionId, DataKeyId, OrgId, ProjectId, UserId};
+use millrace_model::ids::{
+    AccountId, ApiKeyId, AppId, ConnectionId, DataKeyId, OrgId, ProjectId, UserId,
+};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_store::{DataKey, StoreResult};
 use tokio_postgres::Row;
 
 use super::{corrupt, get, json, time};
 
-pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, error_recipients, project_id, created_at";
+pub(crate) const ORGANIZATION: &str =
+    "id, name, orgname, email, error_recipients, project_id, created_at";
 pub(crate) const USER: &str = "id, org_id, username, email, created_at";
 pub(crate) const API_KEY: &str = "id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at";
 pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
-pub(crate) const CONNECTION: &str = "id, org_id, app, external_user_id, state, created_at, expires_at";
+pub(crate) const CONNECTION: &str =
+    "id, org_id, app, external_user_id, state, created_at, expires_at";
 pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at, external_user_id";
 pub(crate) const DATA_KEY: &str = "id, master_id, wrapped, created_at";
 
@@ -40,15 +44,20 @@ pub(crate) fn user(row: &Row) -> StoreResult<User> {
 }
 
 pub(crate) fn api_key(row: &Row) -> StoreResult<ApiKey> {
-    let old = get::<Option<String>>(row, "old_key_hash")?.zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
+    let old = get::<Option<String>>(row, "old_key_hash")?
+        .zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
     Ok(ApiKey {
         id: ApiKeyId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         user_id: UserId::from_row(get(row, "user_id")?),
         name: get(row, "name")?,
         key_hash: get(row, "key_hash")?,
-        scopes: Scopes::parse(&get::<String>(row, "scopes")?).ok().flatten().ok_or_else(|| corrupt("scopes"))?,
-        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?.and_then(|rate| u32::try_from(rate).ok()),
+        scopes: Scopes::parse(&get::<String>(row, "scopes")?)
+            .ok()
+            .flatten()
+            .ok_or_else(|| corrupt("scopes"))?,
+        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?
+            .and_then(|rate| u32::try_from(rate).ok()),
         expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
         old,
         created_at: time(row, "created_at")?,

@@ -21,7 +21,10 @@ impl Accounts for PostgresStore {
         one(&self.db.client().await?, &sql, &[&org.as_str(), &text(slug)], rows::app).await
     }
     async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
-        let sql = format!("SELECT {} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000", rows::APP);
+        let sql = format!(
+            "SELECT {} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000",
+            rows::APP
+        );
         many(&self.db.client().await?, &sql, &[&org.as_str()], rows::app).await
     }
     async fn create_account(&self, account: Account) -> StoreResult<()> {
@@ -36,10 +39,23 @@ impl Accounts for PostgresStore {
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
         by_id!(self, "accounts", rows::ACCOUNT, org, id, rows::account)
     }
-    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+    async fn list_accounts(
+        &self,
+        org: &OrgId,
+        app: Option<&str>,
+        external_user: Option<&str>,
+        page: &Page,
+    ) -> StoreResult<Listing<Account>> {
         let filter = "org_id = $1 AND ($2::text IS NULL OR app = $2) AND ($3::text IS NULL OR external_user_id = $3)";
         let table = Table { name: "accounts", columns: rows::ACCOUNT, filter };
-        list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text), &external_user.map(text)], page, rows::account).await
+        list(
+            &self.db.client().await?,
+            &table,
+            &[&org.as_str(), &app.map(text), &external_user.map(text)],
+            page,
+            rows::account,
+        )
+        .await
     }
     async fn create_connection(&self, connection: Connection) -> StoreResult<()> {
         accounts::begin(&self.db.client().await?, &connection).await
@@ -47,10 +63,20 @@ impl Accounts for PostgresStore {
     async fn connection(&self, org: &OrgId, id: &ConnectionId) -> StoreResult<Option<Connection>> {
         by_id!(self, "connections", rows::CONNECTION, org, id, rows::connection)
     }
-    async fn answer_connection(&self, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+    async fn answer_connection(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
         accounts::answer(&self.db.client().await?, org, id, now).await
     }
-    async fn put_connection_state(&self, org: &OrgId, id: &ConnectionId, state: ConnectionState) -> StoreResult<()> {
+    async fn put_connection_state(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+        state: ConnectionState,
+    ) -> StoreResult<()> {
         accounts::put_state(&self.db.client().await?, org, id, &state).await
     }
 }

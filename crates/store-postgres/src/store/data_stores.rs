@@ -16,7 +16,13 @@ impl DataStores for PostgresStore {
     async fn create_data_store(&self, store: DataStore) -> StoreResult<()> {
         data_stores::create(&self.db.client().await?, &store).await
     }
-    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()> {
+    async fn rename_data_store(
+        &self,
+        org: &OrgId,
+        id: &DataStoreId,
+        name: &str,
+        now: Timestamp,
+    ) -> StoreResult<()> {
         data_stores::rename(&self.db.client().await?, org, id, name, now).await
     }
     async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool> {
@@ -32,13 +38,24 @@ impl DataStores for PostgresStore {
         let table = Table { name: "data_stores", columns: rows::DATA_STORE, filter: "org_id = $1" };
         list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::data_store).await
     }
-    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>> {
+    async fn data_store_entry(
+        &self,
+        id: &DataStoreId,
+        key: &str,
+        now: Timestamp,
+    ) -> StoreResult<Option<DataStoreEntry>> {
         data_stores::entry(&self.db.client().await?, id, key, now).await
     }
     async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()> {
         transaction!(self.db, |t| data_stores::set(&t, &write))
     }
-    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool> {
+    async fn data_store_expire(
+        &self,
+        id: &DataStoreId,
+        key: &str,
+        expires_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
         data_stores::expire(&self.db.client().await?, id, key, expires_at, now).await
     }
     async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool> {
@@ -50,10 +67,19 @@ impl DataStores for PostgresStore {
     async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
         data_stores::size(&self.db.client().await?, id, now).await
     }
-    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>> {
+    async fn data_store_keys(
+        &self,
+        id: &DataStoreId,
+        page: DataStorePage,
+    ) -> StoreResult<Vec<String>> {
         data_stores::keys(&self.db.client().await?, id, &page).await
     }
-    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>> {
+    async fn data_store_entries(
+        &self,
+        id: &DataStoreId,
+        page: DataStorePage,
+        bytes_max: usize,
+    ) -> StoreResult<Vec<DataStoreEntry>> {
         data_stores::entries(&self.db.client().await?, id, &page, bytes_max).await
     }
     async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {

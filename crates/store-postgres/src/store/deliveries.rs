@@ -12,7 +12,13 @@ use crate::{PostgresStore, deliveries, mail, rows};
 
 #[async_trait]
 impl Deliveries for PostgresStore {
-    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
+    async fn claim_deliveries(
+        &self,
+        now: Timestamp,
+        retry_at: Timestamp,
+        limit: u32,
+        held: &Held,
+    ) -> StoreResult<Vec<Delivery>> {
         statement!(self.db, "delivery_claim", |c| deliveries::claim(&c, now, retry_at, limit, held))
     }
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
@@ -25,7 +31,13 @@ impl Deliveries for PostgresStore {
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
         statement!(self.db, "mail", |c| mail::queue(&c, &mail))
     }
-    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
+    async fn claim_mail(
+        &self,
+        now: Timestamp,
+        retry_at: Timestamp,
+        limit: u32,
+        after: Option<&OrgId>,
+    ) -> StoreResult<Vec<Mail>> {
         statement!(self.db, "mail_claim", |c| mail::claim(&c, now, retry_at, limit, after))
     }
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
@@ -37,7 +49,9 @@ impl Deliveries for PostgresStore {
     }
     async fn resend_mail(&self, org: &OrgId, id: &MailId, now: Timestamp) -> StoreResult<bool> {
         let sql = "UPDATE mail SET status = 'queued', attempts = 0, last_error = NULL, next_at = $3 WHERE id = $1 AND org_id = $2";
-        Ok(rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str(), &now.ms()]).await? > 0)
+        Ok(rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str(), &now.ms()])
+            .await?
+            > 0)
     }
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let table = Table { name: "mail", columns: rows::MAIL, filter: "org_id = $1" };

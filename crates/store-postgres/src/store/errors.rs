@@ -15,19 +15,38 @@ use crate::{PostgresStore, errors, replays, rows};
 
 #[async_trait]
 impl Errors for PostgresStore {
-    async fn list_error_groups(&self, org: &OrgId, filter: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+    async fn list_error_groups(
+        &self,
+        org: &OrgId,
+        filter: &ErrorGroupFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<ErrorGroup>> {
         errors::groups(&self.db.client().await?, org, filter, page).await
     }
-    async fn change_error_group(&self, org: &OrgId, id: &ErrorGroupId, change: ErrorGroupChange) -> StoreResult<bool> {
+    async fn change_error_group(
+        &self,
+        org: &OrgId,
+        id: &ErrorGroupId,
+        change: ErrorGroupChange,
+    ) -> StoreResult<bool> {
         transaction!(self.db, |t| errors::change(&t, org, id, &change))
     }
     async fn error_group_changes(&self, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>> {
         errors::changes(&self.db.client().await?, id).await
     }
-    async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+    async fn error_group_versions(
+        &self,
+        group: &ErrorGroup,
+        scan: u32,
+    ) -> StoreResult<Vec<ErrorVersion>> {
         errors::versions(&self.db.client().await?, group, scan).await
     }
-    async fn failed_times(&self, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+    async fn failed_times(
+        &self,
+        org: &OrgId,
+        within: (Timestamp, Timestamp),
+        max: u32,
+    ) -> StoreResult<Vec<FailedTime>> {
         errors::failed_times(&self.db.client().await?, org, within, max).await
     }
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {

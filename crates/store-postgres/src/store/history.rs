@@ -8,7 +8,10 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
-use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf, Pruning, RunFilter, RunState, StoreResult};
+use millrace_store::{
+    EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf, Pruning,
+    RunFilter, RunState, StoreResult,
+};
 
 use crate::db::transaction;
 use crate::rows::one;
@@ -25,19 +28,44 @@ impl History for PostgresStore {
     async fn lineage(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>> {
         history::lineage(&self.db.client().await?, org, id).await
     }
-    async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
+    async fn list_runs(
+        &self,
+        org: &OrgId,
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedRun>> {
         history::runs(&self.db.client().await?, org, filter, whole, page).await
     }
-    async fn matching_runs(&self, org: &OrgId, filter: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
+    async fn matching_runs(
+        &self,
+        org: &OrgId,
+        filter: &RunFilter,
+        after: Option<&(Timestamp, RunId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<Run>> {
         history::matching_runs(&self.db.client().await?, org, filter, after, limit).await
     }
     async fn count_runs(&self, org: &OrgId, filter: &RunFilter, max: u32) -> StoreResult<u64> {
         history::count_runs(&self.db.client().await?, org, filter, max).await
     }
-    async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
+    async fn run_states(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        from: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<RunState>> {
         history::run_states(&self.db.client().await?, org, owner, from, limit).await
     }
-    async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
+    async fn ended_runs(
+        &self,
+        org: &OrgId,
+        owner: Option<&str>,
+        kind: RunKind,
+        within: (Timestamp, Timestamp),
+        max: u32,
+    ) -> StoreResult<EndedRuns> {
         history::ended_runs(&self.db.client().await?, org, owner, kind, within, max).await
     }
     async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
@@ -46,16 +74,35 @@ impl History for PostgresStore {
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         history::logs(&self.db.client().await?, id).await
     }
-    async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>> {
+    async fn owner_logs(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        filter: &LogFilter,
+        limit: u32,
+    ) -> StoreResult<Vec<OwnerLine>> {
         history::owner_logs(&self.db.client().await?, org, owner, filter, limit).await
     }
-    async fn list_events(&self, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+    async fn list_events(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        which: EventFilter<'_>,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedEvent>> {
         history::events(&self.db.client().await?, org, emitter, which, whole, page).await
     }
     async fn newest_of(&self, org: &OrgId, emitters: Vec<String>) -> StoreResult<Vec<NewestOf>> {
         history::newest_of(&self.db.client().await?, org, &emitters).await
     }
-    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+    async fn events_after(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        after: EventId,
+        limit: u32,
+    ) -> StoreResult<Vec<Event>> {
         history::events_after(&self.db.client().await?, org, emitter, after, limit).await
     }
     async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
@@ -64,7 +111,13 @@ impl History for PostgresStore {
     async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
         history::next_deferred_at(&self.db.client().await?).await
     }
-    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+    async fn delete_events(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        name: Option<&str>,
+        range: (Option<EventId>, Option<EventId>),
+    ) -> StoreResult<u64> {
         transaction!(self.db, |t| history::delete_events(&t, org, emitter, name, range))
     }
     async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
@@ -79,10 +132,20 @@ impl History for PostgresStore {
     async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>> {
         retention::of(&self.db.client().await?, owner).await
     }
-    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()> {
+    async fn put_retention(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        retention: Option<Retention>,
+    ) -> StoreResult<()> {
         retention::put(&self.db.client().await?, org, owner, retention).await
     }
-    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()> {
+    async fn export(
+        &self,
+        org: &OrgId,
+        filter: ExportFilter,
+        out: tokio::sync::mpsc::Sender<Exported>,
+    ) -> StoreResult<()> {
         export::export(&mut self.db.client().await?, org, &filter, &out).await
     }
 }

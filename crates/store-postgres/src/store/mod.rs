@@ -1,4 +1,5 @@
-//! The traits, a file for each part, each method one transaction or one statement on a connection of the pool.
+//! The traits, a file for each part, each method one transaction or one statement on a connection
+//! of the pool.
 
 use async_trait::async_trait;
 use millrace_store::{Condition, Store, StoreResult};
@@ -10,7 +11,8 @@ use crate::{PostgresStore, db};
 /// One row of a table by organization and id.
 macro_rules! by_id {
     ($self:ident, $table:literal, $columns:path, $org:ident, $id:ident, $read:path) => {{
-        let sql = format!(concat!("SELECT {} FROM ", $table, " WHERE id = $1 AND org_id = $2"), $columns);
+        let sql =
+            format!(concat!("SELECT {} FROM ", $table, " WHERE id = $1 AND org_id = $2"), $columns);
         one(&$self.db.client().await?, &sql, &[&$id.as_str(), &$org.as_str()], $read).await
     }};
 }
@@ -18,7 +20,8 @@ macro_rules! by_id {
 /// One row of a table by a column that is unique.
 macro_rules! by_unique {
     ($self:ident, $table:literal, $columns:path, $column:literal, $value:expr, $read:path) => {{
-        let sql = format!(concat!("SELECT {} FROM ", $table, " WHERE ", $column, " = $1"), $columns);
+        let sql =
+            format!(concat!("SELECT {} FROM ", $table, " WHERE ", $column, " = $1"), $columns);
         one(&$self.db.client().await?, &sql, &[&$value], $read).await
     }};
 }
@@ -27,7 +30,11 @@ macro_rules! slugs {
     ($self:ident, $table:literal, $org:ident, $base:ident) => {{
         many(
             &$self.db.client().await?,
-            concat!("SELECT name_slug FROM ", $table, " WHERE org_id = $1 AND (name_slug = $2 OR starts_with(name_slug, $2 || '-'))"),
+            concat!(
+                "SELECT name_slug FROM ",
+                $table,
+                " WHERE org_id = $1 AND (name_slug = $2 OR starts_with(name_slug, $2 || '-'))"
+            ),
             &[&$org.as_str(), &text($base)],
             |row| row.try_get(0).map_err(database),
         )
@@ -69,7 +76,9 @@ impl Store for PostgresStore {
                 done
             }
             // Without anybody's writes nothing else would tell that there is none.
-            _ if self.db.is_room_unknown() => statement!(self.db, "room", |c| db::look_for_room(&c)),
+            _ if self.db.is_room_unknown() => {
+                statement!(self.db, "room", |c| db::look_for_room(&c))
+            }
             _ => Ok(()),
         }
     }

@@ -14,13 +14,23 @@ use crate::rows::many;
 impl Names for PostgresStore {
     async fn names(&self, org: &OrgId, kind: NamedKind, limit: u32) -> StoreResult<Vec<Named>> {
         let Some(sql) = names_sql(kind) else { return Ok(Vec::new()) };
-        many(&self.db.client().await?, sql, &[&org.as_str(), &i64::from(limit)], |row| named(kind, row)).await
+        many(&self.db.client().await?, sql, &[&org.as_str(), &i64::from(limit)], |row| {
+            named(kind, row)
+        })
+        .await
     }
     async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>> {
         let client = self.db.client().await?;
         let mut found = Vec::new();
-        for (kind, sql) in [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)] {
-            found.extend(many(&client, sql, &[&org.as_str(), &text(id), &i64::from(limit)], |row| named(kind, row)).await?);
+        for (kind, sql) in
+            [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)]
+        {
+            found.extend(
+                many(&client, sql, &[&org.as_str(), &text(id), &i64::from(limit)], |row| {
+                    named(kind, row)
+                })
+                .await?,
+            );
         }
         Ok(found)
     }

@@ -23,7 +23,13 @@ impl Nodes for PostgresStore {
     async fn check_out(&self, node: &str) -> StoreResult<()> {
         statement!(self.db, "node", |c| nodes::check_out(&c, node))
     }
-    async fn claim_refresh(&self, id: &AccountId, version: i64, now: Timestamp, until: Timestamp) -> StoreResult<bool> {
+    async fn claim_refresh(
+        &self,
+        id: &AccountId,
+        version: i64,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<bool> {
         statement!(self.db, "refresh", |c| accounts::claim_refresh(&c, id, version, now, until))
     }
     async fn release_refresh(&self, id: &AccountId, version: i64) -> StoreResult<()> {

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunStatus, Start};
-use millrace_store::{Callback, CalledBack, Claim, Effects, Pause, Pausing, Runs, Settlement, StoreResult, Woken};
+use millrace_store::{
+    Callback, CalledBack, Claim, Effects, Pause, Pausing, Runs, Settlement, StoreResult, Woken,
+};
 
 use crate::db::{statement, transaction};
 use crate::rows::number;
@@ -17,24 +19,46 @@ impl Runs for PostgresStore {
         let node = matches!(run.start, Start::Claimed { .. }).then_some(node);
         statement!(self.db, "accept", |c| runs::insert(&c, std::slice::from_ref(&run), node))
     }
-    async fn accept_queued(&self, run: NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()> {
+    async fn accept_queued(
+        &self,
+        run: NewRun,
+        queue_max: u32,
+        node: Option<&str>,
+    ) -> StoreResult<()> {
         transaction!(self.db, "accept_queued", |t| limits::accept(&t, &run, queue_max, node))
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
         let owners = runs::owners_in_turn(&self.db.client().await?, claim).await?;
         let share = claim.limit.div_ceil(u32::try_from(owners.len()).unwrap_or(u32::MAX).max(1));
-        let pick = |are_limited: bool| owners.iter().filter(|(_, limited)| *limited == are_limited).map(|(owner, _)| owner.clone()).collect::<Vec<_>>();
+        let pick = |are_limited: bool| {
+            owners
+                .iter()
+                .filter(|(_, limited)| *limited == are_limited)
+                .map(|(owner, _)| owner.clone())
+                .collect::<Vec<_>>()
+        };
         let (limited, others) = (pick(true), pick(false));
-        let mut claimed: Vec<Run> =
-            if limited.is_empty() { Vec::new() } else { transaction!(self.db, "claim", |t| limits::claim(&t, &limited, claim, share))? };
+        let mut claimed: Vec<Run> = if limited.is_empty() {
+            Vec::new()
+        } else {
+            transaction!(self.db, "claim", |t| limits::claim(&t, &limited, claim, share))?
+        };
         let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
         if left > 0 && !others.is_empty() {
-            claimed.extend(statement!(self.db, "claim", |c| runs::claim(&c, &others, Claim { limit: left, ..claim }))?);
+            claimed.extend(statement!(self.db, "claim", |c| runs::claim(
+                &c,
+                &others,
+                Claim { limit: left, ..claim }
+            ))?);
         }
         Ok(runs::oldest_first(claimed))
     }
-    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+    async fn renew(
+        &self,
+        held: &[(RunId, i64)],
+        lease_until: Timestamp,
+    ) -> StoreResult<Vec<RunId>> {
         transaction!(self.db, "renew", |t| runs::renew(&t, held, lease_until))
     }
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
@@ -55,11 +79,21 @@ impl Runs for PostgresStore {
     async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
         statement!(self.db, "progress", |c| runs::keep_progress(&c, id, attempt, result))
     }
-    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+    async fn cancel_run(
+        &self,
+        org: &OrgId,
+        id: &RunId,
+        now: Timestamp,
+    ) -> StoreResult<Option<RunStatus>> {
         transaction!(self.db, |t| pauses::cancel(&t, org, id, now))
     }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
-        let count = number(&self.db.client().await?, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", &[]).await?;
+        let count = number(
+            &self.db.client().await?,
+            "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')",
+            &[],
+        )
+        .await?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 

@@ -16,14 +16,22 @@ impl Search for PostgresStore {
             return Ok(0);
         }
         let mut open_after = self.open_after.lock().await.clone();
-        let looked_at = transaction!(self.db, "index_runs", |t| search::index(&t, &step, &mut open_after))?;
+        let looked_at =
+            transaction!(self.db, "index_runs", |t| search::index(&t, &step, &mut open_after))?;
         *self.open_after.lock().await = open_after;
         Ok(looked_at)
     }
     async fn index_state(&self, org: &OrgId) -> StoreResult<IndexState> {
         search::state(&self.db.client().await?, org).await
     }
-    async fn search_runs(&self, org: &OrgId, words: &[AskedWord], filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<FoundRuns> {
+    async fn search_runs(
+        &self,
+        org: &OrgId,
+        words: &[AskedWord],
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<FoundRuns> {
         search::search(&self.db.client().await?, org, words, filter, whole, page).await
     }
 }

@@ -27,7 +27,14 @@ impl Tenants for PostgresStore {
         tenants::update(&self.db.client().await?, &organization).await
     }
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>> {
-        by_unique!(self, "organizations", rows::ORGANIZATION, "id", org.as_str(), rows::organization)
+        by_unique!(
+            self,
+            "organizations",
+            rows::ORGANIZATION,
+            "id",
+            org.as_str(),
+            rows::organization
+        )
     }
     async fn user(&self, user: &UserId) -> StoreResult<Option<User>> {
         by_unique!(self, "users", rows::USER, "id", user.as_str(), rows::user)
@@ -61,7 +68,10 @@ impl Tenants for PostgresStore {
     }
     async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
         let sql = "SELECT id FROM organizations ORDER BY created_at, id LIMIT 1";
-        one(&self.db.client().await?, sql, &[], |row| row.try_get(0).map(OrgId::from_row).map_err(database)).await
+        one(&self.db.client().await?, sql, &[], |row| {
+            row.try_get(0).map(OrgId::from_row).map_err(database)
+        })
+        .await
     }
 
     async fn record_audit(&self, record: AuditRecord) -> StoreResult<()> {
@@ -69,11 +79,19 @@ impl Tenants for PostgresStore {
     }
     async fn forget_audit(&self, org: &OrgId, id: &AuditId) -> StoreResult<()> {
         let sql = "DELETE FROM audit WHERE id = $1 AND org_id = $2";
-        rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()]).await.map(|_| ())
+        rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()])
+            .await
+            .map(|_| ())
     }
-    async fn list_audit(&self, org: &OrgId, filter: &AuditFilter, page: &Page) -> StoreResult<Listing<AuditRecord>> {
+    async fn list_audit(
+        &self,
+        org: &OrgId,
+        filter: &AuditFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<AuditRecord>> {
         let (which, values) = audit_condition(Dialect::Postgres, filter);
-        let (org, values) = (org.as_str(), values.iter().map(|value| text(value)).collect::<Vec<_>>());
+        let (org, values) =
+            (org.as_str(), values.iter().map(|value| text(value)).collect::<Vec<_>>());
         let mut params: Vec<&(dyn ToSql + Sync)> = vec![&org];
         params.extend(values.iter().map(|value| -> &(dyn ToSql + Sync) { value }));
         let table = Table { name: "audit", columns: audit::COLUMNS, filter: &which };
@@ -84,10 +102,22 @@ impl Tenants for PostgresStore {
         oauth_clients::create(&self.db.client().await?, &client).await
     }
     async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>> {
-        by_unique!(self, "oauth_clients", oauth_clients::COLUMNS, "id", id.as_str(), oauth_clients::read)
+        by_unique!(
+            self,
+            "oauth_clients",
+            oauth_clients::COLUMNS,
+            "id",
+            id.as_str(),
+            oauth_clients::read
+        )
     }
-    async fn list_oauth_clients(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<OauthClient>> {
-        let table = Table { name: "oauth_clients", columns: oauth_clients::COLUMNS, filter: "org_id = $1" };
+    async fn list_oauth_clients(
+        &self,
+        org: &OrgId,
+        page: &Page,
+    ) -> StoreResult<Listing<OauthClient>> {
+        let table =
+            Table { name: "oauth_clients", columns: oauth_clients::COLUMNS, filter: "org_id = $1" };
         list(&self.db.client().await?, &table, &[&org.as_str()], page, oauth_clients::read).await
     }
     async fn delete_oauth_client(&self, org: &OrgId, id: &OauthClientId) -> StoreResult<bool> {
@@ -100,8 +130,13 @@ impl Tenants for PostgresStore {
     async fn caller_by_token_hash(&self, token_hash: &str) -> StoreResult<Option<Caller>> {
         oauth_clients::caller(&self.db.client().await?, token_hash).await
     }
-    async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool> {
+    async fn delete_oauth_token(
+        &self,
+        client: &OauthClientId,
+        token_hash: &str,
+    ) -> StoreResult<bool> {
         let sql = "DELETE FROM oauth_tokens WHERE token_hash = $2 AND client_id = $1";
-        Ok(rows::execute(&self.db.client().await?, sql, &[&client.as_str(), &token_hash]).await? > 0)
+        Ok(rows::execute(&self.db.client().await?, sql, &[&client.as_str(), &token_hash]).await?
+            > 0)
     }
 }

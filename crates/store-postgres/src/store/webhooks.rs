@@ -29,28 +29,69 @@ impl Webhooks for PostgresStore {
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
         webhooks::due(&self.db.client().await?, now, limit).await
     }
-    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
-        statement!(self.db, "webhook_claim", |c| webhooks::claim(&c, target, now, hidden_until, limit))
+    async fn claim_webhook_deliveries(
+        &self,
+        target: &str,
+        now: Timestamp,
+        hidden_until: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<WebhookDelivery>> {
+        statement!(self.db, "webhook_claim", |c| webhooks::claim(
+            &c,
+            target,
+            now,
+            hidden_until,
+            limit
+        ))
     }
-    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
+    async fn record_webhook_deliveries(
+        &self,
+        webhook: &WebhookId,
+        tries: Vec<WebhookTry>,
+        health: Health,
+    ) -> StoreResult<()> {
         transaction!(self.db, "webhook_result", |t| webhooks::record(&t, webhook, &tries, health))
     }
-    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
+    async fn webhook_delivery(
+        &self,
+        org: &OrgId,
+        id: &WebhookDeliveryId,
+    ) -> StoreResult<Option<WebhookDelivery>> {
         by_id!(self, "webhook_deliveries", rows::WEBHOOK_DELIVERY, org, id, rows::webhook_delivery)
     }
-    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
+    async fn list_webhook_deliveries(
+        &self,
+        org: &OrgId,
+        target: &str,
+        status: Option<DeliveryStatus>,
+        page: &Page,
+    ) -> StoreResult<Listing<WebhookDelivery>> {
         // Said literally, so that the dead letters are found through their index.
         let filter = match status {
-            Some(DeliveryStatus::Failed) => "org_id = $1 AND target_id = $2 AND status = 'failed' AND $3::text IS NOT NULL",
+            Some(DeliveryStatus::Failed) => {
+                "org_id = $1 AND target_id = $2 AND status = 'failed' AND $3::text IS NOT NULL"
+            }
             _ => "org_id = $1 AND target_id = $2 AND ($3::text IS NULL OR status = $3)",
         };
         let table = Table { name: "webhook_deliveries", columns: rows::WEBHOOK_DELIVERY, filter };
-        list(&self.db.client().await?, &table, &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)], page, rows::webhook_delivery).await
+        list(
+            &self.db.client().await?,
+            &table,
+            &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)],
+            page,
+            rows::webhook_delivery,
+        )
+        .await
     }
     async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64> {
         webhooks::replay(&self.db.client().await?, &replay).await
     }
-    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+    async fn expire_webhook_deliveries(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        error: &str,
+    ) -> StoreResult<u64> {
         webhooks::expire(&self.db.client().await?, now, limit, error).await
     }
 }

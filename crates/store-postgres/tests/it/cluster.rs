@@ -1,5 +1,5 @@
-//! One throw-away Postgres for a test binary: its own folder, its own user, a Unix socket only. Nothing of it is left
-//! when the process ends, however it ends.
+//! One throw-away Postgres for a test binary: its own folder, its own user, a Unix socket only.
+//! Nothing of it is left when the process ends, however it ends.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -11,10 +11,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio_postgres::NoTls;
 
-/// Makes and starts a cluster in `$2` with the binaries of `$1`, says `ready`, starts it again for each line of its input, and
-/// takes everything away at the end of that, which is the end of the process that started it: a kill too ends it. Signals of a
-/// terminal are for that process. A database of a test is small: a bench of a large one gives Postgres more memory,
-/// and one that compares has it write to the disk.
+/// Makes and starts a cluster in `$2` with the binaries of `$1`, says `ready`, starts it again for
+/// each line of its input, and takes everything away at the end of that, which is the end of the
+/// process that started it: a kill too ends it. Signals of a terminal are for that process. A
+/// database of a test is small: a bench of a large one gives Postgres more memory, and one that
+/// compares has it write to the disk.
 const KEEPER: &str = r#"
 trap '' INT TERM HUP
 cd "$2"
@@ -50,7 +51,8 @@ pub fn cluster() -> Option<&'static Cluster> {
         Some(binaries) => Some(Cluster::start(&binaries)),
         None => {
             // Not `eprintln!`, which is shown only for tests that fail.
-            writeln!(std::io::stderr(), "skipped: no Postgres binaries (install postgresql)").expect("writes");
+            writeln!(std::io::stderr(), "skipped: no Postgres binaries (install postgresql)")
+                .expect("writes");
             None
         }
     };
@@ -60,10 +62,17 @@ pub fn cluster() -> Option<&'static Cluster> {
 /// The folder with `initdb`: of the newest version that is installed, or on the path.
 fn binaries() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut folders: Vec<(u32, PathBuf)> = versions.map(|v| (v.file_name().to_string_lossy().parse().unwrap_or(0), v.path().join("bin"))).collect();
+    let mut folders: Vec<(u32, PathBuf)> = versions
+        .map(|v| (v.file_name().to_string_lossy().parse().unwrap_or(0), v.path().join("bin")))
+        .collect();
     folders.sort();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = folders.into_iter().rev().map(|(_, folder)| folder).chain(std::env::split_paths(&path)).find(|f| f.join("initdb").is_file())?;
+    let found = folders
+        .into_iter()
+        .rev()
+        .map(|(_, folder)| folder)
+        .chain(std::env::split_paths(&path))
+        .find(|f| f.join("initdb").is_file())?;
     // What is on the path may be a link; its folder holds the others as well.
     found.join("initdb").canonicalize().ok()?.parent().map(Path::to_path_buf)
 }
@@ -72,7 +81,11 @@ fn binaries() -> Option<PathBuf> {
 fn unprivileged() -> Option<(u32, u32)> {
     let users = std::fs::read_to_string("/etc/passwd").expect("users");
     let ids = |name: &str| {
-        let mut fields = users.lines().map(|line| line.split(':')).find(|fields| fields.clone().next() == Some(name))?.skip(2);
+        let mut fields = users
+            .lines()
+            .map(|line| line.split(':'))
+            .find(|fields| fields.clone().next() == Some(name))?
+            .skip(2);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
     ids("postgres").or_else(|| ids("nobody"))
@@ -80,9 +93,15 @@ fn unprivileged() -> Option<(u32, u32)> {
 
 impl Cluster {
     fn start(binaries: &Path) -> Self {
-        let folder = tempfile::Builder::new().prefix("pg-").tempdir().expect("a temporary folder").keep();
+        let folder =
+            tempfile::Builder::new().prefix("pg-").tempdir().expect("a temporary folder").keep();
         let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "keeper"]).args([binaries, &folder]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(["-c", KEEPER, "keeper"])
+            .args([binaries, &folder])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         // A group of its own: whoever kills the group of the tests lets it clean up.
         command.process_group(0);
         if folder.metadata().is_ok_and(|ours| ours.uid() == 0)
@@ -93,15 +112,30 @@ impl Cluster {
         }
         let mut keeper = command.spawn().expect("sh");
         let output = BufReader::new(keeper.stdout.take().expect("a pipe"));
-        let cluster = Self { folder, keeper: Mutex::new((keeper, output)), databases: AtomicU32::new(0), unused: Mutex::default() };
+        let cluster = Self {
+            folder,
+            keeper: Mutex::new((keeper, output)),
+            databases: AtomicU32::new(0),
+            unused: Mutex::default(),
+        };
         cluster.wait_ready();
         cluster
     }
 
     fn wait_ready(&self) {
         let mut said = String::new();
-        self.keeper.lock().unwrap_or_else(PoisonError::into_inner).1.read_line(&mut said).expect("reads");
-        assert_eq!(said, "ready\n", "Postgres did not start; see its log in {}", self.folder.display());
+        self.keeper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .1
+            .read_line(&mut said)
+            .expect("reads");
+        assert_eq!(
+            said,
+            "ready\n",
+            "Postgres did not start; see its log in {}",
+            self.folder.display()
+        );
     }
 
     /// A cluster of the caller's own, which it may kill; goes away with the process.
@@ -138,7 +172,15 @@ impl Cluster {
     /// Starts it again after a kill.
     #[allow(dead_code, reason = "not all tests kill")]
     pub fn start_again(&self) {
-        let order = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).0.stdin.as_mut().expect("a pipe").write_all(b"start\n");
+        let order = self
+            .keeper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .stdin
+            .as_mut()
+            .expect("a pipe")
+            .write_all(b"start\n");
         order.expect("the keeper lives");
         self.wait_ready();
     }
@@ -146,17 +188,24 @@ impl Cluster {
     /// A new database.
     pub async fn database(&'static self) -> Database {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        let unused = std::mem::take(&mut *self.unused.lock().unwrap_or_else(PoisonError::into_inner));
+        let unused =
+            std::mem::take(&mut *self.unused.lock().unwrap_or_else(PoisonError::into_inner));
         let client = connect(&self.url("postgres")).await;
         for name in unused {
-            client.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.expect("drops");
+            client
+                .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
+                .await
+                .expect("drops");
         }
         client.batch_execute(&format!("CREATE DATABASE {name}")).await.expect("a database");
         Database { cluster: self, name }
     }
 
     fn url(&self, database: &str) -> String {
-        format!("postgres://postgres@{}/{database}", self.folder.display().to_string().replace('/', "%2F"))
+        format!(
+            "postgres://postgres@{}/{database}",
+            self.folder.display().to_string().replace('/', "%2F")
+        )
     }
 }
 
@@ -187,7 +236,11 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        self.cluster.unused.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.name));
+        self.cluster
+            .unused
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(std::mem::take(&mut self.name));
     }
 }
 
@@ -205,8 +258,13 @@ fn is_alive(pid: &str) -> bool {
 /// Processes that a process started and that are there still.
 #[allow(dead_code, reason = "not all tests kill")]
 pub fn children(parent: &str) -> Vec<String> {
-    let all = std::fs::read_dir("/proc").expect("processes").flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    all.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).filter(|pid| stat(pid).is_some_and(|(_, of)| of == parent)).collect()
+    let all = std::fs::read_dir("/proc")
+        .expect("processes")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    all.filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
+        .filter(|pid| stat(pid).is_some_and(|(_, of)| of == parent))
+        .collect()
 }
 
 async fn connect(url: &str) -> tokio_postgres::Client {

@@ -1,4 +1,5 @@
-//! The suite that every engine passes, and what Postgres alone must do. Starts a Postgres of its own.
+//! The suite that every engine passes, and what Postgres alone must do. Starts a Postgres of its
+//! own.
 
 use std::sync::Arc;
 

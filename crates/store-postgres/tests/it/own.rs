@@ -10,7 +10,10 @@ use millrace_model::ids::{AccountId, EventId, IdSource, MailId, OrgId, RunId, So
 use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Changed, Claim, Effects, Heard, Mail, MailStatus, News, Nodes as _, Notice, SourceChange, Store, StoreError};
+use millrace_store::{
+    Changed, Claim, Effects, Heard, Mail, MailStatus, News, Nodes as _, Notice, SourceChange,
+    Store, StoreError,
+};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::cluster::Database;
@@ -36,7 +39,14 @@ fn run(ids: &IdSource, ms: i64) -> NewRun {
 }
 
 async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
-    let claim = Claim { node, now: NOW.plus_ms(100), lease_until: NOW.plus_ms(200), limit, after: "", passed_over: &[] };
+    let claim = Claim {
+        node,
+        now: NOW.plus_ms(100),
+        lease_until: NOW.plus_ms(200),
+        limit,
+        after: "",
+        passed_over: &[],
+    };
     store.claim(claim).await.expect("claims").into_iter().map(|run| run.id).collect()
 }
 
@@ -66,11 +76,17 @@ async fn any_number_of_servers() {
 #[tokio::test]
 async fn servers_that_start_at_once_migrate_once() {
     let Some(database) = fresh().await else { return };
-    let (a, b, c, d) = tokio::join!(database.open(), database.open(), database.open(), database.open());
+    let (a, b, c, d) =
+        tokio::join!(database.open(), database.open(), database.open(), database.open());
     for store in [a, b, c, d] {
         store.ping().await.expect("answers");
     }
-    let versions = database.client().await.query("SELECT version FROM schema_version", &[]).await.expect("reads");
+    let versions = database
+        .client()
+        .await
+        .query("SELECT version FROM schema_version", &[])
+        .await
+        .expect("reads");
     assert_eq!(versions.len(), 1);
 }
 
@@ -79,11 +95,16 @@ async fn a_database_of_a_newer_version_is_refused_and_stays_as_it_is() {
     let Some(database) = fresh().await else { return };
     database.open().await.close().await;
     let client = database.client().await;
-    let known: i64 = client.query_one("SELECT version FROM schema_version", &[]).await.expect("reads").get(0);
+    let known: i64 =
+        client.query_one("SELECT version FROM schema_version", &[]).await.expect("reads").get(0);
     client.batch_execute("UPDATE schema_version SET version = 999").await.expect("writes");
     let refused = refusal(&database).await;
-    assert!(matches!(refused, Some(StoreError::NewerSchema { found: 999, known: k }) if k == known), "{refused:?}");
-    let after: i64 = client.query_one("SELECT version FROM schema_version", &[]).await.expect("reads").get(0);
+    assert!(
+        matches!(refused, Some(StoreError::NewerSchema { found: 999, known: k }) if k == known),
+        "{refused:?}"
+    );
+    let after: i64 =
+        client.query_one("SELECT version FROM schema_version", &[]).await.expect("reads").get(0);
     assert_eq!(after, 999);
 }
 
@@ -92,14 +113,22 @@ async fn a_database_that_is_not_there_is_an_error() {
     let Some(database) = fresh().await else { return };
     database.client().await.batch_execute("CREATE ROLE weak LOGIN").await.expect("a role");
     let url = format!("{}_not_there", database.url());
-    assert!(matches!(PostgresStore::open(PostgresOptions::at(url)).await.err(), Some(StoreError::Database(_))));
+    assert!(matches!(
+        PostgresStore::open(PostgresOptions::at(url)).await.err(),
+        Some(StoreError::Database(_))
+    ));
     // A role that may not make tables gets told so.
     let url = database.url().replace("postgres@", "weak:hunter2@");
-    let refused = PostgresStore::open(PostgresOptions::at(url)).await.err().map(|error| format!("{error:?}")).expect("refuses");
+    let refused = PostgresStore::open(PostgresOptions::at(url))
+        .await
+        .err()
+        .map(|error| format!("{error:?}"))
+        .expect("refuses");
     assert!(refused.contains("permission denied") && !refused.contains("hunter2"), "{refused}");
 }
 
-/// Nobody who asks a server that works is to blame for it, and it may pass; a start is not to wait for it.
+/// Nobody who asks a server that works is to blame for it, and it may pass; a start is not to wait
+/// for it.
 #[tokio::test]
 async fn a_database_that_lets_its_server_in_no_more_is_away() {
     let Some(database) = fresh().await else { return };
@@ -108,7 +137,10 @@ async fn a_database_that_lets_its_server_in_no_more_is_away() {
     let options = PostgresOptions::at(database.url().replace("postgres@", "leaves@"));
     let store = PostgresStore::open(options.clone()).await.expect("opens");
     let ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'leaves'";
-    operator.batch_execute(&format!("ALTER ROLE leaves NOLOGIN; {ends}")).await.expect("takes it away");
+    operator
+        .batch_execute(&format!("ALTER ROLE leaves NOLOGIN; {ends}"))
+        .await
+        .expect("takes it away");
     let mut said = String::new();
     // Connections that are being ended are told first, as such, or answer once more.
     while !said.contains("not permitted to log in") {
@@ -165,7 +197,10 @@ async fn what_another_server_has_locked_is_passed_over() {
     }
     let mut other = database.client().await;
     let locking = other.transaction().await.expect("begins");
-    locking.execute("SELECT 1 FROM runs WHERE id = $1 FOR UPDATE", &[&first.id.as_str()]).await.expect("locks");
+    locking
+        .execute("SELECT 1 FROM runs WHERE id = $1 FOR UPDATE", &[&first.id.as_str()])
+        .await
+        .expect("locks");
     assert_eq!(claim(&*store, "a", 10).await, [second.id]);
     locking.rollback().await.expect("lets go");
     assert_eq!(claim(&*store, "a", 10).await, [first.id]);
@@ -177,12 +212,18 @@ async fn sources_that_settle_at_once_never_lose_a_change() {
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
     let source_id = source(&database, &ids).await;
     let effects = |version: i64, text: &str| {
-        let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, text.into())), db: vec![(text.into(), Some("1".into()))] };
+        let source = SourceChange {
+            source_id: source_id.clone(),
+            dedupe: Some((version, text.into())),
+            db: vec![(text.into(), Some("1".into()))],
+        };
         Effects { source: Some(source), ..Effects::default() }
     };
     for version in 0..5 {
-        let (from_a, from_b) =
-            tokio::join!(a.settle_effects(effects(version, &format!("a{version}"))), b.settle_effects(effects(version, &format!("b{version}"))));
+        let (from_a, from_b) = tokio::join!(
+            a.settle_effects(effects(version, &format!("a{version}"))),
+            b.settle_effects(effects(version, &format!("b{version}")))
+        );
         let (kept, lost) = if from_a.is_ok() { ("a", from_b) } else { ("b", from_a) };
         assert!(matches!(lost, Err(StoreError::StateChanged)), "{lost:?}");
         let state = a.source_state(&source_id).await.expect("reads");
@@ -206,7 +247,14 @@ fn notice(ids: &IdSource, org_id: &OrgId, owner: &str) -> Effects {
         last_error: None,
         created_at: NOW,
     };
-    let notice = Notice { owner: owner.into(), class: "Error".into(), at: mail.created_at, unless_since: NOW.plus_ms(-1), group: None, mails: vec![mail] };
+    let notice = Notice {
+        owner: owner.into(),
+        class: "Error".into(),
+        at: mail.created_at,
+        unless_since: NOW.plus_ms(-1),
+        group: None,
+        mails: vec![mail],
+    };
     Effects { notice: Some(notice), ..Effects::default() }
 }
 
@@ -231,11 +279,22 @@ async fn errors_at_once_on_many_servers_are_one_mail() {
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
     let org_id = OrgId::generate(&ids);
     let notice = || notice(&ids, &org_id, "p_a");
-    let (w, x, y, z) = tokio::join!(a.settle_effects(notice()), b.settle_effects(notice()), a.settle_effects(notice()), b.settle_effects(notice()));
+    let (w, x, y, z) = tokio::join!(
+        a.settle_effects(notice()),
+        b.settle_effects(notice()),
+        a.settle_effects(notice()),
+        b.settle_effects(notice())
+    );
     for settled in [w, x, y, z] {
         settled.expect("settles");
     }
-    assert_eq!(a.list_mail(&org_id, &millrace_model::page::Page::default()).await.expect("lists").total_count, 1);
+    assert_eq!(
+        a.list_mail(&org_id, &millrace_model::page::Page::default())
+            .await
+            .expect("lists")
+            .total_count,
+        1
+    );
 }
 
 #[tokio::test]
@@ -244,12 +303,16 @@ async fn a_transaction_that_gave_way_to_another_is_tried_again() {
     let (ids, store) = (IdSource::default(), database.open().await);
     let source_id = source(&database, &ids).await;
     let effects = |version: i64| {
-        let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, "[]".into())), db: vec![("k".into(), Some(version.to_string()))] };
+        let source = SourceChange {
+            source_id: source_id.clone(),
+            dedupe: Some((version, "[]".into())),
+            db: vec![("k".into(), Some(version.to_string()))],
+        };
         Effects { source: Some(source), ..Effects::default() }
     };
     store.settle_effects(effects(0)).await.expect("settles");
-    // Another holds the db's row and will want the state's, which the settlement takes first: one of them must give way,
-    // and it is the settlement, as the other is told to wait for long.
+    // Another holds the db's row and will want the state's, which the settlement takes first: one
+    // of them must give way, and it is the settlement, as the other is told to wait for long.
     let mut other = database.client().await;
     other.batch_execute("SET deadlock_timeout = '1h'").await.expect("sets");
     let locking = other.transaction().await.expect("begins");
@@ -264,11 +327,17 @@ async fn a_transaction_that_gave_way_to_another_is_tried_again() {
         }
         tokio::task::yield_now().await;
     }
-    locking.batch_execute("SELECT 1 FROM source_states FOR UPDATE").await.expect("the settlement gave way");
+    locking
+        .batch_execute("SELECT 1 FROM source_states FOR UPDATE")
+        .await
+        .expect("the settlement gave way");
     locking.commit().await.expect("commits");
     let store = settle.await.expect("ends").expect("settles");
     assert_eq!(store.source_state(&source_id).await.expect("reads").version, 2);
-    assert_eq!(store.source_db(&source_id).await.expect("reads"), [("k".to_owned(), "1".to_owned())]);
+    assert_eq!(
+        store.source_db(&source_id).await.expect("reads"),
+        [("k".to_owned(), "1".to_owned())]
+    );
 }
 
 #[tokio::test]
@@ -288,8 +357,19 @@ async fn the_cause_of_a_failure_is_not_hidden_by_what_it_stopped() {
     // Statements that a connection has prepared overtake those it has not.
     let events = vec![event.clone()];
     store.settle_effects(Effects { events, ..Effects::default() }).await.expect("settles");
-    let source = Some(SourceChange { source_id: source(&database, &ids).await, dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] });
-    let settled = store.settle_effects(Effects { events: vec![event], source, runs: vec![run(&ids, 0)], ..Effects::default() }).await;
+    let source = Some(SourceChange {
+        source_id: source(&database, &ids).await,
+        dedupe: Some((0, "[]".into())),
+        db: vec![("k".into(), Some("1".into()))],
+    });
+    let settled = store
+        .settle_effects(Effects {
+            events: vec![event],
+            source,
+            runs: vec![run(&ids, 0)],
+            ..Effects::default()
+        })
+        .await;
     assert!(matches!(settled, Err(StoreError::Taken("id"))), "{settled:?}");
     assert_eq!(store.unfinished_runs().await.expect("counts"), 0);
 }
@@ -304,7 +384,10 @@ async fn a_server_whose_connections_were_cut_goes_on() {
     database.client().await.query(cut, &[]).await.expect("cuts");
     // A call that was under way may fail; those after it find new connections.
     while store.ping().await.is_err() {}
-    assert_eq!(store.run(&new.org_id, &new.id).await.expect("reads").map(|run| run.status), Some(RunStatus::Queued));
+    assert_eq!(
+        store.run(&new.org_id, &new.id).await.expect("reads").map(|run| run.status),
+        Some(RunStatus::Queued)
+    );
 }
 
 /// What is heard next, but for what says only that the connection is there.
@@ -332,19 +415,41 @@ async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
     let id = source(&database, &ids).await;
     hears_change(&mut hears, Changed::Owner(id.to_string())).await;
     let client = database.client().await;
-    client.batch_execute("BEGIN; UPDATE sources SET active = false; ROLLBACK").await.expect("takes back");
-    client.batch_execute(&format!("INSERT INTO subscriptions VALUES ('sub_a', 'o_a', '{id}', 'p_a', '', false, 0)")).await.expect("subscribes");
+    client
+        .batch_execute("BEGIN; UPDATE sources SET active = false; ROLLBACK")
+        .await
+        .expect("takes back");
+    client
+        .batch_execute(&format!(
+            "INSERT INTO subscriptions VALUES ('sub_a', 'o_a', '{id}', 'p_a', '', false, 0)"
+        ))
+        .await
+        .expect("subscribes");
     hears_change(&mut hears, Changed::Listeners).await;
     // A new key changes nothing that was read before.
     let key = "INSERT INTO users VALUES ('u_a', 'o_a', '', '', 0); INSERT INTO api_keys VALUES ('k_a', 'o_a', 'u_a', '', 'hash', 0)";
     client.batch_execute(key).await.expect("a key");
     client.batch_execute("UPDATE api_keys SET rate_per_minute = 1").await.expect("changes");
     hears_change(&mut hears, Changed::Callers).await;
-    client.batch_execute("INSERT INTO endpoint_domains VALUES ('a.test', 'o_a', 'hi_a', 0)").await.expect("a domain");
+    client
+        .batch_execute("INSERT INTO endpoint_domains VALUES ('a.test', 'o_a', 'hi_a', 0)")
+        .await
+        .expect("a domain");
     hears_change(&mut hears, Changed::Domains).await;
     // Settlements notify nobody: those that do commit one after the other.
-    let change = SourceChange { source_id: id.clone(), dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] };
-    store.settle_effects(Effects { source: Some(change), runs: vec![run(&ids, 0)], ..Effects::default() }).await.expect("settles");
+    let change = SourceChange {
+        source_id: id.clone(),
+        dedupe: Some((0, "[]".into())),
+        db: vec![("k".into(), Some("1".into()))],
+    };
+    store
+        .settle_effects(Effects {
+            source: Some(change),
+            runs: vec![run(&ids, 0)],
+            ..Effects::default()
+        })
+        .await
+        .expect("settles");
     client.batch_execute("DELETE FROM sources").await.expect("deletes");
     hears_change(&mut hears, Changed::Owner(id.to_string())).await;
 }
@@ -370,13 +475,19 @@ async fn servers_tell_each_other_and_know_how_many_they_are() {
 
 /// As the rows say it after the clock of the database went back by an hour.
 #[tokio::test]
-async fn who_ended_before_the_clock_of_the_database_went_back_is_not_there_until_it_has_caught_up() {
+async fn who_ended_before_the_clock_of_the_database_went_back_is_not_there_until_it_has_caught_up()
+{
     let Some(database) = fresh().await else { return };
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
     a.check_in("a", 60_000).await.expect("checks in");
     let new = run(&ids, 0);
     a.accept_queued(new.clone(), 10, Some("a")).await.expect("accepted");
-    database.client().await.execute("UPDATE nodes SET alive_until = alive_until + interval '1 hour'", &[]).await.expect("moves");
+    database
+        .client()
+        .await
+        .execute("UPDATE nodes SET alive_until = alive_until + interval '1 hour'", &[])
+        .await
+        .expect("moves");
     // It may be there, and has yet to say so again.
     assert_eq!(b.check_in("b", 300).await.expect("checks in"), 1);
     assert_eq!(b.check_in("b", 300).await.expect("checks in"), 1);
@@ -439,7 +550,12 @@ async fn one_server_at_a_time_refreshes_an_account() {
     a.create_account(account.clone()).await.expect("stores");
     let claim = |store: &std::sync::Arc<dyn Store>, version: i64, now: i64| {
         let (store, id) = (store.clone(), account.id.clone());
-        async move { store.claim_refresh(&id, version, NOW.plus_ms(now), NOW.plus_ms(now + 100)).await.expect("answers") }
+        async move {
+            store
+                .claim_refresh(&id, version, NOW.plus_ms(now), NOW.plus_ms(now + 100))
+                .await
+                .expect("answers")
+        }
     };
     let (from_a, from_b) = tokio::join!(claim(&a, 1, 0), claim(&b, 1, 0));
     assert!(from_a != from_b, "one of them");
@@ -454,7 +570,8 @@ async fn one_server_at_a_time_refreshes_an_account() {
     assert!(claim(&b, 2, 102).await);
 }
 
-/// A server of the release before goes on with a schema that a later one has brought up to date: columns and tables are added, none is taken.
+/// A server of the release before goes on with a schema that a later one has brought up to date:
+/// columns and tables are added, none is taken.
 #[tokio::test]
 async fn a_server_goes_on_while_a_later_release_migrates() {
     let Some(database) = fresh().await else { return };
@@ -463,9 +580,13 @@ async fn a_server_goes_on_while_a_later_release_migrates() {
     earlier.accept(before.clone(), "a").await.expect("accepted");
     let later = "ALTER TABLE runs ADD COLUMN later TEXT; CREATE TABLE later (id TEXT PRIMARY KEY); UPDATE schema_version SET version = version + 1";
     let client = database.client().await;
-    let (migrated, accepted) = tokio::join!(client.batch_execute(later), earlier.accept(after.clone(), "a"));
+    let (migrated, accepted) =
+        tokio::join!(client.batch_execute(later), earlier.accept(after.clone(), "a"));
     migrated.expect("migrates");
     accepted.expect("accepted");
     assert_eq!(claim(&*earlier, "a", 10).await, [before.id, after.id]);
-    assert!(matches!(refusal(&database).await, Some(StoreError::NewerSchema { .. })), "one that starts now is told");
+    assert!(
+        matches!(refusal(&database).await, Some(StoreError::NewerSchema { .. })),
+        "one that starts now is told"
+    );
 }

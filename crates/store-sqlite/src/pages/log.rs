@@ -1,5 +1,6 @@
-//! What this program wrote to a write-ahead log. SQLite looks at the checksums of a log when it begins to use one, and reads its pages as they are from then
-//! on: bytes that a disk changed there would go into the database as if they were right, with a checksum of ours.
+//! What this program wrote to a write-ahead log. SQLite looks at the checksums of a log when it
+//! begins to use one, and reads its pages as they are from then on: bytes that a disk changed there
+//! would go into the database as if they were right, with a checksum of ours.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,7 +13,8 @@ use crate::in_use::{FRAME_HEADER, LOG_HEADER};
 /// Logs in use, by their paths: each connection opens its log itself.
 static LOGS: Mutex<Option<HashMap<Vec<u8>, Weak<Written>>>> = Mutex::new(None);
 
-/// The pages that were written to a log, by where they stand. Of one that another program wrote nothing is known.
+/// The pages that were written to a log, by where they stand. Of one that another program wrote
+/// nothing is known.
 #[derive(Default)]
 pub(super) struct Written(RwLock<HashMap<u64, u64>>);
 
@@ -44,7 +46,9 @@ impl Written {
     pub(super) fn broken(&self, at: u64, bytes: &[u8]) -> Option<u64> {
         let written = if is_page(bytes) { self.0.read().get(&at).copied() } else { None };
         let frame = (bytes.len() + FRAME_HEADER) as u64;
-        written.is_some_and(|sum| sum != xxh3_64(bytes)).then(|| at.saturating_sub(LOG_HEADER as u64) / frame + 1)
+        written
+            .is_some_and(|sum| sum != xxh3_64(bytes))
+            .then(|| at.saturating_sub(LOG_HEADER as u64) / frame + 1)
     }
 }
 

@@ -1,9 +1,10 @@
-//! Checksums of the pages of a database. SQLite writes none: bytes that a disk changed within a value are read as if they were right. It leaves room at the
-//! end of each page to those who ask for it (its file format calls it reserved), and there the checksum of the rest stands, of which the page's number is
-//! a part: a page that was written to another's place is found too.
+//! Checksums of the pages of a database. SQLite writes none: bytes that a disk changed within a
+//! value are read as if they were right. It leaves room at the end of each page to those who ask
+//! for it (its file format calls it reserved), and there the checksum of the rest stands, of which
+//! the page's number is a part: a page that was written to another's place is found too.
 //!
-//! It is made as a page goes into the file and looked at whenever one is read from there. Pages in the write-ahead log have checksums of SQLite's own, and
-//! are looked at by [`log`] after that.
+//! It is made as a page goes into the file and looked at whenever one is read from there. Pages in
+//! the write-ahead log have checksums of SQLite's own, and are looked at by [`log`] after that.
 
 mod log;
 mod vfs;
@@ -37,7 +38,8 @@ enum Broken {
 
 /// Opens a database. One that is made has checksums, as has a copy of any.
 pub(crate) fn open(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
-    let name = vfs::name().ok_or_else(|| StoreError::Database("SQLite did not take the checksums of pages".into()))?;
+    let name = vfs::name()
+        .ok_or_else(|| StoreError::Database("SQLite did not take the checksums of pages".into()))?;
     let connection = Connection::open_with_flags_and_vfs(path, flags, name).map_err(database)?;
     vfs::reserve(&connection);
     Ok(connection)
@@ -46,16 +48,23 @@ pub(crate) fn open(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
 /// What the last read of this thread found that is not as it was written, once.
 pub(crate) fn broken() -> Option<String> {
     BROKEN.take().map(|broken| match broken {
-        Broken::Page(number) => format!("page {number} is not as it was written: its checksum differs"),
+        Broken::Page(number) => {
+            format!("page {number} is not as it was written: its checksum differs")
+        }
         Broken::Missing(number) => format!("page {number} is missing: the file was cut off"),
-        Broken::Frame(number) => format!("frame {number} of the write-ahead log is not as it was written"),
+        Broken::Frame(number) => {
+            format!("frame {number} of the write-ahead log is not as it was written")
+        }
     })
 }
 
 /// Whether the pages of a database have checksums: those have that were made by [`open`].
 pub(crate) fn has_checksums(path: &Path) -> bool {
     let mut head = [0; HEAD];
-    std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head)).is_ok() && Pages::of(&head) != Pages::Plain
+    std::fs::File::open(path)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head))
+        .is_ok()
+        && Pages::of(&head) != Pages::Plain
 }
 
 /// How the pages of a file are.
@@ -92,12 +101,15 @@ impl Pages {
         (is_page && at.is_multiple_of(bytes as u64)).then(|| at / bytes as u64 + 1)
     }
 
-    /// The number of the page that is read from a place where the file has ended. SQLite reads no page that is not in use, and what is in use is in the log
-    /// or in the file; but it reads the first one before it knows how large pages are.
+    /// The number of the page that is read from a place where the file has ended. SQLite reads no
+    /// page that is not in use, and what is in use is in the log or in the file; but it reads the
+    /// first one before it knows how large pages are.
     fn missing(self, at: u64, bytes: usize) -> Option<u64> {
         match self {
             Self::Checked { .. } => self.number(at, bytes),
-            Self::Unwritten | Self::Plain => Self::Unwritten.number(at, bytes).filter(|number| *number > 1),
+            Self::Unwritten | Self::Plain => {
+                Self::Unwritten.number(at, bytes).filter(|number| *number > 1)
+            }
         }
     }
 }
@@ -131,9 +143,15 @@ mod tests {
         let checked = Pages::Checked { bytes: 4096 };
         assert_eq!((checked.missing(0, 4096), checked.missing(8192, 4096)), (Some(1), Some(3)));
         // Parts of a page, as of the head.
-        assert_eq!((checked.missing(0, 100), checked.missing(24, 16), checked.missing(4096, 1024)), (None, None, None));
+        assert_eq!(
+            (checked.missing(0, 100), checked.missing(24, 16), checked.missing(4096, 1024)),
+            (None, None, None)
+        );
         for unknown in [Pages::Unwritten, Pages::Plain] {
-            assert_eq!((unknown.missing(0, 4096), unknown.missing(0, 100), unknown.missing(8192, 4096)), (None, None, Some(3)));
+            assert_eq!(
+                (unknown.missing(0, 4096), unknown.missing(0, 100), unknown.missing(8192, 4096)),
+                (None, None, Some(3))
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Between SQLite and its files: its own way to read and write them (a "VFS"), with a look at the pages of databases.
+//! Between SQLite and its files: its own way to read and write them (a "VFS"), with a look at the
+//! pages of databases.
 //!
-//! A file of a database, or its log, is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which six are ours. All else goes
-//! to SQLite's methods directly, which know nothing of it.
+//! A file of a database, or its log, is SQLite's own, with [`Beside`] behind it in the same piece
+//! of memory, and a table of methods of which six are ours. All else goes to SQLite's methods
+//! directly, which know nothing of it.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::ErrorKind;
@@ -19,7 +21,8 @@ static USUAL: OnceLock<Usual> = OnceLock::new();
 /// The VFS that SQLite would use.
 struct Usual(*mut ffi::sqlite3_vfs);
 
-// SAFETY: SQLite's own VFS is made at its start, is never changed, and may be called from any thread.
+// SAFETY: SQLite's own VFS is made at its start, is never changed, and may be called from any
+// thread.
 #[expect(unsafe_code, reason = "a pointer of SQLite's")]
 unsafe impl Send for Usual {}
 // SAFETY: as above.
@@ -53,8 +56,16 @@ pub(super) fn name() -> Option<&'static CStr> {
 #[expect(unsafe_code, reason = "SQLite's interface")]
 pub(super) fn reserve(connection: &Connection) {
     let mut bytes = super::SUM as c_int;
-    // SAFETY: the connection is open, and the number lives as long as the call. Where there is no database yet, none is harmed.
-    unsafe { ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut bytes).cast()) };
+    // SAFETY: the connection is open, and the number lives as long as the call. Where there is no
+    // database yet, none is harmed.
+    unsafe {
+        ffi::sqlite3_file_control(
+            connection.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_RESERVE_BYTES,
+            (&raw mut bytes).cast(),
+        )
+    };
 }
 
 /// What stands behind a file of a database.
@@ -80,7 +91,8 @@ fn behind(usual: &ffi::sqlite3_vfs) -> usize {
 }
 
 /// # Safety
-/// The file is one of our VFS: it has room for what stands behind it, and SQLite aligns such memory to eight bytes.
+/// The file is one of our VFS: it has room for what stands behind it, and SQLite aligns such memory
+/// to eight bytes.
 #[expect(unsafe_code, reason = "SQLite's interface")]
 unsafe fn beside(file: *mut ffi::sqlite3_file) -> Option<*mut Beside> {
     // SAFETY: SQLite's VFS stays for ever.
@@ -88,7 +100,8 @@ unsafe fn beside(file: *mut ffi::sqlite3_file) -> Option<*mut Beside> {
 }
 
 /// # Safety
-/// The file was opened by [`open`] as one of a database or a log, and nobody else uses it now: a connection is used by one thread at a time.
+/// The file was opened by [`open`] as one of a database or a log, and nobody else uses it now: a
+/// connection is used by one thread at a time.
 #[expect(unsafe_code, reason = "SQLite's interface")]
 unsafe fn kept<'a>(file: *mut ffi::sqlite3_file) -> Option<&'a mut Kept> {
     // SAFETY: as above.
@@ -96,13 +109,20 @@ unsafe fn kept<'a>(file: *mut ffi::sqlite3_file) -> Option<&'a mut Kept> {
 }
 
 #[expect(unsafe_code, reason = "called by SQLite")]
-unsafe extern "C" fn open(_: *mut ffi::sqlite3_vfs, name: ffi::sqlite3_filename, file: *mut ffi::sqlite3_file, flags: c_int, out: *mut c_int) -> c_int {
+unsafe extern "C" fn open(
+    _: *mut ffi::sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
     let Some(usual) = USUAL.get() else { return ffi::SQLITE_CANTOPEN };
     // SAFETY: SQLite's arguments are handed on to SQLite.
     unsafe {
         let Some(open) = (*usual.0).xOpen else { return ffi::SQLITE_CANTOPEN };
         let code = open(usual.0, name, file, flags, out);
-        if code != ffi::SQLITE_OK || flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0 {
+        if code != ffi::SQLITE_OK || flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0
+        {
             return code;
         }
         let is_log = flags & ffi::SQLITE_OPEN_WAL != 0 && !name.is_null();
@@ -121,7 +141,10 @@ unsafe extern "C" fn open(_: *mut ffi::sqlite3_vfs, name: ffi::sqlite3_filename,
         let log = is_log.then(|| Written::to(CStr::from_ptr(name).to_bytes()));
         let pages = if is_log { Pages::Plain } else { first_look(file, &methods) };
         let Some(place) = beside(file) else { return ffi::SQLITE_CANTOPEN };
-        place.write(Beside { methods: own, kept: Kept { usual: methods, log, pages, sealed: Vec::new() } });
+        place.write(Beside {
+            methods: own,
+            kept: Kept { usual: methods, log, pages, sealed: Vec::new() },
+        });
         (*file).pMethods = &raw const (*place).methods;
     }
     ffi::SQLITE_OK
@@ -132,12 +155,15 @@ unsafe extern "C" fn open(_: *mut ffi::sqlite3_vfs, name: ffi::sqlite3_filename,
 #[expect(unsafe_code, reason = "SQLite's interface")]
 unsafe fn first_look(file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) -> Pages {
     let (mut head, mut bytes) = ([0_u8; HEAD], 0_i64);
-    // SAFETY: the room for what is read lives as long as the calls, and is as long as they are told.
+    // SAFETY: the room for what is read lives as long as the calls, and is as long as they are
+    // told.
     let code = unsafe {
         if let Some(size) = methods.xFileSize {
             size(file, &raw mut bytes);
         }
-        methods.xRead.map_or(ffi::SQLITE_IOERR_READ, |read| read(file, head.as_mut_ptr().cast(), HEAD as c_int, 0))
+        methods.xRead.map_or(ffi::SQLITE_IOERR_READ, |read| {
+            read(file, head.as_mut_ptr().cast(), HEAD as c_int, 0)
+        })
     };
     match code {
         ffi::SQLITE_OK => Pages::of(&head),
@@ -158,11 +184,18 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
 }
 
 #[expect(unsafe_code, reason = "called by SQLite")]
-unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, into: *mut c_void, amount: c_int, at: i64) -> c_int {
-    // SAFETY: SQLite gives as much room as it says, and has it filled where the usual method says so.
+unsafe extern "C" fn read(
+    file: *mut ffi::sqlite3_file,
+    into: *mut c_void,
+    amount: c_int,
+    at: i64,
+) -> c_int {
+    // SAFETY: SQLite gives as much room as it says, and has it filled where the usual method says
+    // so.
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_READ };
-        let code = kept.usual.xRead.map_or(ffi::SQLITE_IOERR_READ, |read| read(file, into, amount, at));
+        let code =
+            kept.usual.xRead.map_or(ffi::SQLITE_IOERR_READ, |read| read(file, into, amount, at));
         let length = usize::try_from(amount).unwrap_or(0);
         if code == ffi::SQLITE_IOERR_SHORT_READ
             && kept.log.is_none()
@@ -192,19 +225,26 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, into: *mut c_void, amoun
 }
 
 #[expect(unsafe_code, reason = "called by SQLite")]
-unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, amount: c_int, at: i64) -> c_int {
+unsafe extern "C" fn write(
+    file: *mut ffi::sqlite3_file,
+    from: *const c_void,
+    amount: c_int,
+    at: i64,
+) -> c_int {
     // SAFETY: SQLite gives as many bytes as it says.
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_WRITE };
         let Some(write) = kept.usual.xWrite else { return ffi::SQLITE_IOERR_WRITE };
-        let page = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
+        let page =
+            std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
         if let Some(log) = &kept.log {
             log.write(at.cast_unsigned(), page);
             return full_or(write(file, from, amount, at), file, &kept.usual);
         }
         if at == 0 && page.len() >= HEAD {
             let says = Pages::of(&page[..HEAD]);
-            // Other pages may have been written before the first. Where they had no room for checksums, they have lost what was there.
+            // Other pages may have been written before the first. Where they had no room for
+            // checksums, they have lost what was there.
             if kept.pages == Pages::Unwritten && says == Pages::Plain {
                 return ffi::SQLITE_IOERR_WRITE;
             }
@@ -225,7 +265,10 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, bytes: i64) -> c_int
     // SAFETY: SQLite's arguments are handed on to SQLite.
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_TRUNCATE };
-        let code = kept.usual.xTruncate.map_or(ffi::SQLITE_IOERR_TRUNCATE, |truncate| truncate(file, bytes));
+        let code = kept
+            .usual
+            .xTruncate
+            .map_or(ffi::SQLITE_IOERR_TRUNCATE, |truncate| truncate(file, bytes));
         full_or(code, file, &kept.usual)
     }
 }
@@ -241,24 +284,37 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     }
 }
 
-/// What a write came to, or a sync: of the one SQLite knows a full disk, and neither a quota that is used up nor a file that may not be larger, which are no less
-/// in the way; of the other none of them.
+/// What a write came to, or a sync: of the one SQLite knows a full disk, and neither a quota that
+/// is used up nor a file that may not be larger, which are no less in the way; of the other none of
+/// them.
 ///
 /// # Safety
 /// The file is open, and the methods are its own.
 #[expect(unsafe_code, reason = "SQLite's interface")]
-unsafe fn full_or(code: c_int, file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) -> c_int {
-    let (ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_TRUNCATE, Some(control)) = (code, methods.xFileControl) else {
+unsafe fn full_or(
+    code: c_int,
+    file: *mut ffi::sqlite3_file,
+    methods: &ffi::sqlite3_io_methods,
+) -> c_int {
+    let (
+        ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_TRUNCATE,
+        Some(control),
+    ) = (code, methods.xFileControl)
+    else {
         return code;
     };
     let mut errno: c_int = 0;
     // SAFETY: the room for the number lives as long as the call.
     let told = unsafe { control(file, ffi::SQLITE_FCNTL_LAST_ERRNO, (&raw mut errno).cast()) };
-    let has_no_room = matches!(std::io::Error::from_raw_os_error(errno).kind(), ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::StorageFull);
+    let has_no_room = matches!(
+        std::io::Error::from_raw_os_error(errno).kind(),
+        ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::StorageFull
+    );
     if told == ffi::SQLITE_OK && has_no_room { ffi::SQLITE_FULL } else { code }
 }
 
-/// As the usual, but that whole pages are to be read: SQLite reads parts of large values alone where it may, which no checksum is of.
+/// As the usual, but that whole pages are to be read: SQLite reads parts of large values alone
+/// where it may, which no checksum is of.
 #[expect(unsafe_code, reason = "called by SQLite")]
 unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: the file is handed on to SQLite.
@@ -274,7 +330,11 @@ mod tests {
 
     /// A file that tells of one error as that of its last call.
     #[expect(unsafe_code, reason = "as SQLite calls it")]
-    unsafe extern "C" fn told<const ERRNO: c_int>(_: *mut ffi::sqlite3_file, what: c_int, into: *mut c_void) -> c_int {
+    unsafe extern "C" fn told<const ERRNO: c_int>(
+        _: *mut ffi::sqlite3_file,
+        what: c_int,
+        into: *mut c_void,
+    ) -> c_int {
         assert_eq!(what, ffi::SQLITE_FCNTL_LAST_ERRNO);
         // SAFETY: the caller gives room for a number.
         unsafe { into.cast::<c_int>().write(ERRNO) };

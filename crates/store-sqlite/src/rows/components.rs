@@ -31,7 +31,11 @@ pub(crate) fn component(row: &Row<'_>) -> StoreResult<SavedComponent> {
         code_hash: get(row, "code_hash")?,
         files: optional_json(row, "files")?,
         url: get(row, "url")?,
-        component_type: if kind == "action" { ComponentType::Action } else { ComponentType::Source },
+        component_type: if kind == "action" {
+            ComponentType::Action
+        } else {
+            ComponentType::Source
+        },
         manifest: json(row, "manifest")?,
         artifact_id: get(row, "artifact_id")?,
         published: get(row, "published")?,
@@ -71,7 +75,11 @@ pub(crate) fn registry_component(row: &Row<'_>) -> StoreResult<RegistryComponent
 pub(crate) fn component_in_registry(row: &Row<'_>) -> StoreResult<FoundComponent> {
     let until: Option<i64> = get(row, "until")?;
     let registry = RegistryId::from_row(get(row, "registry_id")?);
-    Ok(FoundComponent { registry, component: registry_component(row)?, generation: until.map_or(LATEST, |until| until - 1) })
+    Ok(FoundComponent {
+        registry,
+        component: registry_component(row)?,
+        generation: until.map_or(LATEST, |until| until - 1),
+    })
 }
 
 pub(crate) fn registry_file(row: &Row<'_>) -> StoreResult<RegistryFile> {

@@ -27,9 +27,9 @@ pub(crate) use tenants::*;
 pub(crate) fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: &str) -> StoreResult<T> {
     row.get(column).map_err(|error| match error {
         // SQLite keeps what it is given: a number may be a text.
-        rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::InvalidColumnType(..) => {
-            corrupt(column)
-        }
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::InvalidColumnType(..) => corrupt(column),
         other => database(other),
     })
 }
@@ -40,7 +40,8 @@ fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<T> {
     let text: String = get(row, column)?;
-    serde_json::from_str(&text).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+    serde_json::from_str(&text)
+        .map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<Option<T>> {
@@ -85,7 +86,8 @@ pub(crate) fn many<T>(
     Ok(out)
 }
 
-/// The rows of a table that can be read, and the ids of those that cannot: one owner's damage is not that of the others in a queue.
+/// The rows of a table that can be read, and the ids of those that cannot: one owner's damage is
+/// not that of the others in a queue.
 pub(crate) fn readable<T>(
     connection: &rusqlite::Connection,
     table: &str,
@@ -103,7 +105,12 @@ pub(crate) fn readable<T>(
         match row {
             Ok(row) => out.push(row),
             Err((what, id)) => {
-                tracing::error!(table, id, what, "a stored row cannot be read; it is set aside, and the others go on");
+                tracing::error!(
+                    table,
+                    id,
+                    what,
+                    "a stored row cannot be read; it is set aside, and the others go on"
+                );
                 spoiled.extend(id);
             }
         }
@@ -112,7 +119,11 @@ pub(crate) fn readable<T>(
 }
 
 /// See [`millrace_store::set_aside`].
-pub(crate) fn set_aside(connection: &rusqlite::Connection, table: &'static str, ids: &[String]) -> StoreResult<()> {
+pub(crate) fn set_aside(
+    connection: &rusqlite::Connection,
+    table: &'static str,
+    ids: &[String],
+) -> StoreResult<()> {
     let Some(sql) = millrace_store::set_aside(table) else { return Ok(()) };
     for id in ids {
         execute(connection, sql, [id])?;
@@ -134,19 +145,39 @@ pub(crate) fn claimed<T>(
 }
 
 /// Rows changed.
-pub(crate) fn execute(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<usize> {
+pub(crate) fn execute(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+) -> StoreResult<usize> {
     connection.prepare_cached(sql).and_then(|mut s| s.execute(params)).map_err(database)
 }
 
 /// A number.
-pub(crate) fn number(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<i64> {
-    connection.prepare_cached(sql).and_then(|mut s| s.query_row(params, |row| row.get(0))).map_err(database)
+pub(crate) fn number(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+) -> StoreResult<i64> {
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut s| s.query_row(params, |row| row.get(0)))
+        .map_err(database)
 }
 
 /// That the page has room for its texts; `sizes` gives their `bytes`, row by row.
-pub(crate) fn make_room(c: &Connection, sizes: &str, params: &[&dyn ToSql], page: &Page) -> StoreResult<()> {
+pub(crate) fn make_room(
+    c: &Connection,
+    sizes: &str,
+    params: &[&dyn ToSql],
+    page: &Page,
+) -> StoreResult<()> {
     let bytes = number(c, &format!("SELECT ifnull(sum(bytes), 0) FROM ({sizes})"), params)?;
-    if page.room.take(u64::try_from(bytes).unwrap_or(0)) { Ok(()) } else { Err(StoreError::NoMemory) }
+    if page.room.take(u64::try_from(bytes).unwrap_or(0)) {
+        Ok(())
+    } else {
+        Err(StoreError::NoMemory)
+    }
 }
 
 /// The order in which a page is read: from its end where it goes back.
@@ -162,12 +193,20 @@ pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
 }
 
 /// Slugs of a table that are `base`, or begin with it and a number.
-pub(crate) fn slugs(c: &Connection, table: &'static str, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
-    let sql = format!("SELECT name_slug FROM {table} WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')");
+pub(crate) fn slugs(
+    c: &Connection,
+    table: &'static str,
+    org: &OrgId,
+    base: &str,
+) -> StoreResult<Vec<String>> {
+    let sql = format!(
+        "SELECT name_slug FROM {table} WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')"
+    );
     many(c, &sql, [org.as_str(), base], |row| row.get(0).map_err(database))
 }
 
-/// Tables that grow with what happens, and up to what number a list of them is counted: as runs are.
+/// Tables that grow with what happens, and up to what number a list of them is counted: as runs
+/// are.
 const LONG: [&str; 3] = ["audit", "mail", "webhook_deliveries"];
 
 const COUNTED_MAX: i64 = 1_000;
@@ -182,7 +221,8 @@ pub(crate) fn list<T>(
     page: &Page,
     read: impl Fn(&Row<'_>) -> StoreResult<T>,
 ) -> StoreResult<Listing<T>> {
-    // `table` and `filter` are constants of this crate. A page without cursors is a statement of its own, so that cursors bound what is read.
+    // `table` and `filter` are constants of this crate. A page without cursors is a statement of
+    // its own, so that cursors bound what is read.
     let (n, order) = (keys.len(), order(page));
     let mut params: Vec<&dyn ToSql> = keys.iter().map(|key| -> &dyn ToSql { key }).collect();
     params.push(&page.limit);
@@ -193,18 +233,28 @@ pub(crate) fn list<T>(
             clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ?{} AND org_id = ?1)", params.len()));
         }
     }
-    let of_page = |columns: &str| format!("SELECT {columns} FROM {table} WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT ?{}", n + 1);
+    let of_page = |columns: &str| {
+        format!(
+            "SELECT {columns} FROM {table} WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT ?{}",
+            n + 1
+        )
+    };
     if let Some(bytes) = row_bytes(table) {
         make_room(c, &of_page(&format!("{bytes} AS bytes")), params.as_slice(), page)?;
     }
-    let (mut items, mut damaged) = readable(c, table, &of_page(columns(table)), params.as_slice(), read)?;
+    let (mut items, mut damaged) =
+        readable(c, table, &of_page(columns(table)), params.as_slice(), read)?;
     if items.is_empty() && damaged.is_empty() {
         known(c, table, keys[0], page)?;
     }
     newest_first(&mut items, page);
     newest_first(&mut damaged, page);
     let counted = if LONG.contains(&table) { COUNTED_MAX } else { i64::MAX };
-    let total = number(c, &format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {filter} LIMIT {counted})"), &params[..n])?;
+    let total = number(
+        c,
+        &format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {filter} LIMIT {counted})"),
+        &params[..n],
+    )?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0), damaged })
 }
 
@@ -217,10 +267,16 @@ fn columns(table: &str) -> &'static str {
     }
 }
 
-/// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.
+/// That the cursors of a page which came out empty name rows of the organization's:
+/// `UnknownCursor`.
 pub(crate) fn known(c: &Connection, table: &str, org: &str, page: &Page) -> StoreResult<()> {
     for (name, id) in page.cursors() {
-        if number(c, &format!("SELECT count(*) FROM {table} WHERE id = ?1 AND org_id = ?2"), [id, org])? == 0 {
+        if number(
+            c,
+            &format!("SELECT count(*) FROM {table} WHERE id = ?1 AND org_id = ?2"),
+            [id, org],
+        )? == 0
+        {
             return Err(StoreError::UnknownCursor(name));
         }
     }

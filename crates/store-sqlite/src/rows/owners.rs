@@ -2,7 +2,8 @@
 
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{
-    AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+    AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId,
+    SubscriptionId, TimerId, UserId, WorkflowId,
 };
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, SourceDeployment, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -65,10 +66,12 @@ pub(crate) fn timer(row: &Row<'_>) -> StoreResult<Timer> {
 }
 
 /// Columns of a workflow's record. The live version is of a table of its own.
-pub(crate) const WORKFLOW: &str = "*, draft IS NOT (SELECT content FROM deployments d WHERE d.id = deployment_id) AS is_changed,
+pub(crate) const WORKFLOW: &str =
+    "*, draft IS NOT (SELECT content FROM deployments d WHERE d.id = deployment_id) AS is_changed,
     (SELECT username FROM users u WHERE u.id = draft_by) AS author";
 /// Columns of a deployment's record.
-pub(crate) const DEPLOYMENT: &str = "*, (SELECT username FROM users u WHERE u.id = made_by) AS author";
+pub(crate) const DEPLOYMENT: &str =
+    "*, (SELECT username FROM users u WHERE u.id = made_by) AS author";
 
 pub(super) fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
     id.map(|id| Author { id: UserId::from_row(id), name })

@@ -8,7 +8,9 @@ use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
 use millrace_model::run_stats::{EndedRun, VersionRuns};
 use millrace_model::source::Owner;
-use millrace_store::{FailedRun, FailedTime, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult};
+use millrace_store::{
+    FailedRun, FailedTime, Lineage, ListedRun, NewestEvent, NewestOf, RunState, StoreResult,
+};
 use rusqlite::Row;
 
 use super::owners::author;
@@ -24,7 +26,8 @@ pub(crate) fn run(row: &Row<'_>) -> StoreResult<Run> {
         trigger_id: get(row, "trigger_id")?,
         event: get(row, "event")?,
         context: get(row, "context")?,
-        status: RunStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: RunStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         attempt: get(row, "attempt")?,
         created_at: time(row, "created_at")?,
         started_at: get::<Option<i64>>(row, "started_at")?.map(Timestamp),
@@ -51,17 +54,20 @@ pub(crate) fn listed_run(row: &Row<'_>) -> StoreResult<ListedRun> {
 pub(crate) fn run_state(row: &Row<'_>) -> StoreResult<RunState> {
     Ok(RunState {
         id: RunId::from_row(get(row, "id")?),
-        status: RunStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: RunStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         attempt: get(row, "attempt")?,
         created_at: time(row, "created_at")?,
     })
 }
 
 pub(crate) fn ended_run(row: &Row<'_>) -> StoreResult<(String, EndedRun)> {
-    let (started, finished): (Option<i64>, Option<i64>) = (get(row, "started_at")?, get(row, "finished_at")?);
+    let (started, finished): (Option<i64>, Option<i64>) =
+        (get(row, "started_at")?, get(row, "finished_at")?);
     let run = EndedRun {
         accepted_at: time(row, "created_at")?,
-        status: RunStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: RunStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         duration_ms: started.zip(finished).map(|(started, finished)| finished - started),
     };
     Ok((get(row, "owner_id")?, run))
@@ -78,7 +84,12 @@ pub(crate) fn version_runs(row: &Row<'_>) -> StoreResult<VersionRuns> {
 }
 
 pub(crate) fn log_line(row: &Row<'_>) -> StoreResult<(RunId, LogLine)> {
-    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(&get::<String>(row, "level")?), text: get(row, "text")?, step: get(row, "step")? };
+    let line = LogLine {
+        at: time(row, "at")?,
+        level: LogLevel::parse(&get::<String>(row, "level")?),
+        text: get(row, "text")?,
+        step: get(row, "step")?,
+    };
     Ok((RunId::from_row(get(row, "run_id")?), line))
 }
 
@@ -101,17 +112,33 @@ pub(crate) fn event(row: &Row<'_>) -> StoreResult<Event> {
 
 /// One of a list.
 pub(crate) fn listed_event(row: &Row<'_>) -> StoreResult<ListedEvent> {
-    Ok(ListedEvent { event: event(row)?, payload_bytes: usize::try_from(get::<i64>(row, "payload_bytes")?).unwrap_or(0) })
+    Ok(ListedEvent {
+        event: event(row)?,
+        payload_bytes: usize::try_from(get::<i64>(row, "payload_bytes")?).unwrap_or(0),
+    })
 }
 
 pub(crate) fn newest_of(row: &Row<'_>) -> StoreResult<NewestOf> {
-    let event = get::<Option<i64>>(row, "ordinal")?
-        .map(|ordinal| -> StoreResult<_> { Ok(NewestEvent { id: EventId::from_ordinal(ordinal), name: get(row, "name")?, metadata: get(row, "metadata")? }) });
+    let event = get::<Option<i64>>(row, "ordinal")?.map(|ordinal| -> StoreResult<_> {
+        Ok(NewestEvent {
+            id: EventId::from_ordinal(ordinal),
+            name: get(row, "name")?,
+            metadata: get(row, "metadata")?,
+        })
+    });
     let failed = get::<Option<String>>(row, "run_id")?.map(|id| -> StoreResult<_> {
         let at = get::<Option<i64>>(row, "finished_at")?.map_or(Timestamp(0), Timestamp);
-        Ok(FailedRun { id: RunId::from_row(id), at, error: get::<Option<String>>(row, "error")?.unwrap_or_default() })
+        Ok(FailedRun {
+            id: RunId::from_row(id),
+            at,
+            error: get::<Option<String>>(row, "error")?.unwrap_or_default(),
+        })
     });
-    Ok(NewestOf { emitter: get(row, "emitter")?, event: event.transpose()?, failed: failed.transpose()? })
+    Ok(NewestOf {
+        emitter: get(row, "emitter")?,
+        event: event.transpose()?,
+        failed: failed.transpose()?,
+    })
 }
 
 pub(crate) fn error_group(row: &Row<'_>) -> StoreResult<ErrorGroup> {
@@ -171,7 +198,8 @@ pub(crate) fn replay(row: &Row<'_>) -> StoreResult<Replay> {
         org_id: OrgId::from_row(get(row, "org_id")?),
         owner: get(row, "owner_id")?,
         selection: json(row, "selection")?,
-        status: ReplayStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: ReplayStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         version: get(row, "version")?,
         position: json(row, "position")?,
         total: get(row, "total")?,
@@ -187,6 +215,8 @@ pub(crate) fn replayed_run(row: &Row<'_>) -> StoreResult<ReplayedRun> {
     Ok(ReplayedRun {
         original_id: RunId::from_row(get(row, "original_id")?),
         run_id: RunId::from_row(get(row, "run_id")?),
-        status: get::<Option<String>>(row, "status")?.map(|text| RunStatus::parse(&text).ok_or_else(|| corrupt("status"))).transpose()?,
+        status: get::<Option<String>>(row, "status")?
+            .map(|text| RunStatus::parse(&text).ok_or_else(|| corrupt("status")))
+            .transpose()?,
     })
 }

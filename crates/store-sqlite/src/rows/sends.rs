@@ -19,7 +19,8 @@ pub(crate) fn webhook(row: &Row<'_>) -> StoreResult<Webhook> {
         secret: get(row, "secret")?,
         active: get(row, "active")?,
         health: Health {
-            failures: u32::try_from(get::<i64>(row, "failures")?).map_err(|_| corrupt("failures"))?,
+            failures: u32::try_from(get::<i64>(row, "failures")?)
+                .map_err(|_| corrupt("failures"))?,
             paused_until: get::<Option<i64>>(row, "paused_until")?.map(Timestamp),
         },
         created_at: time(row, "created_at")?,
@@ -35,9 +36,11 @@ pub(crate) fn webhook_delivery(row: &Row<'_>) -> StoreResult<WebhookDelivery> {
         event_key: get(row, "event_key")?,
         body: get(row, "body")?,
         traceparent: get(row, "traceparent")?,
-        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         attempts: u32::try_from(get::<i64>(row, "attempts")?).map_err(|_| corrupt("attempts"))?,
-        last_status: get::<Option<i64>>(row, "last_status")?.and_then(|status| u16::try_from(status).ok()),
+        last_status: get::<Option<i64>>(row, "last_status")?
+            .and_then(|status| u16::try_from(status).ok()),
         last_error: get(row, "last_error")?,
         next_at: time(row, "next_at")?,
         give_up_at: time(row, "give_up_at")?,
@@ -54,7 +57,8 @@ pub(crate) fn mail(row: &Row<'_>) -> StoreResult<Mail> {
         text: get(row, "text")?,
         html: get(row, "html")?,
         link: get(row, "link")?,
-        status: MailStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: MailStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,
         created_at: time(row, "created_at")?,
@@ -71,7 +75,8 @@ pub(crate) fn delivery(row: &Row<'_>) -> StoreResult<Delivery> {
         kind: DeliveryKind::parse(&get::<String>(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
         payload: get(row, "payload")?,
         step: get(row, "step")?,
-        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?)
+            .ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         response_status: get(row, "response_status")?,
         last_error: get(row, "last_error")?,

@@ -24,7 +24,11 @@ pub(crate) fn data_store(row: &Row<'_>) -> StoreResult<DataStore> {
 }
 
 pub(crate) fn data_store_entry(row: &Row<'_>) -> StoreResult<DataStoreEntry> {
-    Ok(DataStoreEntry { key: get(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
+    Ok(DataStoreEntry {
+        key: get(row, "key")?,
+        value: get(row, "value")?,
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+    })
 }
 
 pub(crate) fn upload(row: &Row<'_>) -> StoreResult<Upload> {

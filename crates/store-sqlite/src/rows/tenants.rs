@@ -2,7 +2,9 @@
 
 use millrace_model::account::{Account, App, Connection};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ApiKeyId, AppId, ConnectionId, DataKeyId, OrgId, ProjectId, UserId};
+use millrace_model::ids::{
+    AccountId, ApiKeyId, AppId, ConnectionId, DataKeyId, OrgId, ProjectId, UserId,
+};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_store::{DataKey, StoreResult};
 use rusqlite::Row;
@@ -32,15 +34,20 @@ pub(crate) fn user(row: &Row<'_>) -> StoreResult<User> {
 }
 
 pub(crate) fn api_key(row: &Row<'_>) -> StoreResult<ApiKey> {
-    let old = get::<Option<String>>(row, "old_key_hash")?.zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
+    let old = get::<Option<String>>(row, "old_key_hash")?
+        .zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
     Ok(ApiKey {
         id: ApiKeyId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         user_id: UserId::from_row(get(row, "user_id")?),
         name: get(row, "name")?,
         key_hash: get(row, "key_hash")?,
-        scopes: Scopes::parse(&get::<String>(row, "scopes")?).ok().flatten().ok_or_else(|| corrupt("scopes"))?,
-        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?.and_then(|rate| u32::try_from(rate).ok()),
+        scopes: Scopes::parse(&get::<String>(row, "scopes")?)
+            .ok()
+            .flatten()
+            .ok_or_else(|| corrupt("scopes"))?,
+        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?
+            .and_then(|rate| u32::try_from(rate).ok()),
         expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
         old,
         created_at: time(row, "created_at")?,

@@ -17,11 +17,29 @@ impl Accounts for SqliteStore {
     }
     async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>> {
         let (org, slug) = (org.to_string(), slug.to_owned());
-        self.db.read(move |c| one(c, "SELECT * FROM apps WHERE org_id = ?1 AND name_slug = ?2", [org, slug], rows::app)).await
+        self.db
+            .read(move |c| {
+                one(
+                    c,
+                    "SELECT * FROM apps WHERE org_id = ?1 AND name_slug = ?2",
+                    [org, slug],
+                    rows::app,
+                )
+            })
+            .await
     }
     async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
         let org = org.to_string();
-        self.db.read(move |c| many(c, "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000", [org], rows::app)).await
+        self.db
+            .read(move |c| {
+                many(
+                    c,
+                    "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000",
+                    [org],
+                    rows::app,
+                )
+            })
+            .await
     }
     async fn create_account(&self, account: Account) -> StoreResult<()> {
         self.db.write(move |c| accounts::create(c, &account)).await
@@ -36,12 +54,37 @@ impl Accounts for SqliteStore {
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
         by_id!(self, "accounts", org, id, rows::account)
     }
-    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
-        let (org, app, user, page) = (org.to_string(), app.unwrap_or_default().to_owned(), external_user.map(str::to_owned), page.clone());
+    async fn list_accounts(
+        &self,
+        org: &OrgId,
+        app: Option<&str>,
+        external_user: Option<&str>,
+        page: &Page,
+    ) -> StoreResult<Listing<Account>> {
+        let (org, app, user, page) = (
+            org.to_string(),
+            app.unwrap_or_default().to_owned(),
+            external_user.map(str::to_owned),
+            page.clone(),
+        );
         self.db
             .read(move |c| match user {
-                Some(user) => list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app) AND external_user_id = ?3", &[&org, &app, &user], &page, rows::account),
-                None => list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account),
+                Some(user) => list(
+                    c,
+                    "accounts",
+                    "org_id = ?1 AND ?2 IN ('', app) AND external_user_id = ?3",
+                    &[&org, &app, &user],
+                    &page,
+                    rows::account,
+                ),
+                None => list(
+                    c,
+                    "accounts",
+                    "org_id = ?1 AND ?2 IN ('', app)",
+                    &[&org, &app],
+                    &page,
+                    rows::account,
+                ),
             })
             .await
     }
@@ -51,11 +94,21 @@ impl Accounts for SqliteStore {
     async fn connection(&self, org: &OrgId, id: &ConnectionId) -> StoreResult<Option<Connection>> {
         by_id!(self, "connections", org, id, rows::connection)
     }
-    async fn answer_connection(&self, org: &OrgId, id: &ConnectionId, now: Timestamp) -> StoreResult<bool> {
+    async fn answer_connection(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| accounts::answer(c, &org, &id, now)).await
     }
-    async fn put_connection_state(&self, org: &OrgId, id: &ConnectionId, state: ConnectionState) -> StoreResult<()> {
+    async fn put_connection_state(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+        state: ConnectionState,
+    ) -> StoreResult<()> {
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| accounts::put_state(c, &org, &id, &state)).await
     }

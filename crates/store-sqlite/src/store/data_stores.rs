@@ -17,7 +17,13 @@ impl DataStores for SqliteStore {
     async fn create_data_store(&self, store: DataStore) -> StoreResult<()> {
         self.db.write(move |c| data_stores::create(c, &store)).await
     }
-    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()> {
+    async fn rename_data_store(
+        &self,
+        org: &OrgId,
+        id: &DataStoreId,
+        name: &str,
+        now: Timestamp,
+    ) -> StoreResult<()> {
         let (org, id, name) = (org.clone(), id.clone(), name.to_owned());
         self.db.write(move |c| data_stores::rename(c, &org, &id, &name, now)).await
     }
@@ -34,13 +40,29 @@ impl DataStores for SqliteStore {
     }
     async fn data_store_by_name(&self, org: &OrgId, name: &str) -> StoreResult<Option<DataStore>> {
         let (org, name) = (org.to_string(), name.to_owned());
-        self.db.read(move |c| one(c, "SELECT * FROM data_stores WHERE org_id = ?1 AND name = ?2", [org, name], rows::data_store)).await
+        self.db
+            .read(move |c| {
+                one(
+                    c,
+                    "SELECT * FROM data_stores WHERE org_id = ?1 AND name = ?2",
+                    [org, name],
+                    rows::data_store,
+                )
+            })
+            .await
     }
     async fn list_data_stores(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<DataStore>> {
         let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "data_stores", "org_id = ?1", &[&org], &page, rows::data_store)).await
+        self.db
+            .read(move |c| list(c, "data_stores", "org_id = ?1", &[&org], &page, rows::data_store))
+            .await
     }
-    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>> {
+    async fn data_store_entry(
+        &self,
+        id: &DataStoreId,
+        key: &str,
+        now: Timestamp,
+    ) -> StoreResult<Option<DataStoreEntry>> {
         let (id, key) = (id.to_string(), key.to_owned());
         let sql = "SELECT * FROM data_store_entries WHERE store_id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
         self.db.read(move |c| one(c, sql, params![id, key, now.ms()], rows::data_store_entry)).await
@@ -48,7 +70,13 @@ impl DataStores for SqliteStore {
     async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()> {
         self.db.write(move |c| data_stores::set(c, &write)).await
     }
-    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool> {
+    async fn data_store_expire(
+        &self,
+        id: &DataStoreId,
+        key: &str,
+        expires_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
         let (id, key) = (id.clone(), key.to_owned());
         self.db.write(move |c| data_stores::expire(c, &id, &key, expires_at, now)).await
     }
@@ -63,11 +91,20 @@ impl DataStores for SqliteStore {
         let id = id.clone();
         self.db.read(move |c| data_stores::size(c, &id, now)).await
     }
-    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>> {
+    async fn data_store_keys(
+        &self,
+        id: &DataStoreId,
+        page: DataStorePage,
+    ) -> StoreResult<Vec<String>> {
         let id = id.clone();
         self.db.read(move |c| data_stores::keys(c, &id, &page)).await
     }
-    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>> {
+    async fn data_store_entries(
+        &self,
+        id: &DataStoreId,
+        page: DataStorePage,
+        bytes_max: usize,
+    ) -> StoreResult<Vec<DataStoreEntry>> {
         let id = id.clone();
         self.db.read(move |c| data_stores::entries(c, &id, &page, bytes_max)).await
     }

@@ -14,11 +14,21 @@ use crate::{SqliteStore, errors, replays, rows};
 
 #[async_trait]
 impl Errors for SqliteStore {
-    async fn list_error_groups(&self, org: &OrgId, filter: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+    async fn list_error_groups(
+        &self,
+        org: &OrgId,
+        filter: &ErrorGroupFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<ErrorGroup>> {
         let (org, filter, page) = (org.clone(), filter.clone(), page.clone());
         self.db.read(move |c| errors::groups(c, &org, &filter, &page)).await
     }
-    async fn change_error_group(&self, org: &OrgId, id: &ErrorGroupId, change: ErrorGroupChange) -> StoreResult<bool> {
+    async fn change_error_group(
+        &self,
+        org: &OrgId,
+        id: &ErrorGroupId,
+        change: ErrorGroupChange,
+    ) -> StoreResult<bool> {
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| errors::change(c, &org, &id, &change)).await
     }
@@ -26,11 +36,20 @@ impl Errors for SqliteStore {
         let id = id.clone();
         self.db.read(move |c| errors::changes(c, &id)).await
     }
-    async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+    async fn error_group_versions(
+        &self,
+        group: &ErrorGroup,
+        scan: u32,
+    ) -> StoreResult<Vec<ErrorVersion>> {
         let group = group.clone();
         self.db.read(move |c| errors::versions(c, &group, scan)).await
     }
-    async fn failed_times(&self, org: &OrgId, within: (Timestamp, Timestamp), max: u32) -> StoreResult<Vec<FailedTime>> {
+    async fn failed_times(
+        &self,
+        org: &OrgId,
+        within: (Timestamp, Timestamp),
+        max: u32,
+    ) -> StoreResult<Vec<FailedTime>> {
         let org = org.clone();
         self.db.read(move |c| errors::failed_times(c, &org, within, max)).await
     }

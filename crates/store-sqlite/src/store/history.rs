@@ -9,8 +9,8 @@ use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_store::{
-    Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf, Pruning, RunFilter, RunState, StoreResult, fail_point,
-    log_query,
+    Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf,
+    Pruning, RunFilter, RunState, StoreResult, fail_point, log_query,
 };
 
 use crate::rows::{many, one};
@@ -29,25 +29,56 @@ impl History for SqliteStore {
         let (org, id) = (org.clone(), id.clone());
         self.db.read_history(move |c| history::lineage(c, &org, &id)).await
     }
-    async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
+    async fn list_runs(
+        &self,
+        org: &OrgId,
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedRun>> {
         let (org, filter, page) = (org.clone(), filter.clone(), page.clone());
         self.db.read_history(move |c| history::runs(c, &org, &filter, whole, &page)).await
     }
-    async fn matching_runs(&self, org: &OrgId, filter: &RunFilter, after: Option<&(Timestamp, RunId)>, limit: u32) -> StoreResult<Vec<Run>> {
+    async fn matching_runs(
+        &self,
+        org: &OrgId,
+        filter: &RunFilter,
+        after: Option<&(Timestamp, RunId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<Run>> {
         let (org, filter, after) = (org.clone(), filter.clone(), after.cloned());
-        self.db.read_history(move |c| history::matching_runs(c, &org, &filter, after.as_ref(), limit)).await
+        self.db
+            .read_history(move |c| history::matching_runs(c, &org, &filter, after.as_ref(), limit))
+            .await
     }
     async fn count_runs(&self, org: &OrgId, filter: &RunFilter, max: u32) -> StoreResult<u64> {
         let (org, filter) = (org.clone(), filter.clone());
         self.db.read_history(move |c| history::count_runs(c, &org, &filter, max)).await
     }
-    async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
+    async fn run_states(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        from: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<RunState>> {
         let (org, owner) = (org.clone(), owner.to_owned());
         self.db.read_history(move |c| history::run_states(c, &org, &owner, from, limit)).await
     }
-    async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
+    async fn ended_runs(
+        &self,
+        org: &OrgId,
+        owner: Option<&str>,
+        kind: RunKind,
+        within: (Timestamp, Timestamp),
+        max: u32,
+    ) -> StoreResult<EndedRuns> {
         let (org, owner) = (org.clone(), owner.map(str::to_owned));
-        self.db.read_history(move |c| history::ended_runs(c, &org, owner.as_deref(), kind, within, max)).await
+        self.db
+            .read_history(move |c| {
+                history::ended_runs(c, &org, owner.as_deref(), kind, within, max)
+            })
+            .await
     }
     async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
         let id = id.clone();
@@ -56,16 +87,38 @@ impl History for SqliteStore {
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         let id = id.to_string();
         self.db
-            .read_history(move |c| many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| rows::log_line(row).map(|(_, line)| line)))
+            .read_history(move |c| {
+                many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| {
+                    rows::log_line(row).map(|(_, line)| line)
+                })
+            })
             .await
     }
-    async fn owner_logs(&self, org: &OrgId, owner: &str, filter: &LogFilter, limit: u32) -> StoreResult<Vec<OwnerLine>> {
+    async fn owner_logs(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        filter: &LogFilter,
+        limit: u32,
+    ) -> StoreResult<Vec<OwnerLine>> {
         let (sql, values) = log_query(Dialect::Sqlite, org, owner, filter, limit);
-        let mut lines = self.db.read_history(move |c| many(c, &sql, history::to_sql(&values).as_slice(), rows::owner_line)).await?;
+        let mut lines = self
+            .db
+            .read_history(move |c| {
+                many(c, &sql, history::to_sql(&values).as_slice(), rows::owner_line)
+            })
+            .await?;
         lines.reverse();
         Ok(lines)
     }
-    async fn list_events(&self, org: &OrgId, emitter: &str, which: EventFilter<'_>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+    async fn list_events(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        which: EventFilter<'_>,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedEvent>> {
         let (org, emitter, page) = (org.clone(), emitter.to_owned(), page.clone());
         let (name, text) = (which.name.map(str::to_owned), which.text.map(str::to_owned));
         let of = move |c: &rusqlite::Connection| {
@@ -78,7 +131,13 @@ impl History for SqliteStore {
         let org = org.clone();
         self.db.read_history(move |c| history::newest_of(c, &org, &emitters)).await
     }
-    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+    async fn events_after(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        after: EventId,
+        limit: u32,
+    ) -> StoreResult<Vec<Event>> {
         let (org, emitter) = (org.clone(), emitter.to_owned());
         self.db.read_history(move |c| history::events_after(c, &org, &emitter, after, limit)).await
     }
@@ -88,7 +147,13 @@ impl History for SqliteStore {
     async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
         self.db.read(history::next_deferred_at).await
     }
-    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+    async fn delete_events(
+        &self,
+        org: &OrgId,
+        emitter: &str,
+        name: Option<&str>,
+        range: (Option<EventId>, Option<EventId>),
+    ) -> StoreResult<u64> {
         self.delete_in_steps(org, emitter, name, range).await
     }
     async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
@@ -110,11 +175,21 @@ impl History for SqliteStore {
         let owner = owner.to_owned();
         self.db.read(move |c| retention::of(c, &owner)).await
     }
-    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()> {
+    async fn put_retention(
+        &self,
+        org: &OrgId,
+        owner: &str,
+        retention: Option<Retention>,
+    ) -> StoreResult<()> {
         let (org, owner) = (org.clone(), owner.to_owned());
         self.db.write(move |c| retention::put(c, &org, &owner, retention)).await
     }
-    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()> {
+    async fn export(
+        &self,
+        org: &OrgId,
+        filter: ExportFilter,
+        out: tokio::sync::mpsc::Sender<Exported>,
+    ) -> StoreResult<()> {
         let org = org.clone();
         self.db.read_aside(move |c| export::export(c, &org, &filter, &out)).await
     }

@@ -1,4 +1,5 @@
-//! The traits, a file for each part, each method one transaction on the writer or one query on a reader.
+//! The traits, a file for each part, each method one transaction on the writer or one query on a
+//! reader.
 
 use async_trait::async_trait;
 use millrace_store::{Condition, Store, StoreError, StoreResult};
@@ -16,7 +17,17 @@ pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
 macro_rules! by_id {
     ($self:ident, $table:literal, $org:ident, $id:ident, $read:path) => {{
         let (org, id) = ($org.to_string(), $id.to_string());
-        $self.db.read(move |c| one(c, concat!("SELECT * FROM ", $table, " WHERE id = ?1 AND org_id = ?2"), [id, org], $read)).await
+        $self
+            .db
+            .read(move |c| {
+                one(
+                    c,
+                    concat!("SELECT * FROM ", $table, " WHERE id = ?1 AND org_id = ?2"),
+                    [id, org],
+                    $read,
+                )
+            })
+            .await
     }};
 }
 

@@ -20,7 +20,9 @@ impl Names for SqliteStore {
         let (org, id) = (org.to_string(), id.to_owned());
         let read = move |c: &rusqlite::Connection| {
             let mut found = Vec::new();
-            for (kind, sql) in [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)] {
+            for (kind, sql) in
+                [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)]
+            {
                 found.extend(many(c, sql, params![org, id, limit], |row| named(kind, row))?);
             }
             Ok(found)

@@ -18,11 +18,19 @@ impl People for SqliteStore {
     }
     async fn login(&self, email: &str) -> StoreResult<Option<Login>> {
         let email = email.to_owned();
-        self.db.read(move |c| one(c, "SELECT * FROM logins WHERE email = ?1", [email], people::read_login)).await
+        self.db
+            .read(move |c| {
+                one(c, "SELECT * FROM logins WHERE email = ?1", [email], people::read_login)
+            })
+            .await
     }
     async fn login_of(&self, user: &UserId) -> StoreResult<Option<Login>> {
         let user = user.to_string();
-        self.db.read(move |c| one(c, "SELECT * FROM logins WHERE user_id = ?1", [user], people::read_login)).await
+        self.db
+            .read(move |c| {
+                one(c, "SELECT * FROM logins WHERE user_id = ?1", [user], people::read_login)
+            })
+            .await
     }
     async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()> {
         let keep = keep.cloned();
@@ -44,32 +52,69 @@ impl People for SqliteStore {
         let (org, user) = (org.clone(), user.clone());
         self.db.write(move |c| people::remove_member(c, &org, &user)).await
     }
-    async fn preferences(&self, user: &UserId, org: &OrgId) -> StoreResult<Option<(String, Timestamp)>> {
+    async fn preferences(
+        &self,
+        user: &UserId,
+        org: &OrgId,
+    ) -> StoreResult<Option<(String, Timestamp)>> {
         let (user, org) = (user.to_string(), org.to_string());
-        let sql = "SELECT value, updated_at FROM user_preferences WHERE user_id = ?1 AND org_id = ?2";
-        let read = |row: &rusqlite::Row<'_>| Ok((get(row, "value")?, Timestamp(get(row, "updated_at")?)));
+        let sql =
+            "SELECT value, updated_at FROM user_preferences WHERE user_id = ?1 AND org_id = ?2";
+        let read =
+            |row: &rusqlite::Row<'_>| Ok((get(row, "value")?, Timestamp(get(row, "updated_at")?)));
         self.db.read(move |c| one(c, sql, [user, org], read)).await
     }
-    async fn put_preferences(&self, user: &UserId, org: &OrgId, value: &str, at: Timestamp) -> StoreResult<()> {
+    async fn put_preferences(
+        &self,
+        user: &UserId,
+        org: &OrgId,
+        value: &str,
+        at: Timestamp,
+    ) -> StoreResult<()> {
         let (user, org, value) = (user.to_string(), org.to_string(), value.to_owned());
         let sql = "INSERT INTO user_preferences (user_id, org_id, value, updated_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
-        self.db.write(move |c| execute(c, sql, rusqlite::params![user, org, value, at.ms()]).map(|_| ())).await
+        self.db
+            .write(move |c| {
+                execute(c, sql, rusqlite::params![user, org, value, at.ms()]).map(|_| ())
+            })
+            .await
     }
     async fn create_session(&self, session: Session, most: u32) -> StoreResult<()> {
         self.db.write(move |c| people::create_session(c, &session, most)).await
     }
-    async fn caller_by_session_hash(&self, token_hash: &str) -> StoreResult<Option<(Caller, Timestamp)>> {
+    async fn caller_by_session_hash(
+        &self,
+        token_hash: &str,
+    ) -> StoreResult<Option<(Caller, Timestamp)>> {
         let hash = token_hash.to_owned();
         self.db.read(move |c| people::caller(c, &hash)).await
     }
     async fn sessions(&self, user: &UserId) -> StoreResult<Vec<Session>> {
         let user = user.to_string();
-        self.db.read(move |c| many(c, "SELECT * FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC, id DESC", [user], people::read_session)).await
+        self.db
+            .read(move |c| {
+                many(
+                    c,
+                    "SELECT * FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC, id DESC",
+                    [user],
+                    people::read_session,
+                )
+            })
+            .await
     }
     async fn use_session(&self, id: &SessionId, at: Timestamp) -> StoreResult<()> {
         let id = id.to_string();
-        self.db.write(move |c| execute(c, "UPDATE sessions SET used_at = ?2 WHERE id = ?1", rusqlite::params![id, at.ms()]).map(|_| ())).await
+        self.db
+            .write(move |c| {
+                execute(
+                    c,
+                    "UPDATE sessions SET used_at = ?2 WHERE id = ?1",
+                    rusqlite::params![id, at.ms()],
+                )
+                .map(|_| ())
+            })
+            .await
     }
     async fn switch_session(&self, id: &SessionId, org: &OrgId) -> StoreResult<bool> {
         let (id, org) = (id.clone(), org.clone());
@@ -77,18 +122,28 @@ impl People for SqliteStore {
     }
     async fn end_session(&self, user: &UserId, id: &SessionId) -> StoreResult<bool> {
         let (user, id) = (user.to_string(), id.to_string());
-        self.db.write(move |c| Ok(execute(c, "DELETE FROM sessions WHERE id = ?1 AND user_id = ?2", [id, user])? > 0)).await
+        self.db
+            .write(move |c| {
+                Ok(execute(c, "DELETE FROM sessions WHERE id = ?1 AND user_id = ?2", [id, user])?
+                    > 0)
+            })
+            .await
     }
     async fn put_link(&self, link: Link) -> StoreResult<()> {
         self.db.write(move |c| people::put_link(c, &link)).await
     }
     async fn link(&self, token_hash: &str) -> StoreResult<Option<Link>> {
         let hash = token_hash.to_owned();
-        self.db.read(move |c| one(c, "SELECT * FROM links WHERE token_hash = ?1", [hash], people::read_link)).await
+        self.db
+            .read(move |c| {
+                one(c, "SELECT * FROM links WHERE token_hash = ?1", [hash], people::read_link)
+            })
+            .await
     }
     async fn links(&self, org: &OrgId, kind: LinkKind) -> StoreResult<Vec<Link>> {
         let org = org.to_string();
-        let sql = "SELECT * FROM links WHERE org_id = ?1 AND kind = ?2 ORDER BY created_at DESC, id DESC";
+        let sql =
+            "SELECT * FROM links WHERE org_id = ?1 AND kind = ?2 ORDER BY created_at DESC, id DESC";
         self.db.read(move |c| many(c, sql, [org.as_str(), kind.as_str()], people::read_link)).await
     }
     async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool> {
@@ -103,12 +158,20 @@ impl People for SqliteStore {
     async fn user_of_identity(&self, identity: &Identity) -> StoreResult<Option<UserId>> {
         let Identity { issuer, subject } = identity.clone();
         let sql = "SELECT user_id FROM identities WHERE issuer = ?1 AND subject = ?2";
-        self.db.read(move |c| one(c, sql, [issuer, subject], |row| row.get("user_id").map(UserId::from_row).map_err(database))).await
+        self.db
+            .read(move |c| {
+                one(c, sql, [issuer, subject], |row| {
+                    row.get("user_id").map(UserId::from_row).map_err(database)
+                })
+            })
+            .await
     }
     async fn subject_of(&self, issuer: &str, user: &UserId) -> StoreResult<Option<String>> {
         let (issuer, user) = (issuer.to_owned(), user.to_string());
         let sql = "SELECT subject FROM identities WHERE issuer = ?1 AND user_id = ?2 LIMIT 1";
-        self.db.read(move |c| one(c, sql, [issuer, user], |row| row.get("subject").map_err(database))).await
+        self.db
+            .read(move |c| one(c, sql, [issuer, user], |row| row.get("subject").map_err(database)))
+            .await
     }
     async fn use_link(&self, used: UsedLink) -> StoreResult<()> {
         write_at!(self, "use_link", |c| people::use_link(c, &used))

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunStatus};
-use millrace_store::{Callback, CalledBack, Claim, Effects, Pause, Pausing, Runs, Settlement, StoreResult, Woken, fail_point};
+use millrace_store::{
+    Callback, CalledBack, Claim, Effects, Pause, Pausing, Runs, Settlement, StoreResult, Woken,
+    fail_point,
+};
 use rusqlite::Connection;
 
 use crate::db::database;
@@ -17,7 +20,12 @@ impl Runs for SqliteStore {
         let node = node.to_owned();
         write_at!(self, "accept", |c| runs::insert(c, &run, Some(&node)))
     }
-    async fn accept_queued(&self, run: NewRun, queue_max: u32, _node: Option<&str>) -> StoreResult<()> {
+    async fn accept_queued(
+        &self,
+        run: NewRun,
+        queue_max: u32,
+        _node: Option<&str>,
+    ) -> StoreResult<()> {
         write_at!(self, "accept_queued", |c| limits::accept(c, &run, queue_max))
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
@@ -26,14 +34,40 @@ impl Runs for SqliteStore {
         // A look at the queue costs no commit while it is empty.
         let look = {
             let (node, after, passed_over) = (node.clone(), after.clone(), passed_over.clone());
-            move |c: &Connection| runs::owners_in_turn(c, Claim { node: &node, now, lease_until, limit: 1, after: &after, passed_over: &passed_over })
+            move |c: &Connection| {
+                runs::owners_in_turn(
+                    c,
+                    Claim {
+                        node: &node,
+                        now,
+                        lease_until,
+                        limit: 1,
+                        after: &after,
+                        passed_over: &passed_over,
+                    },
+                )
+            }
         };
         if self.db.read(look).await?.is_empty() {
             return Ok(Vec::new());
         }
-        write_at!(self, "claim", |c| runs::claim(c, Claim { node: &node, now, lease_until, limit, after: &after, passed_over: &passed_over }))
+        write_at!(self, "claim", |c| runs::claim(
+            c,
+            Claim {
+                node: &node,
+                now,
+                lease_until,
+                limit,
+                after: &after,
+                passed_over: &passed_over
+            }
+        ))
     }
-    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+    async fn renew(
+        &self,
+        held: &[(RunId, i64)],
+        lease_until: Timestamp,
+    ) -> StoreResult<Vec<RunId>> {
         let held = held.to_vec();
         write_at!(self, "renew", |c| runs::renew(c, &held, lease_until))
     }
@@ -62,12 +96,22 @@ impl Runs for SqliteStore {
         let (id, result) = (id.clone(), result.to_owned());
         write_at!(self, "progress", |c| runs::keep_progress(c, &id, attempt, &result))
     }
-    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+    async fn cancel_run(
+        &self,
+        org: &OrgId,
+        id: &RunId,
+        now: Timestamp,
+    ) -> StoreResult<Option<RunStatus>> {
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| pauses::cancel(c, &org, &id, now)).await
     }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
-        let count = self.db.read(|c| number(c, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", [])).await?;
+        let count = self
+            .db
+            .read(|c| {
+                number(c, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", [])
+            })
+            .await?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
@@ -76,7 +120,14 @@ impl Runs for SqliteStore {
     }
     async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
         // A look at what is due costs no commit while there is nothing.
-        if self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM pauses WHERE wake_at <= ?1)", [now.ms()])).await? == 0 {
+        if self
+            .db
+            .read(move |c| {
+                number(c, "SELECT EXISTS (SELECT 1 FROM pauses WHERE wake_at <= ?1)", [now.ms()])
+            })
+            .await?
+            == 0
+        {
             return Ok(Woken::default());
         }
         write_at!(self, "wake", |c| pauses::wake(c, now, limit))
@@ -84,7 +135,12 @@ impl Runs for SqliteStore {
     async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
         self.db
             .read(|c| {
-                one(c, "SELECT wake_at FROM pauses WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database))
+                one(
+                    c,
+                    "SELECT wake_at FROM pauses WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1",
+                    [],
+                    |row| row.get(0).map(Timestamp).map_err(database),
+                )
             })
             .await
     }

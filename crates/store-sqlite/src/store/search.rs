@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::ids::OrgId;
 use millrace_model::page::Page;
 use millrace_model::search::AskedWord;
-use millrace_store::{FoundRuns, IndexState, IndexStep, RunFilter, Search, StoreResult, fail_point};
+use millrace_store::{
+    FoundRuns, IndexState, IndexStep, RunFilter, Search, StoreResult, fail_point,
+};
 
 use crate::{SqliteStore, search};
 
@@ -28,8 +30,16 @@ impl Search for SqliteStore {
         let org = org.clone();
         self.db.read_history(move |c| search::state(c, &org)).await
     }
-    async fn search_runs(&self, org: &OrgId, words: &[AskedWord], filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<FoundRuns> {
-        let (org, words, filter, page) = (org.clone(), words.to_vec(), filter.clone(), page.clone());
+    async fn search_runs(
+        &self,
+        org: &OrgId,
+        words: &[AskedWord],
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> StoreResult<FoundRuns> {
+        let (org, words, filter, page) =
+            (org.clone(), words.to_vec(), filter.clone(), page.clone());
         self.db.read_history(move |c| search::search(c, &org, &words, &filter, whole, &page)).await
     }
 }

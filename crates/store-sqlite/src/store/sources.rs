@@ -19,7 +19,12 @@ use crate::{SqliteStore, clock, forms, interfaces, rows, sources};
 
 #[async_trait]
 impl Sources for SqliteStore {
-    async fn app_hook_owners(&self, org: &OrgId, app: &str, event_names: &[String]) -> StoreResult<Vec<Owner>> {
+    async fn app_hook_owners(
+        &self,
+        org: &OrgId,
+        app: &str,
+        event_names: &[String],
+    ) -> StoreResult<Vec<Owner>> {
         let (org, app, names) = (org.clone(), app.to_owned(), event_names.to_vec());
         self.db.read(move |c| interfaces::app_hook_owners(c, &org, &app, &names)).await
     }
@@ -37,16 +42,47 @@ impl Sources for SqliteStore {
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
         write_at!(self, "deploy", |c| sources::update(c, &source, &interfaces))
     }
-    async fn deploy_source(&self, source: Source, interfaces: Interfaces, deployment: SourceDeployment) -> StoreResult<i64> {
+    async fn deploy_source(
+        &self,
+        source: Source,
+        interfaces: Interfaces,
+        deployment: SourceDeployment,
+    ) -> StoreResult<i64> {
         write_at!(self, "deploy", |c| sources::deploy(c, &source, &interfaces, &deployment))
     }
-    async fn source_deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<SourceDeployment>> {
-        let (sql, of) = (format!("SELECT {} FROM source_deployments WHERE id = ?1 AND org_id = ?2", rows::DEPLOYMENT), [id.to_string(), org.to_string()]);
+    async fn source_deployment(
+        &self,
+        org: &OrgId,
+        id: &DeploymentId,
+    ) -> StoreResult<Option<SourceDeployment>> {
+        let (sql, of) = (
+            format!(
+                "SELECT {} FROM source_deployments WHERE id = ?1 AND org_id = ?2",
+                rows::DEPLOYMENT
+            ),
+            [id.to_string(), org.to_string()],
+        );
         self.db.read(move |c| one(c, &sql, of, rows::source_deployment)).await
     }
-    async fn list_source_deployments(&self, org: &OrgId, id: &SourceId, page: &Page) -> StoreResult<Listing<SourceDeployment>> {
+    async fn list_source_deployments(
+        &self,
+        org: &OrgId,
+        id: &SourceId,
+        page: &Page,
+    ) -> StoreResult<Listing<SourceDeployment>> {
         let (org, id, page) = (org.to_string(), id.to_string(), page.clone());
-        self.db.read(move |c| list(c, "source_deployments", "org_id = ?1 AND source_id = ?2", &[&org, &id], &page, rows::source_deployment)).await
+        self.db
+            .read(move |c| {
+                list(
+                    c,
+                    "source_deployments",
+                    "org_id = ?1 AND source_id = ?2",
+                    &[&org, &id],
+                    &page,
+                    rows::source_deployment,
+                )
+            })
+            .await
     }
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
         self.cancel_in_steps(org, id.as_str()).await?;
@@ -56,11 +92,23 @@ impl Sources for SqliteStore {
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
         by_id!(self, "sources", org, id, rows::source)
     }
-    async fn list_sources(&self, org: &OrgId, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Source>> {
+    async fn list_sources(
+        &self,
+        org: &OrgId,
+        external_user: Option<&str>,
+        page: &Page,
+    ) -> StoreResult<Listing<Source>> {
         let (org, user, page) = (org.to_string(), external_user.map(str::to_owned), page.clone());
         self.db
             .read(move |c| match user {
-                Some(user) => list(c, "sources", "org_id = ?1 AND external_user_id = ?2", &[&org, &user], &page, rows::source),
+                Some(user) => list(
+                    c,
+                    "sources",
+                    "org_id = ?1 AND external_user_id = ?2",
+                    &[&org, &user],
+                    &page,
+                    rows::source,
+                ),
                 None => list(c, "sources", "org_id = ?1", &[&org], &page, rows::source),
             })
             .await
@@ -88,46 +136,98 @@ impl Sources for SqliteStore {
 
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
         let key = key.to_owned();
-        self.db.read(move |c| one(c, "SELECT * FROM http_interfaces WHERE key = ?1", [key], rows::http_interface)).await
+        self.db
+            .read(move |c| {
+                one(c, "SELECT * FROM http_interfaces WHERE key = ?1", [key], rows::http_interface)
+            })
+            .await
     }
-    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>> {
+    async fn http_interface(
+        &self,
+        org: &OrgId,
+        id: &HttpInterfaceId,
+    ) -> StoreResult<Option<HttpInterface>> {
         by_id!(self, "http_interfaces", org, id, rows::http_interface)
     }
     async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()> {
         self.db.write(move |c| interfaces::create_domain(c, &domain)).await
     }
-    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>> {
+    async fn list_endpoint_domains(
+        &self,
+        org: &OrgId,
+        page: &Page,
+    ) -> StoreResult<Listing<EndpointDomain>> {
         let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "endpoint_domains", "org_id = ?1", &[&org], &page, rows::endpoint_domain)).await
+        self.db
+            .read(move |c| {
+                list(c, "endpoint_domains", "org_id = ?1", &[&org], &page, rows::endpoint_domain)
+            })
+            .await
     }
     async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool> {
         let (org, domain) = (org.to_string(), domain.to_owned());
-        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM endpoint_domains WHERE id = ?1 AND org_id = ?2", [domain, org])? > 0)).await
+        self.db
+            .write(move |c| {
+                Ok(rows::execute(
+                    c,
+                    "DELETE FROM endpoint_domains WHERE id = ?1 AND org_id = ?2",
+                    [domain, org],
+                )? > 0)
+            })
+            .await
     }
     async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>> {
         self.db.read(interfaces::domains).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
-        let sql = "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2";
-        self.db.queued("timers", move |c| rows::readable(c, "timers", sql, params![now.ms(), limit], rows::timer)).await
+        let sql =
+            "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2";
+        self.db
+            .queued("timers", move |c| {
+                rows::readable(c, "timers", sql, params![now.ms(), limit], rows::timer)
+            })
+            .await
     }
     async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
-        let sql = "SELECT * FROM timers WHERE active = 1 AND next_at > ?1 ORDER BY next_at DESC LIMIT ?2";
-        self.db.queued("timers", move |c| rows::readable(c, "timers", sql, params![after.ms(), limit], rows::timer)).await
+        let sql =
+            "SELECT * FROM timers WHERE active = 1 AND next_at > ?1 ORDER BY next_at DESC LIMIT ?2";
+        self.db
+            .queued("timers", move |c| {
+                rows::readable(c, "timers", sql, params![after.ms(), limit], rows::timer)
+            })
+            .await
     }
     async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
         let id = id.clone();
         self.db.write(move |c| clock::move_timer(c, &id, from, to)).await
     }
-    async fn clock_went_back(&self, now: Timestamp, by_ms: i64, _before: Option<&ClockMark>) -> StoreResult<()> {
+    async fn clock_went_back(
+        &self,
+        now: Timestamp,
+        by_ms: i64,
+        _before: Option<&ClockMark>,
+    ) -> StoreResult<()> {
         self.db.write(move |c| clock::went_back(c, now, by_ms)).await
     }
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
         self.db
-            .read(|c| one(c, "SELECT next_at FROM timers WHERE active = 1 ORDER BY next_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database)))
+            .read(|c| {
+                one(
+                    c,
+                    "SELECT next_at FROM timers WHERE active = 1 ORDER BY next_at LIMIT 1",
+                    [],
+                    |row| row.get(0).map(Timestamp).map_err(database),
+                )
+            })
             .await
     }
-    async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired> {
+    async fn fire_timer(
+        &self,
+        id: &TimerId,
+        due_at: Timestamp,
+        next_at: Timestamp,
+        run: NewRun,
+    ) -> StoreResult<Fired> {
         let id = id.clone();
         write_at!(self, "tick", |c| interfaces::fire(c, &id, due_at, next_at, &run))
     }

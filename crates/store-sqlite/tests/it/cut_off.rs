@@ -22,7 +22,8 @@ async fn a_file_that_was_cut_beside_its_log_is_found() {
     let path = left.options().path;
     let leave = || {
         for extension in ["db", "db-wal", "db-shm", "db-open"] {
-            let [from, to] = [&living, &left].map(|folder| folder.options().path.with_extension(extension));
+            let [from, to] =
+                [&living, &left].map(|folder| folder.options().path.with_extension(extension));
             std::fs::copy(from, to).expect("copies");
         }
         length(&path)
@@ -37,7 +38,10 @@ async fn a_file_that_was_cut_beside_its_log_is_found() {
         let examined = millrace_store_sqlite::examine(&path).expect("is examined");
         assert!(examined.damage.is_some_and(|said| said.contains("it was cut off")));
         let copied = SqliteStore::backup(&path, &path.with_extension("copy"));
-        assert!(matches!(&copied, Err(StoreError::Damaged { what }) if what.contains("it was cut off")), "{copied:?}");
+        assert!(
+            matches!(&copied, Err(StoreError::Damaged { what }) if what.contains("it was cut off")),
+            "{copied:?}"
+        );
     }
     leave();
     let examined = millrace_store_sqlite::examine(&path).expect("is examined");
@@ -51,7 +55,10 @@ async fn a_file_that_is_cut_while_the_server_runs_is_not_read_as_zeros() {
         let folder = Folder::new();
         let path = folder.options().path;
         if !with_checksums {
-            Connection::open(&path).expect("opens").execute_batch("CREATE TABLE other (one)").expect("makes it");
+            Connection::open(&path)
+                .expect("opens")
+                .execute_batch("CREATE TABLE other (one)")
+                .expect("makes it");
         }
         let (org, at) = with_a_value(&folder, 100_000).await;
         let (ids, store) = (IdSource::default(), folder.open().await);
@@ -60,7 +67,10 @@ async fn a_file_that_is_cut_while_the_server_runs_is_not_read_as_zeros() {
         cut(&path, at / PAGE * PAGE);
         let (out, _pieces) = tokio::sync::mpsc::channel(8);
         let said = store.export(&org, ExportFilter::default(), out).await;
-        assert!(matches!(&said, Err(StoreError::Damaged { what }) if what.contains("is missing: the file was cut off")), "{said:?}");
+        assert!(
+            matches!(&said, Err(StoreError::Damaged { what }) if what.contains("is missing: the file was cut off")),
+            "{said:?}"
+        );
         // Nor is that copied.
         let copied = SqliteStore::backup(&path, &path.with_extension("copy"));
         assert!(matches!(&copied, Err(StoreError::Damaged { .. })), "{copied:?}");

@@ -1,4 +1,5 @@
-//! Files that are not whole are refused and stay as they are; what a crash leaves is not taken for that.
+//! Files that are not whole are refused and stay as they are; what a crash leaves is not taken for
+//! that.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
@@ -22,7 +23,8 @@ fn log(folder: &Folder) -> PathBuf {
     folder.options().path.with_extension("db-wal")
 }
 
-/// Files of a server that was killed after so many acceptances, each a commit: the log holds them all.
+/// Files of a server that was killed after so many acceptances, each a commit: the log holds them
+/// all.
 async fn killed(commits: usize) -> (Folder, Folder, OrgId, Vec<RunId>) {
     killed_with(commits, &["db", "db-wal"]).await
 }
@@ -43,7 +45,8 @@ async fn killed_with(commits: usize, extensions: &[&str]) -> (Folder, Folder, Or
         store.accept(new, "node").await.expect("accepts");
     }
     for extension in extensions {
-        let [from, to] = [&living, &left].map(|folder| folder.options().path.with_extension(extension));
+        let [from, to] =
+            [&living, &left].map(|folder| folder.options().path.with_extension(extension));
         std::fs::copy(from, to).expect("copies");
     }
     (living, left, org, accepted)
@@ -61,7 +64,12 @@ async fn fill(folder: &Folder) -> Arc<dyn Store> {
 }
 
 fn overwrite(path: &PathBuf, at: u64, bytes: &[u8]) {
-    std::fs::File::options().write(true).open(path).expect("opens").write_all_at(bytes, at).expect("writes");
+    std::fs::File::options()
+        .write(true)
+        .open(path)
+        .expect("opens")
+        .write_all_at(bytes, at)
+        .expect("writes");
 }
 
 pub fn cut(path: &PathBuf, bytes: u64) {
@@ -107,7 +115,8 @@ async fn a_torn_end_of_the_log_loses_what_it_held_only() {
     assert_eq!(count(&left, &org, &accepted).await, 19);
 }
 
-/// Nor do they get into the database as if they were right, and the next start is not told that all is well.
+/// Nor do they get into the database as if they were right, and the next start is not told that all
+/// is well.
 #[tokio::test]
 async fn bytes_that_change_in_a_log_that_is_in_use_are_found() {
     let (folder, ids) = (Folder::new(), IdSource::default());
@@ -123,7 +132,10 @@ async fn bytes_that_change_in_a_log_that_is_in_use_are_found() {
         overwrite(&log(&folder), 32 + frame * FRAME + 24 + PAGE - 100, &[0xAA; 16]);
     }
     let read = store.run(&org, &accepted[3]).await;
-    assert!(matches!(&read, Err(StoreError::Damaged { what }) if what.contains("of the write-ahead log is not as it was written")), "{read:?}");
+    assert!(
+        matches!(&read, Err(StoreError::Damaged { what }) if what.contains("of the write-ahead log is not as it was written")),
+        "{read:?}"
+    );
     store.close().await;
     drop(store);
     refused(&folder, "cannot be read at frame 1");
@@ -137,17 +149,31 @@ async fn a_damaged_log_is_neither_copied_nor_called_whole() {
     let look = |at: u64, byte: u8| {
         overwrite(&log(&left), at, &[byte; 16]);
         let examined = millrace_store_sqlite::examine(&path).expect("looks");
-        (SqliteStore::backup(&path, &copies.options().path.with_extension(byte.to_string())), examined.damage)
+        (
+            SqliteStore::backup(&path, &copies.options().path.with_extension(byte.to_string())),
+            examined.damage,
+        )
     };
     let within = 32 + 9 * FRAME + 2000;
     let mut was = [0; 16];
-    std::fs::File::open(log(&left)).and_then(|file| file.read_exact_at(&mut was, within)).expect("reads");
+    std::fs::File::open(log(&left))
+        .and_then(|file| file.read_exact_at(&mut was, within))
+        .expect("reads");
     let (copied, damage) = look(within, 0xAA);
-    assert!(matches!(&copied, Err(StoreError::Damaged { what }) if what.contains("cannot be read at frame 10")), "{copied:?}");
-    assert!(damage.as_ref().is_some_and(|what| what.contains("cannot be read at frame 10")), "{damage:?}");
+    assert!(
+        matches!(&copied, Err(StoreError::Damaged { what }) if what.contains("cannot be read at frame 10")),
+        "{copied:?}"
+    );
+    assert!(
+        damage.as_ref().is_some_and(|what| what.contains("cannot be read at frame 10")),
+        "{damage:?}"
+    );
     overwrite(&log(&left), within, &was);
     let copied = SqliteStore::backup(&path, &copies.options().path.with_extension("whole"));
-    assert!(copied.is_ok() && millrace_store_sqlite::examine(&path).expect("looks").damage.is_none(), "{copied:?}");
+    assert!(
+        copied.is_ok() && millrace_store_sqlite::examine(&path).expect("looks").damage.is_none(),
+        "{copied:?}"
+    );
     std::fs::write(&path, "").expect("empties");
     let copied = SqliteStore::backup(&path, &copies.options().path.with_extension("empty"));
     assert!(matches!(&copied, Err(StoreError::Damaged { .. })), "{copied:?}");
@@ -155,7 +181,11 @@ async fn a_damaged_log_is_neither_copied_nor_called_whole() {
 
 #[tokio::test]
 async fn bytes_overwritten_within_the_log_are_found() {
-    for (at, what) in [(100, "the page of the first frame"), (32 + 5 * FRAME, "the head of a frame"), (32 + 9 * FRAME + 2000, "a page within")] {
+    for (at, what) in [
+        (100, "the page of the first frame"),
+        (32 + 5 * FRAME, "the head of a frame"),
+        (32 + 9 * FRAME + 2000, "a page within"),
+    ] {
         let (_living, left, _, _) = killed(20).await;
         let frames = (length(&log(&left)) - 32) / FRAME;
         assert!(frames > 20, "{frames}");
@@ -201,7 +231,17 @@ async fn a_damaged_file_is_found() {
     std::fs::write(&path, &whole).expect("writes");
     assert!(refusal(&folder.options()).is_none());
     assert!(
-        store.claim(millrace_store::Claim { node: "n", now: Timestamp(0), lease_until: Timestamp(1), limit: 1, after: "", passed_over: &[] }).await.is_err(),
+        store
+            .claim(millrace_store::Claim {
+                node: "n",
+                now: Timestamp(0),
+                lease_until: Timestamp(1),
+                limit: 1,
+                after: "",
+                passed_over: &[]
+            })
+            .await
+            .is_err(),
         "it was closed"
     );
 }
@@ -247,7 +287,8 @@ async fn a_log_that_is_gone_is_missed() {
         // After a start of the system too; and no copy of that is taken for a backup.
         std::fs::write(mark(&left), "another start").expect("writes");
         refused(&left, "is missing or has no head");
-        let copied = SqliteStore::backup(&left.options().path, &left.options().path.with_extension("copy"));
+        let copied =
+            SqliteStore::backup(&left.options().path, &left.options().path.with_extension("copy"));
         assert!(matches!(copied, Err(StoreError::Damaged { .. })), "{copied:?}");
         let examined = millrace_store_sqlite::examine(&left.options().path).expect("is examined");
         assert!(examined.damage.is_some_and(|said| said.contains("is missing")));
@@ -262,7 +303,9 @@ async fn a_log_that_was_cut_is_missed_while_the_system_runs() {
     let (_living, left, org, accepted) = killed_here(20).await;
     let (path, bytes) = (log(&left), length(&log(&left)));
     let whole = std::fs::read(&path).expect("reads");
-    for (to, says) in [(bytes - FRAME, "was cut off"), (bytes / 2, "was cut off"), (32, "was cut off")] {
+    for (to, says) in
+        [(bytes - FRAME, "was cut off"), (bytes / 2, "was cut off"), (32, "was cut off")]
+    {
         cut(&path, to);
         refused(&left, says);
         std::fs::write(&path, &whole).expect("writes");
@@ -278,7 +321,8 @@ async fn a_log_that_was_cut_is_missed_while_the_system_runs() {
 pub fn start_the_system(folder: &Folder) {
     let said = std::fs::read_to_string(mark(folder)).expect("a mark");
     let (_, rest) = said.split_once('\n').expect("two lines");
-    std::fs::write(mark(folder), format!("00000000-0000-4000-8000-000000000000\n{rest}")).expect("writes");
+    std::fs::write(mark(folder), format!("00000000-0000-4000-8000-000000000000\n{rest}"))
+        .expect("writes");
     std::fs::remove_file(folder.options().path.with_extension("db-shm")).expect("is there");
 }
 
@@ -324,18 +368,21 @@ async fn a_log_that_began_anew_since_its_mark_is_whole() {
         accept().await;
     }
     for extension in ["db", "db-wal", "db-shm"] {
-        let [from, to] = [&living, &left].map(|folder| folder.options().path.with_extension(extension));
+        let [from, to] =
+            [&living, &left].map(|folder| folder.options().path.with_extension(extension));
         std::fs::copy(from, to).expect("copies");
     }
     start_the_system(&left);
     assert_eq!(count(&left, &org, &accepted).await, accepted.len());
 }
 
-/// A database in which one value stands that no index has, between so many bytes and as many, and where it stands.
+/// A database in which one value stands that no index has, between so many bytes and as many, and
+/// where it stands.
 pub async fn with_a_value(folder: &Folder, between: usize) -> (OrgId, u64) {
     let (ids, store) = (IdSource::default(), folder.open().await);
     let org = OrgId::generate(&ids);
-    let event: Arc<str> = format!(r#"{{"rest":"{0}","amount":"precious","more":"{0}"}}"#, "x".repeat(between)).into();
+    let event: Arc<str> =
+        format!(r#"{{"rest":"{0}","amount":"precious","more":"{0}"}}"#, "x".repeat(between)).into();
     store.accept(NewRun { event, ..run(&ids, &org) }, "node").await.expect("accepts");
     store.close().await;
     let whole = std::fs::read(folder.options().path).expect("reads");
@@ -356,11 +403,17 @@ async fn a_value_that_was_overwritten_is_found() {
         let says = format!("page {} is not as it was written", at / PAGE + 1);
         refused(&folder, &says);
         let copied = SqliteStore::backup(&path, &path.with_extension("copy"));
-        assert!(matches!(&copied, Err(StoreError::Damaged { what }) if what.contains(&says)), "{copied:?}");
+        assert!(
+            matches!(&copied, Err(StoreError::Damaged { what }) if what.contains(&says)),
+            "{copied:?}"
+        );
         let examined = millrace_store_sqlite::examine(&path).expect("is examined");
         assert!(examined.damage.is_some_and(|said| said.contains(&says)));
         let checked = SqliteStore::check(&path);
-        assert!(matches!(&checked, Err(StoreError::Corrupt { what }) if what.contains(&says)), "{checked:?}");
+        assert!(
+            matches!(&checked, Err(StoreError::Corrupt { what }) if what.contains(&says)),
+            "{checked:?}"
+        );
         overwrite(&path, at, b"precious");
         assert!(refusal(&folder.options()).is_none());
     }
@@ -376,7 +429,10 @@ async fn a_value_that_is_overwritten_while_the_server_runs_is_not_read() {
         // On a connection of its own, which has read nothing before.
         let (out, _pieces) = tokio::sync::mpsc::channel(8);
         let said = store.export(&org, ExportFilter::default(), out).await;
-        assert!(matches!(&said, Err(StoreError::Damaged { what }) if what.contains("is not as it was written")), "{said:?}");
+        assert!(
+            matches!(&said, Err(StoreError::Damaged { what }) if what.contains("is not as it was written")),
+            "{said:?}"
+        );
     }
 }
 
@@ -388,12 +444,23 @@ async fn what_a_start_refuses_is_neither_copied_nor_called_whole() {
     let path = folder.options().path;
     let edit = |sql: &str| {
         // With checksums of its pages.
-        let file = Connection::open_with_flags_and_vfs(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE, c"millrace").expect("opens");
-        file.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).expect("lets it");
-        file.execute_batch(&format!("PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON; {sql}")).expect("edits");
+        let file = Connection::open_with_flags_and_vfs(
+            &path,
+            rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE,
+            c"millrace",
+        )
+        .expect("opens");
+        file.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)
+            .expect("lets it");
+        file.execute_batch(&format!(
+            "PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON; {sql}"
+        ))
+        .expect("edits");
     };
     let index = "type = 'index' AND tbl_name = 'runs' AND sql IS NOT NULL";
-    edit(&format!("CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE {index}; DELETE FROM sqlite_schema WHERE {index}"));
+    edit(&format!(
+        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE {index}; DELETE FROM sqlite_schema WHERE {index}"
+    ));
     edit("UPDATE runs SET owner_id = upper(owner_id)");
     edit("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
     refused(&folder, "index");
@@ -421,9 +488,14 @@ async fn a_page_in_the_place_of_another_is_found() {
 async fn a_database_without_checksums_is_used_and_its_copy_has_them() {
     let folder = Folder::new();
     let (path, copy) = (folder.options().path, Folder::new());
-    Connection::open(&path).expect("opens").execute_batch("CREATE TABLE other (one)").expect("makes it");
+    Connection::open(&path)
+        .expect("opens")
+        .execute_batch("CREATE TABLE other (one)")
+        .expect("makes it");
     let (_, at) = with_a_value(&folder, 300).await;
-    let engine = |folder: &Folder| millrace_store_sqlite::examine(&folder.options().path).expect("is examined").engine;
+    let engine = |folder: &Folder| {
+        millrace_store_sqlite::examine(&folder.options().path).expect("is examined").engine
+    };
     assert!(engine(&folder).contains("without checksums"));
     SqliteStore::backup(&path, &copy.options().path).expect("copies");
     assert!(!engine(&copy).contains("without checksums"));

@@ -29,15 +29,26 @@ pub async fn records_are_listed_for_their_organization(database: &dyn Database) 
         org.store.record_audit(record.clone()).await.expect("records");
     }
     org.store.record_audit(record(&other, 3)).await.expect("records");
-    let newest = org.store.list_audit(&org.id, &AuditFilter::default(), &page(2)).await.expect("lists");
-    assert_eq!((newest.items.as_slice(), newest.total_count), (&[records[2].clone(), records[1].clone()][..], 3));
+    let newest =
+        org.store.list_audit(&org.id, &AuditFilter::default(), &page(2)).await.expect("lists");
+    assert_eq!(
+        (newest.items.as_slice(), newest.total_count),
+        (&[records[2].clone(), records[1].clone()][..], 3)
+    );
     let after = millrace_model::page::Page { after: Some(records[1].id.to_string()), ..page(2) };
-    assert_eq!(org.store.list_audit(&org.id, &AuditFilter::default(), &after).await.expect("lists").items, [records[0].clone()]);
+    assert_eq!(
+        org.store.list_audit(&org.id, &AuditFilter::default(), &after).await.expect("lists").items,
+        [records[0].clone()]
+    );
 }
 
 pub async fn records_are_chosen_by_user_target_and_time(database: &dyn Database) {
     let org = Org::first(database).await;
-    let other = AuditRecord { user_id: "u_other".parse().expect("an id"), target: Some("x".repeat(300)), ..record(&org, 3) };
+    let other = AuditRecord {
+        user_id: "u_other".parse().expect("an id"),
+        target: Some("x".repeat(300)),
+        ..record(&org, 3)
+    };
     let records = [record(&org, 0), record(&org, 1), record(&org, 2), other.clone()];
     for record in &records {
         org.store.record_audit(record.clone()).await.expect("records");
@@ -54,10 +65,20 @@ pub async fn records_are_chosen_by_user_target_and_time(database: &dyn Database)
     assert_eq!(ids(AuditFilter { target: other.target.clone(), ..by() }).await, of(&[3]));
     assert_eq!(ids(AuditFilter { target: Some("x".repeat(299)), ..by() }).await, of(&[]));
     assert_eq!(ids(AuditFilter { from: Some(at(1)), to: Some(at(3)), ..by() }).await, of(&[2, 1]));
-    let all = AuditFilter { user_id: Some(org.user.to_string()), target: Some("dc_ü".into()), from: Some(at(2)), to: Some(at(9)) };
+    let all = AuditFilter {
+        user_id: Some(org.user.to_string()),
+        target: Some("dc_ü".into()),
+        from: Some(at(2)),
+        to: Some(at(9)),
+    };
     assert_eq!(ids(all.clone()).await, of(&[2]));
     let after = millrace_model::page::Page { after: Some(records[2].id.to_string()), ..page(10) };
-    let rest = org.store.list_audit(&org.id, &AuditFilter { from: None, ..all }, &after).await.expect("lists").items;
+    let rest = org
+        .store
+        .list_audit(&org.id, &AuditFilter { from: None, ..all }, &after)
+        .await
+        .expect("lists")
+        .items;
     assert_eq!(rest.into_iter().map(|record| record.id).collect::<Vec<_>>(), of(&[1]));
 }
 
@@ -68,9 +89,28 @@ pub async fn a_record_is_kept_before_the_change_and_completed_after_it(database:
     for record in [&begun, &refused] {
         org.store.record_audit(record.clone()).await.expect("records");
     }
-    assert_eq!(org.store.list_audit(&org.id, &AuditFilter::default(), &page(2)).await.expect("lists").items, [refused.clone(), begun.clone()]);
-    let done = AuditRecord { target: Some("dc_a".into()), fields: vec!["name".into()], done: true, ..begun };
+    assert_eq!(
+        org.store
+            .list_audit(&org.id, &AuditFilter::default(), &page(2))
+            .await
+            .expect("lists")
+            .items,
+        [refused.clone(), begun.clone()]
+    );
+    let done = AuditRecord {
+        target: Some("dc_a".into()),
+        fields: vec!["name".into()],
+        done: true,
+        ..begun
+    };
     org.store.record_audit(done.clone()).await.expect("completes");
     org.store.forget_audit(&org.id, &refused.id).await.expect("forgets");
-    assert_eq!(org.store.list_audit(&org.id, &AuditFilter::default(), &page(2)).await.expect("lists").items, [done]);
+    assert_eq!(
+        org.store
+            .list_audit(&org.id, &AuditFilter::default(), &page(2))
+            .await
+            .expect("lists")
+            .items,
+        [done]
+    );
 }

@@ -7,7 +7,9 @@ use millrace_model::source::Owner;
 
 use super::Database;
 use super::sample::{IDS, Org, at, settlement};
-use crate::{Delivery, DeliveryKind, DeliveryResult, DeliveryStatus, Effects, Held, Settlement, StoreError};
+use crate::{
+    Delivery, DeliveryKind, DeliveryResult, DeliveryStatus, Effects, Held, Settlement, StoreError,
+};
 
 fn delivery(org: &Org, run: &RunId, position: i64) -> Delivery {
     Delivery {
@@ -16,7 +18,8 @@ fn delivery(org: &Org, run: &RunId, position: i64) -> Delivery {
         owner: "p_1".into(),
         run_id: run.clone(),
         position,
-        kind: [DeliveryKind::Http, DeliveryKind::Email, DeliveryKind::S3][usize::try_from(position % 3).unwrap_or(0)],
+        kind: [DeliveryKind::Http, DeliveryKind::Email, DeliveryKind::S3]
+            [usize::try_from(position % 3).unwrap_or(0)],
         payload: r#"{"b":1,"a":"\u0000"}"#.into(),
         step: None,
         status: DeliveryStatus::Queued,
@@ -32,7 +35,8 @@ fn delivery(org: &Org, run: &RunId, position: i64) -> Delivery {
 pub(super) async fn sent(org: &Org, slug: &str, count: i64) -> Vec<Delivery> {
     let workflow = org.add_workflow(slug).await;
     let run = org.start(&Owner::Workflow(workflow.id), 0).await;
-    let deliveries: Vec<Delivery> = (0..count).map(|position| delivery(org, &run, position)).collect();
+    let deliveries: Vec<Delivery> =
+        (0..count).map(|position| delivery(org, &run, position)).collect();
     let effects = Effects { deliveries: deliveries.clone(), ..Effects::default() };
     org.store.settle(Settlement { effects, ..settlement(&run, 1, 0) }).await.expect("settles");
     deliveries
@@ -44,11 +48,22 @@ pub(super) fn nobody() -> Held {
 }
 
 async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<DeliveryId> {
-    org.store.claim_deliveries(at(ms), at(retry_ms), limit, &nobody()).await.expect("claims").into_iter().map(|d| d.id).collect()
+    org.store
+        .claim_deliveries(at(ms), at(retry_ms), limit, &nobody())
+        .await
+        .expect("claims")
+        .into_iter()
+        .map(|d| d.id)
+        .collect()
 }
 
 async fn record(org: &Org, id: &DeliveryId, error: Option<&str>, retry_ms: Option<i64>, ms: i64) {
-    let result = DeliveryResult { response_status: Some(503), error: error.map(str::to_owned), retry_at: retry_ms.map(at), at: at(ms) };
+    let result = DeliveryResult {
+        response_status: Some(503),
+        error: error.map(str::to_owned),
+        retry_at: retry_ms.map(at),
+        at: at(ms),
+    };
     org.store.delivery_result(id, result).await.expect("records");
 }
 
@@ -58,7 +73,10 @@ pub async fn deliveries_come_with_the_settlement_or_not_at_all(database: &dyn Da
     let run = &deliveries[0].run_id;
     assert_eq!(org.store.run_deliveries(run).await.expect("reads"), deliveries);
     let late = Effects { deliveries: vec![delivery(&org, run, 9)], ..Effects::default() };
-    assert!(matches!(org.store.settle(Settlement { effects: late, ..settlement(run, 1, 0) }).await, Err(StoreError::Fenced)));
+    assert!(matches!(
+        org.store.settle(Settlement { effects: late, ..settlement(run, 1, 0) }).await,
+        Err(StoreError::Fenced)
+    ));
     assert_eq!(org.store.run_deliveries(run).await.expect("reads").len(), 3);
 }
 
@@ -79,7 +97,8 @@ pub async fn a_run_s_deliveries_are_first_tried_in_order(database: &dyn Database
     assert!(claim(&org, 499, 600, 10).await.is_empty());
     assert_eq!(claim(&org, 500, 600, 10).await, [all[0].id.clone()]);
     let now = org.store.run_deliveries(&all[0].run_id).await.expect("reads");
-    let shown: Vec<_> = now.iter().map(|d| (d.status, d.attempts, d.response_status, d.finished_at)).collect();
+    let shown: Vec<_> =
+        now.iter().map(|d| (d.status, d.attempts, d.response_status, d.finished_at)).collect();
     assert_eq!(
         shown,
         [
@@ -88,14 +107,23 @@ pub async fn a_run_s_deliveries_are_first_tried_in_order(database: &dyn Database
             (DeliveryStatus::Failed, 1, Some(503), Some(at(80))),
         ]
     );
-    assert_eq!((now[0].last_error.as_deref(), now[1].last_error.as_deref()), (Some("no route"), None));
+    assert_eq!(
+        (now[0].last_error.as_deref(), now[1].last_error.as_deref()),
+        (Some("no route"), None)
+    );
     assert!(now[2].last_error.as_deref().is_some_and(|error| error.starts_with("refused")));
     // What is over stays as it is.
     record(&org, &all[1].id, Some("late"), Some(900), 90).await;
-    assert_eq!(org.store.run_deliveries(&all[0].run_id).await.expect("reads")[1].status, DeliveryStatus::Delivered);
+    assert_eq!(
+        org.store.run_deliveries(&all[0].run_id).await.expect("reads")[1].status,
+        DeliveryStatus::Delivered
+    );
     // One that was taken was: another server may have given it up meanwhile.
     record(&org, &all[2].id, None, None, 95).await;
-    assert_eq!(org.store.run_deliveries(&all[0].run_id).await.expect("reads")[2].status, DeliveryStatus::Delivered);
+    assert_eq!(
+        org.store.run_deliveries(&all[0].run_id).await.expect("reads")[2].status,
+        DeliveryStatus::Delivered
+    );
 }
 
 pub async fn claims_at_once_share_the_deliveries(database: &dyn Database) {
@@ -103,7 +131,8 @@ pub async fn claims_at_once_share_the_deliveries(database: &dyn Database) {
     for n in 0..12 {
         sent(&org, &format!("w-{n}"), 2).await;
     }
-    let (a, b, c) = tokio::join!(claim(&org, 0, 100, 12), claim(&org, 0, 100, 12), claim(&org, 0, 100, 12));
+    let (a, b, c) =
+        tokio::join!(claim(&org, 0, 100, 12), claim(&org, 0, 100, 12), claim(&org, 0, 100, 12));
     let claimed: Vec<String> = [a, b, c].into_iter().flatten().map(|id| id.to_string()).collect();
     assert_eq!((claimed.len(), claimed.iter().collect::<HashSet<_>>().len()), (12, 12));
 }
@@ -118,9 +147,13 @@ pub async fn organizations_take_turns_in_deliveries_up_to_their_share(database: 
     // It is later, and it is not held up.
     record(&calm, &late.id, Some("no route"), Some(40), 0).await;
     let claimed = async |limit: u32, share: u32, held: &[(&Org, u32)]| {
-        let held = Held { share, by: held.iter().map(|(org, count)| (org.id.clone(), *count)).collect() };
+        let held =
+            Held { share, by: held.iter().map(|(org, count)| (org.id.clone(), *count)).collect() };
         let all = busy.store.claim_deliveries(at(50), at(100), limit, &held).await.expect("claims");
-        (all.iter().filter(|d| d.org_id == busy.id).count(), all.iter().filter(|d| d.org_id == calm.id).count())
+        (
+            all.iter().filter(|d| d.org_id == busy.id).count(),
+            all.iter().filter(|d| d.org_id == calm.id).count(),
+        )
     };
     assert_eq!(claimed(10, 2, &[(&busy, 2), (&calm, 2)]).await, (0, 0));
     assert_eq!(claimed(1, 4, &[(&busy, 2)]).await, (0, 1), "who holds the fewest comes first");
@@ -139,7 +172,8 @@ pub async fn deliveries_go_with_their_run(database: &dyn Database) {
 
 pub async fn a_mail_is_queued_once(database: &dyn Database) {
     let org = Org::first(database).await;
-    let mail = crate::Mail { html: Some("<p>ü</p>".into()), link: Some("sealed".into()), ..org.mail(1) };
+    let mail =
+        crate::Mail { html: Some("<p>ü</p>".into()), link: Some("sealed".into()), ..org.mail(1) };
     org.store.queue_mail(mail.clone()).await.expect("queues");
     org.store.queue_mail(mail.clone()).await.expect("queues");
     assert_eq!(org.mails().await, [mail.clone()]);

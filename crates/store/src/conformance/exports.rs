@@ -11,7 +11,12 @@ async fn settled(org: &Org, owner: &Owner, ms: i64) {
     let id = org.start(owner, ms).await;
     let logs = vec![log(ms, &format!("line of {ms}"))];
     let events = vec![org.event(owner.as_str(), "", ms, 0)];
-    let effects = Effects { events, logs, log_owner: Some((org.id.clone(), owner.as_str().to_owned(), id.clone())), ..Effects::default() };
+    let effects = Effects {
+        events,
+        logs,
+        log_owner: Some((org.id.clone(), owner.as_str().to_owned(), id.clone())),
+        ..Effects::default()
+    };
     org.store.settle(Settlement { effects, ..settlement(&id, 1, ms + 1) }).await.expect("settles");
 }
 
@@ -39,26 +44,37 @@ async fn exported(org: &Org, filter: ExportFilter) -> Vec<(&'static str, i64, St
 
 pub async fn history_is_handed_over_owner_by_owner(database: &dyn Database) {
     let org = Org::first(database).await;
-    let (a, b) = (Owner::Source(org.add_source("a").await.id), Owner::Workflow(org.add_workflow("b").await.id));
+    let (a, b) = (
+        Owner::Source(org.add_source("a").await.id),
+        Owner::Workflow(org.add_workflow("b").await.id),
+    );
     for ms in 0..3 {
         settled(&org, &b, ms).await;
         settled(&org, &a, ms).await;
     }
     let kinds = ["run", "log", "event"];
-    let expected: Vec<_> =
-        [&a, &b].into_iter().flat_map(|o| kinds.into_iter().flat_map(move |kind| (0..3).map(move |ms| (kind, ms, o.as_str().to_owned())))).collect();
+    let expected: Vec<_> = [&a, &b]
+        .into_iter()
+        .flat_map(|o| {
+            kinds
+                .into_iter()
+                .flat_map(move |kind| (0..3).map(move |ms| (kind, ms, o.as_str().to_owned())))
+        })
+        .collect();
     assert_eq!(exported(&org, ExportFilter::default()).await, expected);
 }
 
 pub async fn an_export_is_of_its_organization_owner_and_time(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let (a, b) = (Owner::Source(org.add_source("a").await.id), Owner::Source(org.add_source("b").await.id));
+    let (a, b) =
+        (Owner::Source(org.add_source("a").await.id), Owner::Source(org.add_source("b").await.id));
     for ms in 0..4 {
         settled(&org, &a, ms).await;
         settled(&org, &b, ms).await;
     }
-    let filter = ExportFilter { owner: Some(a.as_str().to_owned()), from: Some(at(1)), to: Some(at(3)) };
+    let filter =
+        ExportFilter { owner: Some(a.as_str().to_owned()), from: Some(at(1)), to: Some(at(3)) };
     let found = exported(&org, filter.clone()).await;
     assert_eq!(
         found.iter().map(|(kind, ms, _)| (*kind, *ms)).collect::<Vec<_>>(),
@@ -76,16 +92,17 @@ pub async fn an_export_is_of_one_moment(database: &dyn Database) {
         settled(&org, &owner, ms).await;
     }
     let (out, mut taken) = mpsc::channel(1);
-    let (done, count) = tokio::join!(org.store.export(&org.id, ExportFilter::default(), out), async {
-        let mut count = usize::from(taken.recv().await.is_some());
-        // What comes now came too late, and what goes now was there.
-        settled(&org, &owner, 1000).await;
-        org.prune(at(500), 1000).await;
-        while taken.recv().await.is_some() {
-            count += 1;
-        }
-        count
-    });
+    let (done, count) =
+        tokio::join!(org.store.export(&org.id, ExportFilter::default(), out), async {
+            let mut count = usize::from(taken.recv().await.is_some());
+            // What comes now came too late, and what goes now was there.
+            settled(&org, &owner, 1000).await;
+            org.prune(at(500), 1000).await;
+            while taken.recv().await.is_some() {
+                count += 1;
+            }
+            count
+        });
     done.expect("exports");
     assert_eq!(count, 600);
     assert_eq!(exported(&org, ExportFilter::default()).await.len(), 3);

@@ -8,22 +8,43 @@ use super::Database;
 use super::sample::{IDS, Org, at};
 
 pub(super) fn form(org: &Org, name: &str, ms: i64) -> Form {
-    let props = vec![PropDef { name: name.into(), prop_type: "string".into(), ..PropDef::default() }];
-    Form { id: FormId::generate(&IDS), org_id: org.id.clone(), artifact_id: "module".into(), props, expires_at: at(ms) }
+    let props =
+        vec![PropDef { name: name.into(), prop_type: "string".into(), ..PropDef::default() }];
+    Form {
+        id: FormId::generate(&IDS),
+        org_id: org.id.clone(),
+        artifact_id: "module".into(),
+        props,
+        expires_at: at(ms),
+    }
 }
 
 pub async fn a_form_is_told_anew_and_is_its_organizations(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
     let first = form(&org, "ü", 10);
-    let again = Form { props: form(&org, "another", 0).props, artifact_id: "next".into(), expires_at: at(20), ..first.clone() };
+    let again = Form {
+        props: form(&org, "another", 0).props,
+        artifact_id: "next".into(),
+        expires_at: at(20),
+        ..first.clone()
+    };
     for told in [&first, &again] {
         org.store.keep_form(told.clone(), 10).await.expect("keeps");
         assert_eq!(org.store.form(&org.id, &first.id).await.expect("reads").as_ref(), Some(told));
     }
     assert_eq!(org.store.form(&other.id, &first.id).await.expect("reads"), None);
-    org.store.keep_form(Form { id: first.id.clone(), ..form(&other, "theirs", 30) }, 10).await.expect("keeps nothing");
-    assert_eq!((org.store.form(&org.id, &first.id).await.expect("reads"), org.store.form(&other.id, &first.id).await.expect("reads")), (Some(again), None));
+    org.store
+        .keep_form(Form { id: first.id.clone(), ..form(&other, "theirs", 30) }, 10)
+        .await
+        .expect("keeps nothing");
+    assert_eq!(
+        (
+            org.store.form(&org.id, &first.id).await.expect("reads"),
+            org.store.form(&other.id, &first.id).await.expect("reads")
+        ),
+        (Some(again), None)
+    );
 }
 
 pub async fn forms_go_at_their_end_and_where_there_are_too_many(database: &dyn Database) {

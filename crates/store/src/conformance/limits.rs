@@ -8,10 +8,18 @@ use super::sample::{LEASE_MS, NODE, Org, settlement};
 use crate::{Effects, Interfaces, NewDeployment, Settlement, StoreError};
 
 /// A workflow with limits.
-async fn limited(org: &Org, slug: &str, concurrency: Option<u32>, throttle: Option<Throttle>) -> Owner {
+async fn limited(
+    org: &Org,
+    slug: &str,
+    concurrency: Option<u32>,
+    throttle: Option<Throttle>,
+) -> Owner {
     let workflow = org.add_workflow(slug).await.id;
     let limits = Some(RunLimits { concurrency, throttle, in_order: false });
-    org.store.deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, 1) }).await.expect("deploys");
+    org.store
+        .deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, 1) })
+        .await
+        .expect("deploys");
     Owner::Workflow(workflow)
 }
 
@@ -27,7 +35,10 @@ pub async fn no_more_runs_at_once_than_a_workflow_may_have(database: &dyn Databa
         org.accept(&owner, ms).await;
     }
     let first = org.claim(NODE, 10, 10).await;
-    assert_eq!(first.iter().map(|run| run.created_at).collect::<Vec<_>>(), [super::sample::at(0), super::sample::at(1)]);
+    assert_eq!(
+        first.iter().map(|run| run.created_at).collect::<Vec<_>>(),
+        [super::sample::at(0), super::sample::at(1)]
+    );
     assert_eq!(claims(&org, 11).await, 0);
     // Others go on, also where they are younger.
     org.accept(&free, 100).await;
@@ -35,7 +46,10 @@ pub async fn no_more_runs_at_once_than_a_workflow_may_have(database: &dyn Databa
     org.store.settle(settlement(&first[0].id, 1, 102)).await.expect("settles");
     assert_eq!((claims(&org, 103).await, claims(&org, 104).await), (1, 0));
     // A lease that ran out is claimed again, and holds no place meanwhile.
-    assert_eq!(org.claim(NODE, 10 * LEASE_MS, 10).await.iter().filter(|run| run.owner == owner).count(), 2);
+    assert_eq!(
+        org.claim(NODE, 10 * LEASE_MS, 10).await.iter().filter(|run| run.owner == owner).count(),
+        2
+    );
 }
 
 pub async fn limits_hold_however_many_servers_claim(database: &dyn Database) {
@@ -44,7 +58,8 @@ pub async fn limits_hold_however_many_servers_claim(database: &dyn Database) {
     for ms in 0..20 {
         org.accept(&owner, ms).await;
     }
-    let (a, b, c, d) = tokio::join!(claims(&org, 100), claims(&org, 100), claims(&org, 100), claims(&org, 100));
+    let (a, b, c, d) =
+        tokio::join!(claims(&org, 100), claims(&org, 100), claims(&org, 100), claims(&org, 100));
     let more = claims(&org, 101).await;
     assert_eq!(a + b + c + d + more, 3);
 }
@@ -52,13 +67,20 @@ pub async fn limits_hold_however_many_servers_claim(database: &dyn Database) {
 pub async fn runs_of_a_source_that_run_in_order_never_overtake_each_other(database: &dyn Database) {
     let org = Org::first(database).await;
     let limits = Some(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
-    let source = Source { limits: limits.clone(), ..org.source(&org.add_component(None, 0).await, "in order", 0) };
+    let source = Source {
+        limits: limits.clone(),
+        ..org.source(&org.add_component(None, 0).await, "in order", 0)
+    };
     org.store.create_source(source.clone(), Interfaces::default()).await.expect("stores");
-    assert_eq!(org.store.source(&org.id, &source.id).await.expect("reads").and_then(|s| s.limits), limits);
+    assert_eq!(
+        org.store.source(&org.id, &source.id).await.expect("reads").and_then(|s| s.limits),
+        limits
+    );
     let owner = Owner::Source(source.id.clone());
     org.store.check_in("another", 60_000).await.expect("checks in");
     let runs: Vec<_> = (0..4).map(|ms| org.run(&owner, ms)).collect();
-    // The client of the first waits for its answer at another server, where several share the database.
+    // The client of the first waits for its answer at another server, where several share the
+    // database.
     org.store.accept_queued(runs[0].clone(), u32::MAX, Some("another")).await.expect("accepted");
     for run in &runs[1..] {
         org.store.accept_queued(run.clone(), u32::MAX, None).await.expect("accepted");
@@ -66,7 +88,10 @@ pub async fn runs_of_a_source_that_run_in_order_never_overtake_each_other(databa
     for (n, run) in runs.iter().enumerate() {
         let ms = 100 + n as i64;
         if n == 0 && !org.store.single_node() {
-            assert!(org.claim(NODE, ms, 10).await.is_empty(), "none that came later is started in its place");
+            assert!(
+                org.claim(NODE, ms, 10).await.is_empty(),
+                "none that came later is started in its place"
+            );
         }
         let node = if n == 0 { "another" } else { NODE };
         let claimed = org.claim(node, ms, 10).await;
@@ -74,7 +99,10 @@ pub async fn runs_of_a_source_that_run_in_order_never_overtake_each_other(databa
         assert!(org.claim(node, ms, 10).await.is_empty(), "one at a time");
         org.store.settle(settlement(&run.id, 1, ms)).await.expect("settles");
     }
-    org.store.update_source(Source { limits: None, ..source }, Interfaces::default()).await.expect("updates");
+    org.store
+        .update_source(Source { limits: None, ..source }, Interfaces::default())
+        .await
+        .expect("updates");
     for ms in 5..8 {
         org.accept(&owner, ms).await;
     }
@@ -117,13 +145,19 @@ pub async fn a_full_queue_refuses(database: &dyn Database) {
         org.store.accept_queued(org.run(&owner, ms), 2, None).await.expect("accepted");
     }
     let refused = org.run(&owner, 3);
-    assert!(matches!(org.store.accept_queued(refused.clone(), 2, None).await, Err(StoreError::QueueFull)));
+    assert!(matches!(
+        org.store.accept_queued(refused.clone(), 2, None).await,
+        Err(StoreError::QueueFull)
+    ));
     assert!(org.store.run(&org.id, &refused.id).await.expect("reads").is_none());
     org.store.accept_queued(org.run(&other, 3), 2, None).await.expect("accepted");
     // What is under way does not wait.
     assert_eq!(claims(&org, 10).await, 2);
     org.store.accept_queued(org.run(&owner, 4), 2, None).await.expect("accepted");
-    assert!(matches!(org.store.accept_queued(org.run(&owner, 5), 2, None).await, Err(StoreError::QueueFull)));
+    assert!(matches!(
+        org.store.accept_queued(org.run(&owner, 5), 2, None).await,
+        Err(StoreError::QueueFull)
+    ));
 }
 
 /// Whether so many wait: a queue of that length is full, and one more goes into a longer one.
@@ -142,8 +176,15 @@ pub async fn a_queue_is_counted_however_its_runs_come_and_go(database: &dyn Data
     let workflow = org.add_workflow("counted").await.id;
     let owner = Owner::Workflow(workflow.clone());
     let deployed = async |concurrency: Option<u32>, ms: i64| {
-        let limits = concurrency.map(|n| RunLimits { concurrency: Some(n), throttle: None, in_order: false });
-        org.store.deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, ms) }).await.expect("deploys");
+        let limits = concurrency.map(|n| RunLimits {
+            concurrency: Some(n),
+            throttle: None,
+            in_order: false,
+        });
+        org.store
+            .deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, ms) })
+            .await
+            .expect("deploys");
     };
     // Those that wait before there are limits.
     for ms in 0..2 {
@@ -164,14 +205,23 @@ pub async fn a_queue_is_counted_however_its_runs_come_and_go(database: &dyn Data
     org.store.release(&claimed[0].id, 1, true).await.expect("releases");
     waiting += 1;
     waits(&org, &owner, &mut waiting, 12).await;
-    org.store.pause_run(super::pauses::pausing(&claimed[1].id, 1, super::sample::at(20), crate::PauseEnd::Resume)).await.expect("pauses");
+    org.store
+        .pause_run(super::pauses::pausing(
+            &claimed[1].id,
+            1,
+            super::sample::at(20),
+            crate::PauseEnd::Resume,
+        ))
+        .await
+        .expect("pauses");
     org.store.settle(settlement(&claimed[2].id, 1, 13)).await.expect("settles");
     waits(&org, &owner, &mut waiting, 14).await;
     assert_eq!(org.store.wake_runs(super::sample::at(30), 10).await.expect("wakes").resumed, 1);
     waiting += 1;
     waits(&org, &owner, &mut waiting, 31).await;
     // What another run leaves for it, and what does not commit.
-    let effects = Effects { runs: vec![org.run(&owner, 32), org.run(&owner, 33)], ..Effects::default() };
+    let effects =
+        Effects { runs: vec![org.run(&owner, 32), org.run(&owner, 33)], ..Effects::default() };
     let twice = Settlement { effects, ..settlement(&claimed[3].id, 1, 34) };
     org.store.settle(twice.clone()).await.expect("settles");
     assert!(matches!(org.store.settle(twice).await, Err(StoreError::Fenced)));
@@ -194,7 +244,8 @@ pub async fn a_queue_is_counted_however_its_runs_come_and_go(database: &dyn Data
     waits(&org, &owner, &mut waiting, 44).await;
     // Many at once.
     let full = waiting + 2;
-    let more = async |ms: i64| org.store.accept_queued(org.run(&owner, ms), full, None).await.is_ok();
+    let more =
+        async |ms: i64| org.store.accept_queued(org.run(&owner, ms), full, None).await.is_ok();
     let (a, b, c, d) = tokio::join!(more(50), more(51), more(52), more(53));
     assert_eq!([a, b, c, d].iter().filter(|accepted| **accepted).count(), 2);
 }

@@ -17,7 +17,8 @@ async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<Mail> {
 pub async fn a_claimed_mail_is_hidden_until_it_is_tried_again(database: &dyn Database) {
     let org = Org::first(database).await;
     assert!(claim(&org, 0, 60, 10).await.is_empty());
-    let (third, second, first) = (org.add_mail(30).await, org.add_mail(20).await, org.add_mail(10).await);
+    let (third, second, first) =
+        (org.add_mail(30).await, org.add_mail(20).await, org.add_mail(10).await);
     assert!(claim(&org, 9, 60, 10).await.is_empty());
     let mut claimed = claim(&org, 30, 1_000, 2).await;
     claimed.sort_by_key(|mail| mail.created_at);
@@ -33,8 +34,10 @@ pub async fn claims_at_once_share_the_outbox(database: &dyn Database) {
     for ms in 0..12 {
         org.add_mail(ms).await;
     }
-    let (a, b, c) = tokio::join!(claim(&org, 50, 100, 12), claim(&org, 50, 100, 12), claim(&org, 50, 100, 12));
-    let claimed: Vec<String> = [a, b, c].into_iter().flatten().map(|mail| mail.id.to_string()).collect();
+    let (a, b, c) =
+        tokio::join!(claim(&org, 50, 100, 12), claim(&org, 50, 100, 12), claim(&org, 50, 100, 12));
+    let claimed: Vec<String> =
+        [a, b, c].into_iter().flatten().map(|mail| mail.id.to_string()).collect();
     assert_eq!((claimed.len(), claimed.iter().collect::<HashSet<_>>().len()), (12, 12));
 }
 
@@ -43,10 +46,15 @@ pub async fn organizations_take_turns_in_the_outbox(database: &dyn Database) {
     for ms in 0..12 {
         busy.add_mail(ms).await;
     }
-    let (calm, third) = (Org::another(&busy.store, "calm").await, Org::another(&busy.store, "third").await);
-    let (own, other, _later) = (calm.add_mail(20).await, third.add_mail(30).await, third.add_mail(99).await);
+    let (calm, third) =
+        (Org::another(&busy.store, "calm").await, Org::another(&busy.store, "third").await);
+    let (own, other, _later) =
+        (calm.add_mail(20).await, third.add_mail(30).await, third.add_mail(99).await);
     let claimed = claim(&busy, 50, 100, 4).await;
-    assert!(claimed.len() == 4 && claimed.contains(&own) && claimed.contains(&other), "{claimed:?}");
+    assert!(
+        claimed.len() == 4 && claimed.contains(&own) && claimed.contains(&other),
+        "{claimed:?}"
+    );
     assert_eq!(claim(&busy, 50, 100, 9).await.len(), 9);
     assert_eq!(claim(&busy, 50, 100, 9).await.len(), 1);
 }
@@ -56,21 +64,38 @@ pub async fn each_mail_is_of_the_organization_after_the_one_before(database: &dy
     for ms in 0..9 {
         busy.add_mail(ms).await;
     }
-    let (calm, third) = (Org::another(&busy.store, "calm").await, Org::another(&busy.store, "third").await);
+    let (calm, third) =
+        (Org::another(&busy.store, "calm").await, Org::another(&busy.store, "third").await);
     for (org, ms) in [(&calm, 20), (&third, 30), (&calm, 40)] {
         org.add_mail(ms).await;
     }
     let (mut turns, mut after) = (Vec::new(), None);
-    while let Some(mail) = busy.store.claim_mail(at(50), at(100), 1, after.as_ref()).await.expect("claims").pop() {
+    while let Some(mail) =
+        busy.store.claim_mail(at(50), at(100), 1, after.as_ref()).await.expect("claims").pop()
+    {
         turns.push((mail.org_id.clone(), mail.created_at));
         after = Some(mail.org_id);
     }
     let mut orgs = [&busy.id, &calm.id, &third.id];
     orgs.sort();
-    assert!(turns.len() == 12 && turns[..3].iter().map(|(org, _)| org).eq(orgs), "one of each: {turns:?}");
-    let of = |org: &Org| turns.iter().enumerate().filter(|(_, (id, _))| *id == org.id).map(|(n, (_, at))| (n, *at)).collect::<Vec<_>>();
-    let ([first, second], [only]) = (of(&calm)[..].try_into().expect("two"), of(&third)[..].try_into().expect("one"));
-    assert!(first.1 == at(20) && second == (second.0, at(40)) && second.0 < 6 && only.0 < 3, "{turns:?}");
+    assert!(
+        turns.len() == 12 && turns[..3].iter().map(|(org, _)| org).eq(orgs),
+        "one of each: {turns:?}"
+    );
+    let of = |org: &Org| {
+        turns
+            .iter()
+            .enumerate()
+            .filter(|(_, (id, _))| *id == org.id)
+            .map(|(n, (_, at))| (n, *at))
+            .collect::<Vec<_>>()
+    };
+    let ([first, second], [only]) =
+        (of(&calm)[..].try_into().expect("two"), of(&third)[..].try_into().expect("one"));
+    assert!(
+        first.1 == at(20) && second == (second.0, at(40)) && second.0 < 6 && only.0 < 3,
+        "{turns:?}"
+    );
     assert!(of(&busy).is_sorted_by_key(|(_, at)| *at), "the longest due first: {turns:?}");
 }
 
@@ -79,19 +104,37 @@ pub async fn what_became_of_a_mail_is_recorded(database: &dyn Database) {
     let (sent, failed) = (org.add_mail(0).await, org.add_mail(1).await);
     assert_eq!(claim(&org, 10, 20, 10).await.len(), 2);
     for mail in [&sent, &failed] {
-        org.store.mail_result(&mail.id, MailResult::Retry { at: at(500), error: "greylisted".into() }).await.expect("records");
+        org.store
+            .mail_result(&mail.id, MailResult::Retry { at: at(500), error: "greylisted".into() })
+            .await
+            .expect("records");
     }
     assert!(claim(&org, 499, 600, 10).await.is_empty());
     let again = claim(&org, 500, 600, 10).await;
     assert_eq!(again.len(), 2);
-    assert!(again.iter().all(|m| m.attempts == 1 && m.last_error.as_deref() == Some("greylisted") && m.status == MailStatus::Queued), "{again:?}");
+    assert!(
+        again.iter().all(|m| m.attempts == 1
+            && m.last_error.as_deref() == Some("greylisted")
+            && m.status == MailStatus::Queued),
+        "{again:?}"
+    );
     org.store.mail_result(&sent.id, MailResult::Sent).await.expect("records");
-    org.store.mail_result(&failed.id, MailResult::Failed { error: "no such user\u{0}".into() }).await.expect("records");
-    // What another server finds later, which took it over while this one stood still, changes nothing.
+    org.store
+        .mail_result(&failed.id, MailResult::Failed { error: "no such user\u{0}".into() })
+        .await
+        .expect("records");
+    // What another server finds later, which took it over while this one stood still, changes
+    // nothing.
     for mail in [&sent, &failed] {
-        org.store.mail_result(&mail.id, MailResult::Retry { at: at(600), error: "late".into() }).await.expect("records");
+        org.store
+            .mail_result(&mail.id, MailResult::Retry { at: at(600), error: "late".into() })
+            .await
+            .expect("records");
     }
-    org.store.mail_result(&sent.id, MailResult::Failed { error: "late".into() }).await.expect("records");
+    org.store
+        .mail_result(&sent.id, MailResult::Failed { error: "late".into() })
+        .await
+        .expect("records");
     assert!(claim(&org, 9_000, 9_999, 10).await.is_empty());
     let [failed_now, sent_now] = <[Mail; 2]>::try_from(org.mails().await).expect("two mails");
     assert_eq!(sent_now, Mail { status: MailStatus::Sent, attempts: 2, last_error: None, ..sent });
@@ -102,7 +145,8 @@ pub async fn what_became_of_a_mail_is_recorded(database: &dyn Database) {
 pub async fn mails_are_listed_for_their_organization(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let (first, second, theirs) = (org.add_mail(0).await, org.add_mail(1).await, other.add_mail(2).await);
+    let (first, second, theirs) =
+        (org.add_mail(0).await, org.add_mail(1).await, other.add_mail(2).await);
     assert_eq!(org.mails().await, [second, first]);
     assert_eq!(other.mails().await, [theirs]);
 }
@@ -146,17 +190,38 @@ pub async fn an_error_of_an_ignored_group_is_not_mailed(database: &dyn Database)
     let owner = Owner::from_row("p_a".into());
     let run = org.start(&owner, 0).await;
     let group = super::errors::group(&org, "p_a", "one", "TypeError", &run, 0);
-    let settlement = Settlement { status: RunStatus::Failed, error: Some("{}".into()), group: Some(group.clone()), ..settlement(&run, 1, 0) };
+    let settlement = Settlement {
+        status: RunStatus::Failed,
+        error: Some("{}".into()),
+        group: Some(group.clone()),
+        ..settlement(&run, 1, 0)
+    };
     org.store.settle(settlement).await.expect("settles");
-    let change = |state, ms| ErrorGroupChange { at: at(ms), state, by: None, note: None, run_id: None };
+    let change =
+        |state, ms| ErrorGroupChange { at: at(ms), state, by: None, note: None, run_id: None };
     let tell = |ms| {
         let notice = Notice { group: Some(group.id.clone()), ..org.notice("p_a", "TypeError", ms) };
-        async { org.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles") }
+        async {
+            org.store
+                .settle_effects(Effects { notice: Some(notice), ..Effects::default() })
+                .await
+                .expect("settles")
+        }
     };
-    assert!(org.store.change_error_group(&org.id, &group.id, change(ErrorState::Ignored, 1)).await.expect("changes"));
+    assert!(
+        org.store
+            .change_error_group(&org.id, &group.id, change(ErrorState::Ignored, 1))
+            .await
+            .expect("changes")
+    );
     tell(2).await;
     assert!(org.store.list_mail(&org.id, &page(10)).await.expect("lists").items.is_empty());
-    assert!(org.store.change_error_group(&org.id, &group.id, change(ErrorState::Open, 3)).await.expect("changes"));
+    assert!(
+        org.store
+            .change_error_group(&org.id, &group.id, change(ErrorState::Open, 3))
+            .await
+            .expect("changes")
+    );
     tell(4).await;
     assert_eq!(org.store.list_mail(&org.id, &page(10)).await.expect("lists").items.len(), 1);
 }
@@ -170,12 +235,26 @@ pub async fn a_notice_tells_how_many_errors_there_were(database: &dyn Database) 
             html: Some(format!("<b>{}</b>", Notice::COUNT)),
             ..org.mail(ms)
         };
-        let notice = Notice { mails: vec![mail("a@x.test"), mail("b@x.test")], ..org.notice("p_a", "TypeError", ms) };
-        org.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles");
-        org.mails().await.iter().map(|m| (m.recipient.clone(), m.text.clone(), m.html.clone().unwrap_or_default())).collect::<Vec<_>>()
+        let notice = Notice {
+            mails: vec![mail("a@x.test"), mail("b@x.test")],
+            ..org.notice("p_a", "TypeError", ms)
+        };
+        org.store
+            .settle_effects(Effects { notice: Some(notice), ..Effects::default() })
+            .await
+            .expect("settles");
+        org.mails()
+            .await
+            .iter()
+            .map(|m| (m.recipient.clone(), m.text.clone(), m.html.clone().unwrap_or_default()))
+            .collect::<Vec<_>>()
     };
     let first = tell(0).await;
-    assert!(first.len() == 2 && first.iter().all(|(_, text, html)| text == "1 of them" && html == "<b>1</b>"), "{first:?}");
+    assert!(
+        first.len() == 2
+            && first.iter().all(|(_, text, html)| text == "1 of them" && html == "<b>1</b>"),
+        "{first:?}"
+    );
     for ms in [1, 2, 3] {
         assert_eq!(tell(ms).await.len(), 2);
     }

@@ -1,9 +1,14 @@
-//! The suite every engine passes: each clause of [`crate::Store`], through its interface and nothing else.
+//! The suite every engine passes: each clause of [`crate::Store`], through its interface and
+//! nothing else.
 //!
-//! An engine's tests hold `millrace_store::suite!(crate::fresh);`, where `fresh` is an `async fn() -> Option<impl Database>`
-//! that gives a database of its own to each test, or `None` where it says why it cannot.
+//! An engine's tests hold `millrace_store::suite!(crate::fresh);`, where `fresh` is an
+//! `async fn() -> Option<impl Database>` that gives a database of its own to each test, or `None`
+//! where it says why it cannot.
 
-#![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one is written as a list of many is")]
+#![expect(
+    clippy::cloned_ref_to_slice_refs,
+    reason = "a list of one is written as a list of many is"
+)]
 
 pub mod accounts;
 pub mod audit;

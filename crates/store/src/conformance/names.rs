@@ -13,14 +13,25 @@ pub async fn records_are_read_by_kind_the_last_changed_first(database: &dyn Data
     let workflow = org.add_workflow("first").await;
     other.add_source("first").await;
     let read = async |kind, limit| org.store.names(&org.id, kind, limit).await.expect("reads");
-    let mut sources: Vec<_> = read(NamedKind::Source, 10).await.into_iter().map(|named| (named.kind, named.id, named.name)).collect();
+    let mut sources: Vec<_> = read(NamedKind::Source, 10)
+        .await
+        .into_iter()
+        .map(|named| (named.kind, named.id, named.name))
+        .collect();
     sources.sort_by(|a, b| a.2.cmp(&b.2));
-    let expected = [&first, &second].map(|source| (NamedKind::Source, source.id.to_string(), source.name.clone()));
+    let expected = [&first, &second]
+        .map(|source| (NamedKind::Source, source.id.to_string(), source.name.clone()));
     assert_eq!(sources, expected);
     assert_eq!(read(NamedKind::Source, 1).await.len(), 1);
     let workflows = read(NamedKind::Workflow, 10).await;
-    assert_eq!(workflows.iter().map(|named| named.id.as_str()).collect::<Vec<_>>(), [workflow.id.as_str()]);
-    for kind in NamedKind::ALL.into_iter().filter(|kind| !matches!(kind, NamedKind::Source | NamedKind::Workflow)) {
+    assert_eq!(
+        workflows.iter().map(|named| named.id.as_str()).collect::<Vec<_>>(),
+        [workflow.id.as_str()]
+    );
+    for kind in NamedKind::ALL
+        .into_iter()
+        .filter(|kind| !matches!(kind, NamedKind::Source | NamedKind::Workflow))
+    {
         assert!(read(kind, 10).await.is_empty(), "{kind:?}");
     }
 }
@@ -28,11 +39,15 @@ pub async fn records_are_read_by_kind_the_last_changed_first(database: &dyn Data
 pub async fn what_names_an_id_in_its_props_is_found(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let naming = org.add_source_with("naming", json!({ "app": { "authProvisionId": "apn_1" } })).await;
+    let naming =
+        org.add_source_with("naming", json!({ "app": { "authProvisionId": "apn_1" } })).await;
     org.add_source_with("another", json!({ "app": { "authProvisionId": "apnx1" } })).await;
     other.add_source_with("foreign", json!({ "app": { "authProvisionId": "apn_1" } })).await;
     let found = org.store.naming(&org.id, "apn_1", 10).await.expect("reads");
-    assert_eq!(found.iter().map(|named| (named.kind, named.id.as_str())).collect::<Vec<_>>(), [(NamedKind::Source, naming.id.as_str())]);
+    assert_eq!(
+        found.iter().map(|named| (named.kind, named.id.as_str())).collect::<Vec<_>>(),
+        [(NamedKind::Source, naming.id.as_str())]
+    );
     assert!(org.store.naming(&org.id, "apn_2", 10).await.expect("reads").is_empty());
 }
 

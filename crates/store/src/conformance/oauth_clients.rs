@@ -21,7 +21,13 @@ pub(super) fn client(org: &Org, ms: i64) -> OauthClient {
 /// A token that ends at `ms`.
 pub(super) fn token(client: &OauthClient, ms: i64) -> OauthToken {
     let scopes = Scopes::of(vec![Scope::Read]).expect("scopes");
-    OauthToken { token_hash: IDS.base62(64), client_id: client.id.clone(), scopes, expires_at: at(ms), created_at: at(0) }
+    OauthToken {
+        token_hash: IDS.base62(64),
+        client_id: client.id.clone(),
+        scopes,
+        expires_at: at(ms),
+        created_at: at(0),
+    }
 }
 
 pub async fn a_client_comes_back_as_it_was_given(database: &dyn Database) {
@@ -34,7 +40,9 @@ pub async fn a_client_comes_back_as_it_was_given(database: &dyn Database) {
     assert_eq!(org.store.oauth_client(&a.id).await.expect("reads"), Some(a.clone()));
     let listed = org.store.list_oauth_clients(&org.id, &page(10)).await.expect("lists");
     assert_eq!((listed.items.as_slice(), listed.total_count), (&[b, a.clone()][..], 2));
-    assert!(org.store.list_oauth_clients(&other.id, &page(10)).await.expect("lists").items.is_empty());
+    assert!(
+        org.store.list_oauth_clients(&other.id, &page(10)).await.expect("lists").items.is_empty()
+    );
     assert!(!org.store.delete_oauth_client(&other.id, &a.id).await.expect("answers"));
     assert!(org.store.delete_oauth_client(&org.id, &a.id).await.expect("deletes"));
     assert_eq!(org.store.oauth_client(&a.id).await.expect("reads"), None);
@@ -50,9 +58,14 @@ pub async fn a_token_names_its_caller_until_its_client_goes(database: &dyn Datab
     for token in [&a, &b] {
         org.store.put_oauth_token(token.clone()).await.expect("a token");
     }
-    let caller = async |token: &OauthToken| org.store.caller_by_token_hash(&token.token_hash).await.expect("reads");
+    let caller = async |token: &OauthToken| {
+        org.store.caller_by_token_hash(&token.token_hash).await.expect("reads")
+    };
     let found = caller(&a).await.expect("a caller");
-    assert_eq!((&found.org_id, &found.user_id, found.key_id.as_str()), (&org.id, &org.user, client.id.as_str()));
+    assert_eq!(
+        (&found.org_id, &found.user_id, found.key_id.as_str()),
+        (&org.id, &org.user, client.id.as_str())
+    );
     assert_eq!((found.scopes, found.ends_at), (a.scopes.clone(), Some(at(10))));
     assert!(!org.store.delete_oauth_token(&another.id, &a.token_hash).await.expect("answers"));
     assert!(org.store.delete_oauth_token(&client.id, &a.token_hash).await.expect("deletes"));

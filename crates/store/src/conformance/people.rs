@@ -43,11 +43,23 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let org = Org::first(database).await;
     assert!(!org.store.has_logins().await.expect("reads"));
     let user = org.store.user(&org.user).await.expect("reads").expect("is there");
-    let login = Login { user_id: user.id.clone(), email: "mara@x.test".into(), password_hash: Some("$argon2id$".into()), changed_at: at(2) };
+    let login = Login {
+        user_id: user.id.clone(),
+        email: "mara@x.test".into(),
+        password_hash: Some("$argon2id$".into()),
+        changed_at: at(2),
+    };
     let made = link(&org.id, LinkKind::Setup, "mara@x.test");
     org.store.put_link(made.clone()).await.expect("stores");
     assert_eq!(org.store.link(&made.token_hash).await.expect("reads"), Some(made.clone()));
-    let used = UsedLink { link: Some(made.id.clone()), user: user.clone(), login: Some(login.clone()), joins: None, identity: None, at: at(2) };
+    let used = UsedLink {
+        link: Some(made.id.clone()),
+        user: user.clone(),
+        login: Some(login.clone()),
+        joins: None,
+        identity: None,
+        at: at(2),
+    };
     org.store.use_link(used.clone()).await.expect("uses");
     assert!(matches!(org.store.use_link(used).await, Err(StoreError::NotFound)));
     assert_eq!(org.store.login("mara@x.test").await.expect("reads"), Some(login.clone()));
@@ -58,52 +70,131 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let other = org.store.user(&second.user).await.expect("reads").expect("is there");
     let made = link(&second.id, LinkKind::Setup, "mara@x.test");
     org.store.put_link(made.clone()).await.expect("stores");
-    let login = Login { user_id: other.id.clone(), email: "mara@x.test".into(), password_hash: None, changed_at: at(3) };
-    let used = UsedLink { link: Some(made.id), user: other, login: Some(login), joins: None, identity: None, at: at(3) };
+    let login = Login {
+        user_id: other.id.clone(),
+        email: "mara@x.test".into(),
+        password_hash: None,
+        changed_at: at(3),
+    };
+    let used = UsedLink {
+        link: Some(made.id),
+        user: other,
+        login: Some(login),
+        joins: None,
+        identity: None,
+        at: at(3),
+    };
     assert!(matches!(org.store.use_link(used).await, Err(StoreError::Taken("email"))));
     assert!(org.store.link(&made.token_hash).await.expect("reads").is_some(), "nothing changed");
     // A later invitation is in the place of an earlier one.
-    let (earlier, later) = (link(&org.id, LinkKind::Invitation, "jo@x.test"), link(&org.id, LinkKind::Invitation, "jo@x.test"));
+    let (earlier, later) = (
+        link(&org.id, LinkKind::Invitation, "jo@x.test"),
+        link(&org.id, LinkKind::Invitation, "jo@x.test"),
+    );
     for made in [&earlier, &later] {
         org.store.put_link(made.clone()).await.expect("stores");
     }
-    assert_eq!(org.store.links(&org.id, LinkKind::Invitation).await.expect("reads"), [later.clone()]);
-    assert!(!org.store.delete_link(&second.id, LinkKind::Invitation, &later.id).await.expect("answers"));
-    assert!(org.store.delete_link(&org.id, LinkKind::Invitation, &later.id).await.expect("answers"));
+    assert_eq!(
+        org.store.links(&org.id, LinkKind::Invitation).await.expect("reads"),
+        [later.clone()]
+    );
+    assert!(
+        !org.store.delete_link(&second.id, LinkKind::Invitation, &later.id).await.expect("answers")
+    );
+    assert!(
+        org.store.delete_link(&org.id, LinkKind::Invitation, &later.id).await.expect("answers")
+    );
 }
 
-pub async fn mail_of_an_organization_follows_the_owner_whom_it_was_made_with(database: &dyn Database) {
+pub async fn mail_of_an_organization_follows_the_owner_whom_it_was_made_with(
+    database: &dyn Database,
+) {
     let org = Org::first(database).await;
     let user = org.store.user(&org.user).await.expect("reads").expect("is there");
     let made_with = org.store.organization(&org.id).await.expect("reads").expect("is there").email;
-    // The first of them is another address than the organization's, which stays until its owner had that one.
-    for (email, then) in [("elsewhere@x.test", made_with.as_str()), (made_with.as_str(), made_with.as_str()), ("mara@x.test", "mara@x.test")] {
+    // The first of them is another address than the organization's, which stays until its owner had
+    // that one.
+    for (email, then) in [
+        ("elsewhere@x.test", made_with.as_str()),
+        (made_with.as_str(), made_with.as_str()),
+        ("mara@x.test", "mara@x.test"),
+    ] {
         let named = User { email: email.into(), ..user.clone() };
-        org.store.use_link(UsedLink { link: None, user: named, login: None, joins: None, identity: None, at: at(2) }).await.expect("stores");
-        assert_eq!(org.store.organization(&org.id).await.expect("reads").expect("is there").email, then, "{email}");
+        org.store
+            .use_link(UsedLink {
+                link: None,
+                user: named,
+                login: None,
+                joins: None,
+                identity: None,
+                at: at(2),
+            })
+            .await
+            .expect("stores");
+        assert_eq!(
+            org.store.organization(&org.id).await.expect("reads").expect("is there").email,
+            then,
+            "{email}"
+        );
     }
 }
 
-pub async fn a_provider_lets_a_person_in_without_a_link_and_is_told_from_others(database: &dyn Database) {
+pub async fn a_provider_lets_a_person_in_without_a_link_and_is_told_from_others(
+    database: &dyn Database,
+) {
     let org = Org::first(database).await;
     let user = org.store.user(&org.user).await.expect("reads").expect("is there");
-    let identity = |subject: &str| Identity { issuer: "https://id.test".into(), subject: subject.into() };
-    let login = Login { user_id: user.id.clone(), email: "mara@x.test".into(), password_hash: None, changed_at: at(2) };
-    let used = UsedLink { link: None, user: user.clone(), login: Some(login), joins: None, identity: Some(identity("s-1")), at: at(2) };
+    let identity =
+        |subject: &str| Identity { issuer: "https://id.test".into(), subject: subject.into() };
+    let login = Login {
+        user_id: user.id.clone(),
+        email: "mara@x.test".into(),
+        password_hash: None,
+        changed_at: at(2),
+    };
+    let used = UsedLink {
+        link: None,
+        user: user.clone(),
+        login: Some(login),
+        joins: None,
+        identity: Some(identity("s-1")),
+        at: at(2),
+    };
     for _ in 0..2 {
         org.store.use_link(used.clone()).await.expect("nothing is used up");
     }
-    assert_eq!(org.store.user_of_identity(&identity("s-1")).await.expect("reads"), Some(user.id.clone()));
+    assert_eq!(
+        org.store.user_of_identity(&identity("s-1")).await.expect("reads"),
+        Some(user.id.clone())
+    );
     assert_eq!(org.store.user_of_identity(&identity("s-2")).await.expect("reads"), None);
-    assert_eq!(org.store.subject_of("https://id.test", &user.id).await.expect("reads").as_deref(), Some("s-1"));
+    assert_eq!(
+        org.store.subject_of("https://id.test", &user.id).await.expect("reads").as_deref(),
+        Some("s-1")
+    );
     assert_eq!(org.store.subject_of("https://other.test", &user.id).await.expect("reads"), None);
     // Invitations of all organizations, and no other links.
     let second = Org::another(&org.store, "second").await;
-    let (first, other) = (link(&org.id, LinkKind::Invitation, "jo@x.test"), link(&second.id, LinkKind::Invitation, "jo@x.test"));
-    for made in [&first, &other, &link(&org.id, LinkKind::Setup, "jo@x.test"), &link(&org.id, LinkKind::Invitation, "mo@x.test")] {
+    let (first, other) = (
+        link(&org.id, LinkKind::Invitation, "jo@x.test"),
+        link(&second.id, LinkKind::Invitation, "jo@x.test"),
+    );
+    for made in [
+        &first,
+        &other,
+        &link(&org.id, LinkKind::Setup, "jo@x.test"),
+        &link(&org.id, LinkKind::Invitation, "mo@x.test"),
+    ] {
         org.store.put_link(made.clone()).await.expect("stores");
     }
-    let mut found: Vec<_> = org.store.invitations_for("jo@x.test").await.expect("reads").into_iter().map(|link| link.id).collect();
+    let mut found: Vec<_> = org
+        .store
+        .invitations_for("jo@x.test")
+        .await
+        .expect("reads")
+        .into_iter()
+        .map(|link| link.id)
+        .collect();
     found.sort();
     let mut made = vec![first.id, other.id];
     made.sort();
@@ -116,11 +207,23 @@ pub async fn a_session_names_its_caller_with_the_role_of_now(database: &dyn Data
     for made in [&first, &second, &third] {
         org.store.create_session(made.clone(), 2).await.expect("stores");
     }
-    let ids = async || org.store.sessions(&org.user).await.expect("reads").into_iter().map(|s| s.id).collect::<Vec<_>>();
+    let ids = async || {
+        org.store
+            .sessions(&org.user)
+            .await
+            .expect("reads")
+            .into_iter()
+            .map(|s| s.id)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ids().await, [third.id.clone(), second.id.clone()], "the oldest is gone");
-    let caller = async |s: &Session| org.store.caller_by_session_hash(&s.token_hash).await.expect("reads");
+    let caller =
+        async |s: &Session| org.store.caller_by_session_hash(&s.token_hash).await.expect("reads");
     let (found, used_at) = caller(&second).await.expect("a caller");
-    assert_eq!((&found.org_id, found.session.as_ref(), found.scopes.clone(), used_at), (&org.id, Some(&second.id), Role::Owner.scopes(), at(2)));
+    assert_eq!(
+        (&found.org_id, found.session.as_ref(), found.scopes.clone(), used_at),
+        (&org.id, Some(&second.id), Role::Owner.scopes(), at(2))
+    );
     org.store.use_session(&second.id, at(9)).await.expect("writes");
     assert_eq!(caller(&second).await.map(|(_, used_at)| used_at), Some(at(9)));
     // Of an organization that the person does not belong to it sees nothing.
@@ -139,12 +242,36 @@ pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
     for (user, email) in [(owner, "a@x.test"), (user, "b@x.test")] {
         let made = link(&org.id, LinkKind::Invitation, email);
         org.store.put_link(made.clone()).await.expect("stores");
-        let login = Login { user_id: user.id.clone(), email: email.into(), password_hash: None, changed_at: at(1) };
-        let used = UsedLink { link: Some(made.id), user, login: Some(login), joins: Some((org.id.clone(), Role::Viewer)), identity: None, at: at(5) };
+        let login = Login {
+            user_id: user.id.clone(),
+            email: email.into(),
+            password_hash: None,
+            changed_at: at(1),
+        };
+        let used = UsedLink {
+            link: Some(made.id),
+            user,
+            login: Some(login),
+            joins: Some((org.id.clone(), Role::Viewer)),
+            identity: None,
+            at: at(5),
+        };
         org.store.use_link(used).await.expect("uses");
     }
-    let roles = async || org.store.members(&org.id).await.expect("reads").into_iter().map(|m| (m.role, m.signs_in)).collect::<Vec<_>>();
-    assert_eq!(roles().await, [(Role::Owner, true), (Role::Viewer, true)], "who was a member keeps the role");
+    let roles = async || {
+        org.store
+            .members(&org.id)
+            .await
+            .expect("reads")
+            .into_iter()
+            .map(|m| (m.role, m.signs_in))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        roles().await,
+        [(Role::Owner, true), (Role::Viewer, true)],
+        "who was a member keeps the role"
+    );
     let of_other = org.store.memberships(&other.user).await.expect("reads");
     assert_eq!(of_other.iter().map(|(o, role)| (o.id.clone(), *role)).collect::<Vec<_>>().len(), 2);
     assert!(!org.store.set_role(&org.id, &org.user, Role::Member).await.expect("answers"));
@@ -153,5 +280,8 @@ pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
     assert!(org.store.remove_member(&org.id, &org.user).await.expect("answers"));
     assert_eq!(roles().await, [(Role::Owner, true)]);
     assert!(matches!(org.store.remove_member(&org.id, &org.user).await, Err(StoreError::NotFound)));
-    assert!(matches!(org.store.set_role(&org.id, &org.user, Role::Owner).await, Err(StoreError::NotFound)));
+    assert!(matches!(
+        org.store.set_role(&org.id, &org.user, Role::Owner).await,
+        Err(StoreError::NotFound)
+    ));
 }

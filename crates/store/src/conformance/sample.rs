@@ -6,7 +6,9 @@ use std::sync::{Arc, LazyLock};
 
 use millrace_model::IdSource;
 use millrace_model::clock::Timestamp;
-use millrace_model::component::{Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, Responds, SavedComponent};
+use millrace_model::component::{
+    Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, Responds, SavedComponent,
+};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::made_from::MadeFrom;
@@ -20,7 +22,10 @@ use millrace_model::workflow::{Deployment, Drafted, Settings, Trigger, Workflow,
 use serde_json::json;
 
 use super::Database;
-use crate::{Claim, Effects, Interfaces, Leftovers, Mail, MailStatus, NewDeployment, NewTenant, Notice, Pruning, Settlement, Store};
+use crate::{
+    Claim, Effects, Interfaces, Leftovers, Mail, MailStatus, NewDeployment, NewTenant, Notice,
+    Pruning, Settlement, Store,
+};
 
 pub(super) const NOW: Timestamp = Timestamp(1_767_225_600_000);
 pub(super) const LEASE_MS: i64 = 30_000;
@@ -99,8 +104,12 @@ impl Org {
 
     pub(super) async fn another(store: &Arc<dyn Store>, orgname: &str) -> Self {
         let tenant = tenant(orgname);
-        let org =
-            Self { store: store.clone(), id: tenant.organization.id.clone(), user: tenant.user.id.clone(), project: tenant.organization.project_id.clone() };
+        let org = Self {
+            store: store.clone(),
+            id: tenant.organization.id.clone(),
+            user: tenant.user.id.clone(),
+            project: tenant.organization.project_id.clone(),
+        };
         store.create_organization(tenant).await.expect("an organization");
         org
     }
@@ -110,13 +119,21 @@ impl Org {
     }
 
     /// A component, published where it has a key.
-    pub(super) fn component(&self, key: Option<&str>, artifact: &Artifact, ms: i64) -> SavedComponent {
+    pub(super) fn component(
+        &self,
+        key: Option<&str>,
+        artifact: &Artifact,
+        ms: i64,
+    ) -> SavedComponent {
         SavedComponent {
             id: ComponentId::generate(&IDS),
             org_id: self.id.clone(),
             code: "export default { name: 'ü\u{0}' };".into(),
             code_hash: IDS.base62(64),
-            files: Some(CodeFiles { entry: "a.mjs".into(), others: BTreeMap::from([("lib/ü.mjs".into(), "export default '\u{0}';".into())]) }),
+            files: Some(CodeFiles {
+                entry: "a.mjs".into(),
+                others: BTreeMap::from([("lib/ü.mjs".into(), "export default '\u{0}';".into())]),
+            }),
             url: Some("https://example.test/a.mjs".into()),
             component_type: ComponentType::Action,
             manifest: Manifest {
@@ -124,7 +141,12 @@ impl Org {
                 key: key.map(str::to_owned),
                 hooks: vec![Hook::Deploy],
                 has_run: true,
-                props: vec![PropDef { name: "url".into(), prop_type: "string".into(), default: Some(json!({ "b": 1, "a": [null] })), ..PropDef::default() }],
+                props: vec![PropDef {
+                    name: "url".into(),
+                    prop_type: "string".into(),
+                    default: Some(json!({ "b": 1, "a": [null] })),
+                    ..PropDef::default()
+                }],
                 ..Manifest::default()
             },
             artifact_id: artifact.id.clone(),
@@ -174,7 +196,8 @@ impl Org {
     /// A source with these values of its props.
     pub(super) async fn add_source_with(&self, slug: &str, props: serde_json::Value) -> Source {
         let configured_props = props.as_object().cloned().unwrap_or_default();
-        let source = Source { configured_props, ..self.source(&self.add_component(None, 0).await, slug, 0) };
+        let source =
+            Source { configured_props, ..self.source(&self.add_component(None, 0).await, slug, 0) };
         self.store.create_source(source.clone(), Interfaces::default()).await.expect("a source");
         source
     }
@@ -216,7 +239,13 @@ impl Org {
             message: None,
             created_at: at(ms),
         };
-        NewDeployment { deployment, active: true, interfaces: Interfaces::default(), subscriptions: Vec::new(), limits: None }
+        NewDeployment {
+            deployment,
+            active: true,
+            interfaces: Interfaces::default(),
+            subscriptions: Vec::new(),
+            limits: None,
+        }
     }
 
     pub(super) fn http(&self, owner: &Owner, key: &str) -> HttpInterface {
@@ -235,13 +264,21 @@ impl Org {
             id: TimerId::generate(&IDS),
             org_id: self.id.clone(),
             owner: owner.clone(),
-            schedule: Schedule::Cron { cron: "*/5 * * * *".into(), timezone: "Europe/Berlin".into() },
+            schedule: Schedule::Cron {
+                cron: "*/5 * * * *".into(),
+                timezone: "Europe/Berlin".into(),
+            },
             next_at: at(next_ms),
             active: true,
         }
     }
 
-    pub(super) fn subscription(&self, emitter: &str, listener: &str, event_name: &str) -> Subscription {
+    pub(super) fn subscription(
+        &self,
+        emitter: &str,
+        listener: &str,
+        event_name: &str,
+    ) -> Subscription {
         Subscription {
             id: SubscriptionId::generate(&IDS),
             org_id: self.id.clone(),
@@ -280,7 +317,10 @@ impl Org {
 
     /// A run under way: attempt 1, leased until `ms + LEASE_MS`.
     pub(super) async fn start(&self, owner: &Owner, ms: i64) -> RunId {
-        let run = NewRun { start: Start::Claimed { lease_until: at(ms + LEASE_MS) }, ..self.run(owner, ms) };
+        let run = NewRun {
+            start: Start::Claimed { lease_until: at(ms + LEASE_MS) },
+            ..self.run(owner, ms)
+        };
         let id = run.id.clone();
         self.store.accept(run, NODE).await.expect("accepted");
         id
@@ -291,8 +331,25 @@ impl Org {
     }
 
     /// As `claim`, with the owner whose turn was last and those that are passed over.
-    pub async fn claim_behind(&self, after: &str, passed_over: &[String], node: &str, ms: i64, limit: u32) -> Vec<Run> {
-        self.store.claim(Claim { node, now: at(ms), lease_until: at(ms + LEASE_MS), limit, after, passed_over }).await.expect("claims")
+    pub async fn claim_behind(
+        &self,
+        after: &str,
+        passed_over: &[String],
+        node: &str,
+        ms: i64,
+        limit: u32,
+    ) -> Vec<Run> {
+        self.store
+            .claim(Claim {
+                node,
+                now: at(ms),
+                lease_until: at(ms + LEASE_MS),
+                limit,
+                after,
+                passed_over,
+            })
+            .await
+            .expect("claims")
     }
 
     pub(super) async fn stored(&self, id: &RunId) -> Run {
@@ -353,14 +410,24 @@ impl Org {
     }
 
     pub(super) fn notice(&self, owner: &str, class: &str, ms: i64) -> Notice {
-        Notice { owner: owner.to_owned(), class: class.to_owned(), at: at(ms), unless_since: at(ms - DAY_MS), group: None, mails: vec![self.mail(ms)] }
+        Notice {
+            owner: owner.to_owned(),
+            class: class.to_owned(),
+            at: at(ms),
+            unless_since: at(ms - DAY_MS),
+            group: None,
+            mails: vec![self.mail(ms)],
+        }
     }
 
     /// Tells of an error; says whether a mail was queued for it.
     pub(super) async fn notify(&self, owner: &str, class: &str, ms: i64) -> bool {
         let notice = self.notice(owner, class, ms);
         let id = notice.mails[0].id.clone();
-        self.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles");
+        self.store
+            .settle_effects(Effects { notice: Some(notice), ..Effects::default() })
+            .await
+            .expect("settles");
         self.mails().await.iter().any(|m| m.id == id)
     }
 
@@ -368,7 +435,10 @@ impl Org {
     pub(super) async fn add_mail(&self, ms: i64) -> Mail {
         let notice = self.notice(&IDS.base62(8), "Error", ms);
         let mail = notice.mails[0].clone();
-        self.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles");
+        self.store
+            .settle_effects(Effects { notice: Some(notice), ..Effects::default() })
+            .await
+            .expect("settles");
         mail
     }
 
@@ -380,14 +450,22 @@ impl Org {
     pub(super) async fn prune(&self, before: Timestamp, limit: u32) -> u64 {
         let mut gone = 0;
         for owner in self.store.history_owners("", 1000).await.expect("lists") {
-            gone += self.store.prune(Pruning { owner, before: Some(before), keep_count: None, limit }).await.expect("prunes");
+            gone += self
+                .store
+                .prune(Pruning { owner, before: Some(before), keep_count: None, limit })
+                .await
+                .expect("prunes");
         }
-        let leftovers = Leftovers { before: Some(before), audit_before: Some(before), now: before, limit };
+        let leftovers =
+            Leftovers { before: Some(before), audit_before: Some(before), now: before, limit };
         gone + self.store.prune_leftovers(leftovers).await.expect("prunes")
     }
 
     pub(super) async fn events(&self, emitter: &str) -> Vec<Event> {
-        self.store.events_after(&self.id, emitter, EventId { ms: 0, seq: 0 }, 1000).await.expect("reads")
+        self.store
+            .events_after(&self.id, emitter, EventId { ms: 0, seq: 0 }, 1000)
+            .await
+            .expect("reads")
     }
 }
 
@@ -417,8 +495,19 @@ pub(super) fn artifact() -> Artifact {
 }
 
 pub(super) fn version(memory_mb: u32) -> WorkflowVersion {
-    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false, asked: None, may_respond: false, auth: None };
-    WorkflowVersion { triggers: vec![trigger], steps: Vec::new(), settings: Settings { memory_mb: Some(memory_mb), ..Settings::default() } }
+    let trigger = Trigger::Http {
+        id: HttpInterfaceId::generate(&IDS),
+        key: "enx".into(),
+        custom_response: false,
+        asked: None,
+        may_respond: false,
+        auth: None,
+    };
+    WorkflowVersion {
+        triggers: vec![trigger],
+        steps: Vec::new(),
+        settings: Settings { memory_mb: Some(memory_mb), ..Settings::default() },
+    }
 }
 
 pub(super) fn event_id(ms: i64, seq: i64) -> EventId {
@@ -435,5 +524,9 @@ pub(super) fn page(limit: u32) -> millrace_model::page::Page {
 
 /// A mark of a workflow or source that was made from a file.
 pub(super) fn made_from() -> MadeFrom {
-    MadeFrom { project: "shop".into(), path: "workflows/ü".into(), fingerprints: BTreeMap::from([("code".into(), "ab12".into())]) }
+    MadeFrom {
+        project: "shop".into(),
+        path: "workflows/ü".into(),
+        fingerprints: BTreeMap::from([("code".into(), "ab12".into())]),
+    }
 }

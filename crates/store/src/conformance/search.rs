@@ -12,7 +12,11 @@ use crate::{IndexStep, Pruning, RunFilter, Settlement};
 
 async fn start(org: &Org, owner: &Owner, ms: i64, text: &str) -> RunId {
     let start = Start::Claimed { lease_until: at(ms + LEASE_MS) };
-    let run = NewRun { event: format!(r#"{{"body":{{"name":"{text}"}}}}"#).into(), start, ..org.run(owner, ms) };
+    let run = NewRun {
+        event: format!(r#"{{"body":{{"name":"{text}"}}}}"#).into(),
+        start,
+        ..org.run(owner, ms)
+    };
     let id = run.id.clone();
     org.store.accept(run, NODE).await.expect("accepted");
     id
@@ -24,7 +28,8 @@ fn ended(run: &RunId, ms: i64, text: &str) -> Settlement {
 
 /// Takes in what was accepted until then, in steps of this size; how many steps.
 async fn index(org: &Org, until: i64, limit: u32) -> u32 {
-    let step = IndexStep { now: at(until), until: at(until), swept_before: at(until - 1_000), limit };
+    let step =
+        IndexStep { now: at(until), until: at(until), swept_before: at(until - 1_000), limit };
     for n in 0..1_000 {
         if org.store.index_runs(step).await.expect("a step") == 0 {
             return n;
@@ -34,7 +39,11 @@ async fn index(org: &Org, until: i64, limit: u32) -> u32 {
 }
 
 async fn found_by(org: &Org, text: &str, filter: RunFilter) -> Vec<RunId> {
-    let found = org.store.search_runs(&org.id, &asked(text).expect("words"), &filter, false, &page(10)).await.expect("searches");
+    let found = org
+        .store
+        .search_runs(&org.id, &asked(text).expect("words"), &filter, false, &page(10))
+        .await
+        .expect("searches");
     assert_eq!(found.listing.total_count, found.listing.items.len() as u64, "{text} {filter:?}");
     assert_eq!(found.looked_at_from, None);
     found.listing.items.into_iter().map(|listed| listed.run.id).collect()
@@ -47,13 +56,21 @@ async fn found(org: &Org, text: &str) -> Vec<RunId> {
 pub async fn runs_are_found_by_words_of_their_texts(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let (one, two) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Source(org.add_source("b").await.id));
-    let theirs = start(&other, &Owner::Source(other.add_source("b").await.id), 10, "ORD-1182").await;
+    let (one, two) = (
+        Owner::Workflow(org.add_workflow("a").await.id),
+        Owner::Source(org.add_source("b").await.id),
+    );
+    let theirs =
+        start(&other, &Owner::Source(other.add_source("b").await.id), 10, "ORD-1182").await;
     let first = start(&org, &one, 10, "ORD-1182 Größe it's \\u0000 \\\"x").await;
     let second = start(&org, &two, 20, "ORD-1183").await;
     let third = start(&org, &one, 30, "ORD-1182").await;
     org.store.settle(ended(&first, 15, "delivered")).await.expect("settles");
-    let failure = Settlement { status: RunStatus::Failed, error: Some(r#"{"message":"the parcel is lost"}"#.into()), ..ended(&second, 25, "none") };
+    let failure = Settlement {
+        status: RunStatus::Failed,
+        error: Some(r#"{"message":"the parcel is lost"}"#.into()),
+        ..ended(&second, 25, "none")
+    };
     org.store.settle(failure).await.expect("settles");
     assert!(found(&org, "ord").await.is_empty());
     assert_eq!(org.store.index_state(&org.id).await.expect("a state").until, Some(at(10)));
@@ -75,13 +92,36 @@ pub async fn runs_are_found_by_words_of_their_texts(database: &dyn Database) {
 
     // With filters: those that the index knows of, and those for which rows are read.
     let by = RunFilter::default;
-    assert_eq!(found_by(&org, "ord", RunFilter { owner: Some(two.as_str().into()), ..by() }).await, [second.clone()]);
-    assert_eq!(found_by(&org, "ord", RunFilter { statuses: vec![RunStatus::Failed, RunStatus::Running], ..by() }).await, [third.clone(), second.clone()]);
-    assert_eq!(found_by(&org, "ord", RunFilter { statuses: vec![RunStatus::Succeeded], ..by() }).await, [first.clone()]);
+    assert_eq!(
+        found_by(&org, "ord", RunFilter { owner: Some(two.as_str().into()), ..by() }).await,
+        [second.clone()]
+    );
+    assert_eq!(
+        found_by(
+            &org,
+            "ord",
+            RunFilter { statuses: vec![RunStatus::Failed, RunStatus::Running], ..by() }
+        )
+        .await,
+        [third.clone(), second.clone()]
+    );
+    assert_eq!(
+        found_by(&org, "ord", RunFilter { statuses: vec![RunStatus::Succeeded], ..by() }).await,
+        [first.clone()]
+    );
     assert_eq!(found_by(&org, "ord", RunFilter { kind: Some(RunKind::Test), ..by() }).await, []);
-    assert_eq!(found_by(&org, "ord", RunFilter { min_ms: Some(1), ..by() }).await, [second.clone(), first.clone()]);
-    assert_eq!(found_by(&org, "ord", RunFilter { ids: vec![third.clone()], ..by() }).await, [third.clone()]);
-    assert_eq!(found_by(&org, "ord", RunFilter { from: Some(at(11)), to: Some(at(30)), ..by() }).await, [second.clone()]);
+    assert_eq!(
+        found_by(&org, "ord", RunFilter { min_ms: Some(1), ..by() }).await,
+        [second.clone(), first.clone()]
+    );
+    assert_eq!(
+        found_by(&org, "ord", RunFilter { ids: vec![third.clone()], ..by() }).await,
+        [third.clone()]
+    );
+    assert_eq!(
+        found_by(&org, "ord", RunFilter { from: Some(at(11)), to: Some(at(30)), ..by() }).await,
+        [second.clone()]
+    );
 
     // What came with its end is found a step later.
     assert_eq!(found(&org, "sent").await, []);
@@ -105,8 +145,17 @@ pub async fn pages_of_a_search_follow_each_other(database: &dyn Database) {
     index(&org, 100, 2).await;
     for filter in [RunFilter::default(), RunFilter { min_ms: Some(0), ..RunFilter::default() }] {
         let page_of = async |after: Option<&RunId>, before: Option<&RunId>| {
-            let page = Page { after: after.map(ToString::to_string), before: before.map(ToString::to_string), ..page(2) };
-            let listing = org.store.search_runs(&org.id, &asked("same").expect("a word"), &filter, true, &page).await.expect("searches").listing;
+            let page = Page {
+                after: after.map(ToString::to_string),
+                before: before.map(ToString::to_string),
+                ..page(2)
+            };
+            let listing = org
+                .store
+                .search_runs(&org.id, &asked("same").expect("a word"), &filter, true, &page)
+                .await
+                .expect("searches")
+                .listing;
             assert_eq!(listing.total_count, 7);
             listing.items.into_iter().map(|listed| listed.run.id).collect::<Vec<_>>()
         };
@@ -126,13 +175,19 @@ pub async fn pages_of_a_search_follow_each_other(database: &dyn Database) {
 pub async fn what_goes_or_is_forgotten_is_found_no_more(database: &dyn Database) {
     let org = Org::first(database).await;
     let owner = Owner::Source(org.add_source("a").await.id);
-    let (gone, forgotten) = (start(&org, &owner, 1, "alpha").await, start(&org, &owner, 2, "alpha").await);
+    let (gone, forgotten) =
+        (start(&org, &owner, 1, "alpha").await, start(&org, &owner, 2, "alpha").await);
     org.store.settle(ended(&gone, 5, "x")).await.expect("settles");
     index(&org, 10, 10).await;
     assert_eq!(found(&org, "alpha").await, [forgotten.clone(), gone]);
-    let settlement = Settlement { forget: Some(r#"{"kept":false}"#.into()), result: "{}".into(), ..ended(&forgotten, 20, "x") };
+    let settlement = Settlement {
+        forget: Some(r#"{"kept":false}"#.into()),
+        result: "{}".into(),
+        ..ended(&forgotten, 20, "x")
+    };
     org.store.settle(settlement).await.expect("settles");
-    let pruned = Pruning { owner: owner.as_str().to_owned(), before: None, keep_count: Some(1), limit: 10 };
+    let pruned =
+        Pruning { owner: owner.as_str().to_owned(), before: None, keep_count: Some(1), limit: 10 };
     assert_eq!(org.store.prune(pruned).await.expect("prunes"), 1);
     assert!(found(&org, "alpha").await.is_empty());
     index(&org, 30, 10).await;
@@ -144,7 +199,9 @@ pub async fn what_goes_or_is_forgotten_is_found_no_more(database: &dyn Database)
     assert!(found(&org, "alpha").await.is_empty());
 }
 
-pub async fn what_was_there_before_the_index_and_what_comes_late_is_taken_in(database: &dyn Database) {
+pub async fn what_was_there_before_the_index_and_what_comes_late_is_taken_in(
+    database: &dyn Database,
+) {
     let org = Org::first(database).await;
     let owner = Owner::Source(org.add_source("a").await.id);
     for n in 0..9 {

@@ -24,9 +24,20 @@ fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effect
     Effects {
         deduped: 0,
         passed_on_bytes: 0,
-        events: vec![org.event(id, "", 1, 0), org.event(id, "named", 1, 1), org.event(id, "$errors", 1, 2)],
-        source: Some(SourceChange { source_id: source.clone(), dedupe: Some((version, "[1]".into())), db: vec![("k".into(), Some("1".into()))] }),
-        runs: vec![org.run(&Owner::Source(source.clone()), 2), org.run(&Owner::Source(source.clone()), 3)],
+        events: vec![
+            org.event(id, "", 1, 0),
+            org.event(id, "named", 1, 1),
+            org.event(id, "$errors", 1, 2),
+        ],
+        source: Some(SourceChange {
+            source_id: source.clone(),
+            dedupe: Some((version, "[1]".into())),
+            db: vec![("k".into(), Some("1".into()))],
+        }),
+        runs: vec![
+            org.run(&Owner::Source(source.clone()), 2),
+            org.run(&Owner::Source(source.clone()), 3),
+        ],
         logs: vec![log(1, "one"), log(1, "two")],
         log_owner: Some((org.id.clone(), id.to_owned(), run.clone())),
         webhook_deliveries: vec![org.webhook_delivery("wh_a", 1, 1)],
@@ -62,22 +73,38 @@ pub async fn a_run_leaves_everything_at_once(database: &dyn Database) {
     let effects = everything(&org, &source, &run, 0);
     org.store.settle(failed(&run, 1, effects.clone())).await.expect("settles");
     let settled = org.stored(&run).await;
-    assert_eq!((settled.status, settled.attempt, settled.finished_at), (RunStatus::Failed, 1, Some(at(9))));
-    assert_eq!((settled.result.as_deref(), settled.error.as_deref()), (Some(r#"{"steps":[],"duration_ms":1}"#), Some(r#"{"code":"TypeError"}"#)));
+    assert_eq!(
+        (settled.status, settled.attempt, settled.finished_at),
+        (RunStatus::Failed, 1, Some(at(9)))
+    );
+    assert_eq!(
+        (settled.result.as_deref(), settled.error.as_deref()),
+        (Some(r#"{"steps":[],"duration_ms":1}"#), Some(r#"{"code":"TypeError"}"#))
+    );
     assert_eq!(org.events(source.as_str()).await, effects.events);
-    assert_eq!(org.store.source_state(&source).await.expect("reads"), SourceState { version: 1, dedupe: "[1]".into() });
-    assert_eq!(org.store.source_db(&source).await.expect("reads"), [("k".to_owned(), "1".to_owned())]);
+    assert_eq!(
+        org.store.source_state(&source).await.expect("reads"),
+        SourceState { version: 1, dedupe: "[1]".into() }
+    );
+    assert_eq!(
+        org.store.source_db(&source).await.expect("reads"),
+        [("k".to_owned(), "1".to_owned())]
+    );
     assert_eq!(org.store.run_logs(&run).await.expect("reads"), effects.logs);
     assert_eq!(webhook_deliveries(&org).await, effects.webhook_deliveries);
     assert_eq!(org.mails().await, effects.notice.map(|n| n.mails(0)).unwrap_or_default());
     let listeners = org.claim(NODE, 10, 10).await;
-    assert_eq!(listeners.iter().map(|r| &r.id).collect::<Vec<_>>(), effects.runs.iter().map(|r| &r.id).collect::<Vec<_>>());
+    assert_eq!(
+        listeners.iter().map(|r| &r.id).collect::<Vec<_>>(),
+        effects.runs.iter().map(|r| &r.id).collect::<Vec<_>>()
+    );
 }
 
 pub async fn a_fenced_settlement_leaves_nothing(database: &dyn Database) {
     let (org, source, run) = under_way(database).await;
     for attempt in [0, 2] {
-        let settled = org.store.settle(failed(&run, attempt, everything(&org, &source, &run, 0))).await;
+        let settled =
+            org.store.settle(failed(&run, attempt, everything(&org, &source, &run, 0))).await;
         assert!(matches!(settled, Err(StoreError::Fenced)), "{settled:?}");
         nothing_left(&org, &source, &run, &SourceState::default()).await;
     }
@@ -94,7 +121,10 @@ pub async fn a_run_settles_once(database: &dyn Database) {
     assert!(matches!(again, Err(StoreError::Fenced)), "{again:?}");
     let again = org.store.settle(settlement(&run, 1, 6)).await;
     assert!(matches!(again, Err(StoreError::Fenced)), "{again:?}");
-    assert_eq!((org.stored(&run).await.finished_at, org.events(source.as_str()).await.len()), (Some(at(5)), 0));
+    assert_eq!(
+        (org.stored(&run).await.finished_at, org.events(source.as_str()).await.len()),
+        (Some(at(5)), 0)
+    );
     // One that waits in the queue is nobody's to settle.
     let queued = org.accept(&Owner::Source(source), 6).await;
     assert!(matches!(org.store.settle(settlement(&queued, 0, 7)).await, Err(StoreError::Fenced)));
@@ -103,13 +133,19 @@ pub async fn a_run_settles_once(database: &dyn Database) {
 pub async fn settlements_at_once_settle_once(database: &dyn Database) {
     let (org, source, run) = under_way(database).await;
     let settle = |seq: i64| {
-        let effects = Effects { events: vec![org.event(source.as_str(), "", 1, seq)], ..Effects::default() };
+        let effects =
+            Effects { events: vec![org.event(source.as_str(), "", 1, seq)], ..Effects::default() };
         org.store.settle(failed(&run, 1, effects))
     };
     let (a, b, c) = tokio::join!(settle(1), settle(2), settle(3));
     let settled = [&a, &b, &c].into_iter().filter(|settled| settled.is_ok()).count();
     assert_eq!((settled, org.events(source.as_str()).await.len()), (1, 1));
-    assert!([a, b, c].into_iter().filter_map(Result::err).all(|error| matches!(error, StoreError::Fenced)));
+    assert!(
+        [a, b, c]
+            .into_iter()
+            .filter_map(Result::err)
+            .all(|error| matches!(error, StoreError::Fenced))
+    );
 }
 
 pub async fn a_state_that_moved_on_leaves_nothing(database: &dyn Database) {
@@ -118,15 +154,22 @@ pub async fn a_state_that_moved_on_leaves_nothing(database: &dyn Database) {
     let settled = org.store.settle(failed(&run, 1, everything(&org, &source, &run, 1))).await;
     assert!(matches!(settled, Err(StoreError::StateChanged)), "{settled:?}");
     nothing_left(&org, &source, &run, &SourceState::default()).await;
-    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
-    org.store.settle_effects(Effects { source: Some(moved), ..Effects::default() }).await.expect("settles");
+    let moved =
+        SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
+    org.store
+        .settle_effects(Effects { source: Some(moved), ..Effects::default() })
+        .await
+        .expect("settles");
     // Decided on the version before.
     let settled = org.store.settle(failed(&run, 1, everything(&org, &source, &run, 0))).await;
     assert!(matches!(settled, Err(StoreError::StateChanged)), "{settled:?}");
     nothing_left(&org, &source, &run, &SourceState { version: 1, dedupe: "[0]".into() }).await;
     // Read again and decided anew.
     org.store.settle(failed(&run, 1, everything(&org, &source, &run, 1))).await.expect("settles");
-    assert_eq!(org.store.source_state(&source).await.expect("reads"), SourceState { version: 2, dedupe: "[1]".into() });
+    assert_eq!(
+        org.store.source_state(&source).await.expect("reads"),
+        SourceState { version: 2, dedupe: "[1]".into() }
+    );
 }
 
 pub async fn a_clash_leaves_nothing(database: &dyn Database) {
@@ -153,10 +196,17 @@ pub async fn hooks_leave_effects_without_a_run(database: &dyn Database) {
     org.store.settle_effects(effects.clone()).await.expect("settles");
     assert_eq!(org.events(source.as_str()).await, effects.events);
     assert_eq!(org.store.source_state(&source).await.expect("reads").version, 1);
-    let logs = org.store.owner_logs(&org.id, source.as_str(), &LogFilter::default(), 10).await.expect("reads");
+    let logs = org
+        .store
+        .owner_logs(&org.id, source.as_str(), &LogFilter::default(), 10)
+        .await
+        .expect("reads");
     let logs: Vec<_> = logs.into_iter().map(|found| (found.run_id, found.line)).collect();
     assert_eq!(logs, effects.logs.into_iter().map(|line| (hook.clone(), line)).collect::<Vec<_>>());
-    assert_eq!((org.store.unfinished_runs().await.expect("counts"), org.mails().await.len()), (2, 1));
+    assert_eq!(
+        (org.store.unfinished_runs().await.expect("counts"), org.mails().await.len()),
+        (2, 1)
+    );
     assert!(org.store.run(&org.id, &hook).await.expect("reads").is_none());
     org.store.settle_effects(Effects::default()).await.expect("nothing is something too");
 }
@@ -171,11 +221,16 @@ pub async fn effects_on_a_state_that_moved_on_leave_nothing(database: &dyn Datab
 pub async fn a_run_that_outlives_its_source_leaves_no_state(database: &dyn Database) {
     let (org, source, run) = under_way(database).await;
     let another = org.start(&Owner::Source(source.clone()), 1).await;
-    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
-    org.store.settle_effects(Effects { source: Some(moved), ..Effects::default() }).await.expect("settles");
+    let moved =
+        SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
+    org.store
+        .settle_effects(Effects { source: Some(moved), ..Effects::default() })
+        .await
+        .expect("settles");
     org.store.delete_source(&org.id, &source).await.expect("deletes");
     // One decided on what was there before the end, the other after it.
-    let (mut before, mut after) = (everything(&org, &source, &run, 1), everything(&org, &source, &another, 0));
+    let (mut before, mut after) =
+        (everything(&org, &source, &run, 1), everything(&org, &source, &another, 0));
     after.events.clear();
     (before.notice, after.notice) = (None, None);
     for (run, effects) in [(&run, before), (&another, after)] {
@@ -201,11 +256,28 @@ pub async fn texts_of_any_characters_are_kept(database: &dyn Database) {
     effects.notice = Some(org.notice(source.as_str(), &class, 1));
     org.store.settle(failed(&run, 1, effects)).await.expect("settles");
     let logs = org.store.run_logs(&run).await.expect("reads");
-    assert_eq!(logs.iter().map(|line| line.text.as_str()).take(2).collect::<Vec<_>>(), [text.as_str(), ""]);
+    assert_eq!(
+        logs.iter().map(|line| line.text.as_str()).take(2).collect::<Vec<_>>(),
+        [text.as_str(), ""]
+    );
     // U+0000 itself need not be kept.
-    assert!(logs[2].text.starts_with("cut ") && logs[2].text.ends_with(" here"), "{:?}", logs[2].text);
+    assert!(
+        logs[2].text.starts_with("cut ") && logs[2].text.ends_with(" here"),
+        "{:?}",
+        logs[2].text
+    );
     assert_eq!(org.events(source.as_str()).await, events);
-    let stream = org.store.list_events(&org.id, source.as_str(), EventFilter::of(Some(&events[1].name)), true, &super::sample::page(10)).await.expect("lists");
+    let stream = org
+        .store
+        .list_events(
+            &org.id,
+            source.as_str(),
+            EventFilter::of(Some(&events[1].name)),
+            true,
+            &super::sample::page(10),
+        )
+        .await
+        .expect("lists");
     assert_eq!(stream.items.iter().map(|listed| &listed.event).collect::<Vec<_>>(), [&events[1]]);
     assert!(!org.notify(source.as_str(), &class, 2).await);
 }

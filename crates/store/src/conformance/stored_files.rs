@@ -12,7 +12,17 @@ use crate::{KeepFiles, StoreError, StoreResult};
 async fn upload(org: &Org, parts: &[&[u8]]) -> UploadId {
     let id = UploadId::generate(&IDS);
     let (file_name, media_type) = (String::new(), String::new());
-    org.store.create_upload(Upload { id: id.clone(), org_id: org.id.clone(), file_name, media_type, size: 0, expires_at: at(1_000) }).await.expect("begins");
+    org.store
+        .create_upload(Upload {
+            id: id.clone(),
+            org_id: org.id.clone(),
+            file_name,
+            media_type,
+            size: 0,
+            expires_at: at(1_000),
+        })
+        .await
+        .expect("begins");
     for (position, bytes) in (0..).zip(parts) {
         org.store.add_upload_part(&id, position, bytes.to_vec()).await.expect("adds");
     }
@@ -21,7 +31,15 @@ async fn upload(org: &Org, parts: &[&[u8]]) -> UploadId {
 
 async fn keep(org: &Org, store: &str, files: &[(&UploadId, &str)]) -> StoreResult<()> {
     let files = files.iter().map(|(id, path)| ((*id).clone(), (*path).to_owned())).collect();
-    org.store.keep_files(KeepFiles { org_id: org.id.clone(), store: store.into(), files, now: at(5), replaced_until: at(2_000) }).await
+    org.store
+        .keep_files(KeepFiles {
+            org_id: org.id.clone(),
+            store: store.into(),
+            files,
+            now: at(5),
+            replaced_until: at(2_000),
+        })
+        .await
 }
 
 pub async fn files_take_the_place_of_those_at_their_paths_all_or_none(database: &dyn Database) {
@@ -32,18 +50,27 @@ pub async fn files_take_the_place_of_those_at_their_paths_all_or_none(database: 
     assert_eq!((&file.upload_id, file.size, file.updated_at), (&first, 3, at(5)));
     // It has no end of its own.
     assert_eq!(org.store.purge_uploads(at(9_999_999), 10).await.expect("clears"), 0);
-    assert_eq!(org.store.upload(&first).await.expect("reads").map(|u| (u.size, u.expires_at)), Some((3, FOREVER)));
+    assert_eq!(
+        org.store.upload(&first).await.expect("reads").map(|u| (u.size, u.expires_at)),
+        Some((3, FOREVER))
+    );
     // What is kept already, is gone, or is another's is refused with all that came with it.
     let (second, other) = (upload(&org, &[&[4]]).await, Org::another(&org.store, "second").await);
     let foreign = upload(&other, &[&[9]]).await;
     for wrong in [&first, &UploadId::generate(&IDS), &foreign] {
-        assert!(matches!(keep(&org, "s", &[(&second, "new"), (wrong, "c")]).await, Err(StoreError::NotFound)));
+        assert!(matches!(
+            keep(&org, "s", &[(&second, "new"), (wrong, "c")]).await,
+            Err(StoreError::NotFound)
+        ));
     }
     assert_eq!(org.store.stored_file(&org.id, "s", "a/b").await.expect("reads"), Some(file));
     assert_eq!(org.store.stored_file(&other.id, "s", "a/b").await.expect("reads"), None);
     // What another takes the place of is read to its end.
     keep(&org, "s", &[(&second, "a/b")]).await.expect("keeps");
-    assert_eq!(org.store.stored_file(&org.id, "s", "a/b").await.expect("reads").map(|f| f.upload_id), Some(second));
+    assert_eq!(
+        org.store.stored_file(&org.id, "s", "a/b").await.expect("reads").map(|f| f.upload_id),
+        Some(second)
+    );
     assert_eq!(org.store.upload_part(&first, 1).await.expect("reads"), Some(vec![3]));
     assert_eq!(org.store.purge_uploads(at(2_000), 10).await.expect("clears"), 5);
     assert_eq!(org.store.upload(&first).await.expect("reads"), None);
@@ -55,13 +82,22 @@ pub async fn stores_and_files_are_listed_in_order_and_removed(database: &dyn Dat
         keep(&org, store, &[(&upload(&org, &[&[0; 10]]).await, path)]).await.expect("keeps");
     }
     let named = |name: &str, files, bytes| FileStore { name: name.into(), files, bytes };
-    assert_eq!(org.store.file_stores(&org.id).await.expect("lists"), [named("s", 3, 30), named("t", 1, 10)]);
+    assert_eq!(
+        org.store.file_stores(&org.id).await.expect("lists"),
+        [named("s", 3, 30), named("t", 1, 10)]
+    );
     let page = async |after: &str, limit| {
         let files = org.store.stored_files(&org.id, "s", after, limit).await.expect("lists");
         files.into_iter().map(|file| file.path).collect::<Vec<_>>()
     };
-    assert_eq!((page("", 2).await, page("a/b", 2).await), (vec!["A".to_owned(), "a/b".into()], vec!["b".to_owned()]));
-    assert_eq!(org.store.remove_files(&org.id, "s", Some("none"), at(9)).await.expect("removes"), 0);
+    assert_eq!(
+        (page("", 2).await, page("a/b", 2).await),
+        (vec!["A".to_owned(), "a/b".into()], vec!["b".to_owned()])
+    );
+    assert_eq!(
+        org.store.remove_files(&org.id, "s", Some("none"), at(9)).await.expect("removes"),
+        0
+    );
     assert_eq!(org.store.remove_files(&org.id, "s", Some("A"), at(9)).await.expect("removes"), 1);
     assert_eq!(org.store.remove_files(&org.id, "s", None, at(9)).await.expect("removes"), 2);
     assert_eq!(org.store.file_stores(&org.id).await.expect("lists"), [named("t", 1, 10)]);
@@ -81,5 +117,8 @@ pub async fn a_store_holds_no_more_than_it_may(database: &dyn Database) {
     // Another store has room, and so has a path that there is already.
     keep(&org, "t", &all[..1]).await.expect("keeps");
     keep(&org, "s", &[(&upload(&org, &[]).await, "f1")]).await.expect("keeps");
-    assert!(matches!(keep(&org, "s", &[(&upload(&org, &[]).await, "more")]).await, Err(StoreError::Full)));
+    assert!(matches!(
+        keep(&org, "s", &[(&upload(&org, &[]).await, "more")]).await,
+        Err(StoreError::Full)
+    ));
 }

@@ -10,7 +10,11 @@ use super::webhooks::webhook;
 use crate::{Interfaces, ListenerChange, SubscriptionKey};
 
 fn key(subscription: &Subscription) -> SubscriptionKey {
-    SubscriptionKey { emitter_id: subscription.emitter_id.clone(), listener_id: subscription.listener_id.clone(), event_name: subscription.event_name.clone() }
+    SubscriptionKey {
+        emitter_id: subscription.emitter_id.clone(),
+        listener_id: subscription.listener_id.clone(),
+        event_name: subscription.event_name.clone(),
+    }
 }
 
 fn made_at(subscription: Subscription, created_at: Timestamp) -> Subscription {
@@ -28,7 +32,9 @@ pub async fn subscribing_again_gives_the_one_that_exists(database: &dyn Database
     let (a, b) = tokio::join!(org.store.subscribe(a), org.store.subscribe(b));
     assert_eq!(a.expect("subscribes"), b.expect("subscribes"));
     // Each part of the name counts.
-    for (emitter, listener, name) in [("dc_c", "p_b", ""), ("dc_a", "p_c", ""), ("dc_a", "p_b", "x")] {
+    for (emitter, listener, name) in
+        [("dc_c", "p_b", ""), ("dc_a", "p_c", ""), ("dc_a", "p_b", "x")]
+    {
         let other = org.subscription(emitter, listener, name);
         assert_eq!(org.store.subscribe(other.clone()).await.expect("subscribes"), other);
     }
@@ -51,20 +57,31 @@ pub async fn unsubscribing_says_whether_there_was_one(database: &dyn Database) {
 pub async fn subscriptions_are_of_their_organization(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let (first, second) = (org.subscription("dc_a", "p_b", ""), made_at(org.subscription("dc_a", "p_c", ""), at(1)));
+    let (first, second) =
+        (org.subscription("dc_a", "p_b", ""), made_at(org.subscription("dc_a", "p_c", ""), at(1)));
     let theirs = other.subscription("dc_a", "p_b", "");
     for subscription in [&first, &second, &theirs] {
-        assert_eq!(&org.store.subscribe(subscription.clone()).await.expect("subscribes"), subscription);
+        assert_eq!(
+            &org.store.subscribe(subscription.clone()).await.expect("subscribes"),
+            subscription
+        );
     }
-    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads"), [second, first.clone()]);
+    assert_eq!(
+        org.store.list_subscriptions(&org.id).await.expect("reads"),
+        [second, first.clone()]
+    );
     assert_eq!(org.store.list_subscriptions(&other.id).await.expect("reads"), [theirs]);
-    assert_eq!(org.store.subscription(&org.id, &first.id).await.expect("reads"), Some(first.clone()));
+    assert_eq!(
+        org.store.subscription(&org.id, &first.id).await.expect("reads"),
+        Some(first.clone())
+    );
     assert!(org.store.subscription(&other.id, &first.id).await.expect("reads").is_none());
 }
 
 pub async fn listeners_are_distinct_and_active(database: &dyn Database) {
     let org = Org::first(database).await;
-    let (source, workflow, draft) = (org.add_source("a").await, org.add_workflow("b").await, org.add_workflow("c").await);
+    let (source, workflow, draft) =
+        (org.add_source("a").await, org.add_workflow("b").await, org.add_workflow("c").await);
     org.store.deploy_workflow(org.deployment(&workflow.id, 1)).await.expect("deploys");
     let listeners = [source.id.as_str(), workflow.id.as_str(), draft.id.as_str(), "p_nothing"];
     for emitter in ["dc_e", ALL_SOURCES, org.id.as_str()] {
@@ -76,8 +93,14 @@ pub async fn listeners_are_distinct_and_active(database: &dyn Database) {
     let mut found = org.store.listeners(&org.id, &emitters, "").await.expect("reads");
     found.sort();
     assert_eq!(found, [source.id.to_string(), workflow.id.to_string()]);
-    org.store.update_source(Source { active: false, ..source }, Interfaces::default()).await.expect("updates");
-    assert_eq!(org.store.listeners(&org.id, &emitters, "").await.expect("reads"), [workflow.id.to_string()]);
+    org.store
+        .update_source(Source { active: false, ..source }, Interfaces::default())
+        .await
+        .expect("updates");
+    assert_eq!(
+        org.store.listeners(&org.id, &emitters, "").await.expect("reads"),
+        [workflow.id.to_string()]
+    );
     org.store.delete_workflow(&org.id, &workflow.id).await.expect("deletes");
     assert!(org.store.listeners(&org.id, &emitters, "").await.expect("reads").is_empty());
 }
@@ -85,17 +108,30 @@ pub async fn listeners_are_distinct_and_active(database: &dyn Database) {
 pub async fn listeners_are_of_the_stream_and_the_organization(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let (default, errors, theirs) = (org.add_source("a").await, org.add_source("b").await, other.add_source("a").await);
-    org.store.subscribe(org.subscription("dc_e", default.id.as_str(), "")).await.expect("subscribes");
-    org.store.subscribe(org.subscription("dc_e", errors.id.as_str(), "$errors")).await.expect("subscribes");
-    other.store.subscribe(other.subscription("dc_e", theirs.id.as_str(), "")).await.expect("subscribes");
+    let (default, errors, theirs) =
+        (org.add_source("a").await, org.add_source("b").await, other.add_source("a").await);
+    org.store
+        .subscribe(org.subscription("dc_e", default.id.as_str(), ""))
+        .await
+        .expect("subscribes");
+    org.store
+        .subscribe(org.subscription("dc_e", errors.id.as_str(), "$errors"))
+        .await
+        .expect("subscribes");
+    other
+        .store
+        .subscribe(other.subscription("dc_e", theirs.id.as_str(), ""))
+        .await
+        .expect("subscribes");
     // A subscription of ours to a listener of theirs would pass on what is ours.
     let workflow = other.add_workflow("b").await;
     other.store.deploy_workflow(other.deployment(&workflow.id, 1)).await.expect("deploys");
     for listener in [theirs.id.as_str(), workflow.id.as_str()] {
         org.store.subscribe(org.subscription("dc_e", listener, "")).await.expect("subscribes");
     }
-    let listeners = async |name: &str, emitters: &[&str]| org.store.listeners(&org.id, emitters, name).await.expect("reads");
+    let listeners = async |name: &str, emitters: &[&str]| {
+        org.store.listeners(&org.id, emitters, name).await.expect("reads")
+    };
     assert_eq!(listeners("", &["dc_e"]).await, [default.id.to_string()]);
     assert_eq!(listeners("$errors", &["dc_e"]).await, [errors.id.to_string()]);
     assert!(listeners("other", &["dc_e"]).await.is_empty());
@@ -106,7 +142,11 @@ pub async fn listeners_are_of_the_stream_and_the_organization(database: &dyn Dat
 pub async fn listeners_change_all_at_once_or_not_at_all(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    let (stays, goes, theirs) = (org.subscription("dc_a", "p_b", ""), org.subscription("dc_a", "p_c", ""), other.subscription("dc_a", "p_c", ""));
+    let (stays, goes, theirs) = (
+        org.subscription("dc_a", "p_b", ""),
+        org.subscription("dc_a", "p_c", ""),
+        other.subscription("dc_a", "p_c", ""),
+    );
     for subscription in [&stays, &goes, &theirs] {
         org.store.subscribe(subscription.clone()).await.expect("subscribes");
     }
@@ -119,7 +159,8 @@ pub async fn listeners_change_all_at_once_or_not_at_all(database: &dyn Database)
         remove: vec![key(&goes)],
     };
     // The same id twice cannot be stored: nothing of this stays.
-    let impossible = ListenerChange { webhooks: vec![hook.clone(), hook.clone()], ..change.clone() };
+    let impossible =
+        ListenerChange { webhooks: vec![hook.clone(), hook.clone()], ..change.clone() };
     org.store.change_listeners(impossible).await.expect_err("refuses");
     assert!(org.store.webhook(&org.id, &hook.id).await.expect("reads").is_none());
     assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 2);

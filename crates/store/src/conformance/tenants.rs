@@ -12,7 +12,10 @@ pub async fn the_first_tenant_is_made_once(database: &dyn Database) {
     let (first, second) = (tenant("first"), tenant("second"));
     assert!(store.bootstrap(first.clone()).await.expect("stores"));
     assert!(!store.bootstrap(second.clone()).await.expect("answers"));
-    same(&store.organization(&first.organization.id).await.expect("reads"), &Some(first.organization));
+    same(
+        &store.organization(&first.organization.id).await.expect("reads"),
+        &Some(first.organization),
+    );
     same(&store.user(&first.user.id).await.expect("reads"), &Some(first.user));
     assert!(store.organization(&second.organization.id).await.expect("reads").is_none());
     assert!(store.user(&second.user.id).await.expect("reads").is_none());
@@ -22,7 +25,11 @@ pub async fn the_first_tenant_is_made_once(database: &dyn Database) {
 pub async fn servers_that_start_at_once_make_one_first_tenant(database: &dyn Database) {
     let store = database.open().await;
     ready(&*store).await;
-    let (a, b, c) = tokio::join!(store.bootstrap(tenant("a")), store.bootstrap(tenant("b")), store.bootstrap(tenant("c")));
+    let (a, b, c) = tokio::join!(
+        store.bootstrap(tenant("a")),
+        store.bootstrap(tenant("b")),
+        store.bootstrap(tenant("c"))
+    );
     let made = [a, b, c].into_iter().filter(|made| *made.as_ref().expect("answers")).count();
     assert_eq!(made, 1);
 }
@@ -30,11 +37,17 @@ pub async fn servers_that_start_at_once_make_one_first_tenant(database: &dyn Dat
 pub async fn another_organization_has_a_name_of_its_own(database: &dyn Database) {
     let first = Org::first(database).await;
     let taken = tenant("first");
-    assert!(matches!(first.store.create_organization(taken.clone()).await, Err(StoreError::Taken("orgname"))));
+    assert!(matches!(
+        first.store.create_organization(taken.clone()).await,
+        Err(StoreError::Taken("orgname"))
+    ));
     assert!(first.store.organization(&taken.organization.id).await.expect("reads").is_none());
     assert!(first.store.user(&taken.user.id).await.expect("reads").is_none());
     let second = Org::another(&first.store, "second").await;
-    assert_eq!(first.store.organization(&second.id).await.expect("reads").map(|o| o.orgname).as_deref(), Some("second"));
+    assert_eq!(
+        first.store.organization(&second.id).await.expect("reads").map(|o| o.orgname).as_deref(),
+        Some("second")
+    );
 }
 
 pub async fn an_organization_gets_other_recipients(database: &dyn Database) {
@@ -87,9 +100,21 @@ pub async fn keys_are_listed_changed_and_removed_in_their_organization(database:
     assert_eq!(org.store.api_key(&org.id, &bound.id).await.expect("reads"), Some(bound.clone()));
     assert!(org.store.api_key(&other.id, &bound.id).await.expect("reads").is_none());
     let listed = org.store.list_api_keys(&org.id, &page(10)).await.expect("lists");
-    assert_eq!((listed.total_count, &listed.items[0], listed.items[1].name.as_str()), (2, &bound, "first"));
-    assert_eq!(other.store.list_api_keys(&other.id, &page(10)).await.expect("lists").total_count, 1);
-    let renamed = ApiKey { name: "renamed".into(), scopes: Scopes::full(), rate_per_minute: None, expires_at: None, ..bound.clone() };
+    assert_eq!(
+        (listed.total_count, &listed.items[0], listed.items[1].name.as_str()),
+        (2, &bound, "first")
+    );
+    assert_eq!(
+        other.store.list_api_keys(&other.id, &page(10)).await.expect("lists").total_count,
+        1
+    );
+    let renamed = ApiKey {
+        name: "renamed".into(),
+        scopes: Scopes::full(),
+        rate_per_minute: None,
+        expires_at: None,
+        ..bound.clone()
+    };
     let theirs = ApiKey { org_id: other.id.clone(), ..renamed.clone() };
     assert!(matches!(org.store.update_api_key(theirs).await, Err(StoreError::NotFound)));
     org.store.update_api_key(renamed.clone()).await.expect("changes");
@@ -104,13 +129,26 @@ pub async fn a_key_before_its_rotation_names_the_caller_until_it_ends(database: 
     let org = Org::first(database).await;
     let first = org.api_key();
     org.store.create_api_key(first.clone()).await.expect("stores");
-    let second = ApiKey { key_hash: org.api_key().key_hash, old: Some((first.key_hash.clone(), at(10))), ..first.clone() };
+    let second = ApiKey {
+        key_hash: org.api_key().key_hash,
+        old: Some((first.key_hash.clone(), at(10))),
+        ..first.clone()
+    };
     org.store.update_api_key(second.clone()).await.expect("rotates");
-    let ends = async |hash: &str| org.store.caller_by_key_hash(hash).await.expect("reads").map(|caller| (caller.key_id, caller.ends_at));
+    let ends = async |hash: &str| {
+        org.store
+            .caller_by_key_hash(hash)
+            .await
+            .expect("reads")
+            .map(|caller| (caller.key_id, caller.ends_at))
+    };
     assert_eq!(ends(&second.key_hash).await, Some((first.id.clone(), None)));
     assert_eq!(ends(&first.key_hash).await, Some((first.id.clone(), Some(at(10)))));
     // The end of the key itself counts where it comes first.
-    org.store.update_api_key(ApiKey { expires_at: Some(at(5)), ..second.clone() }).await.expect("changes");
+    org.store
+        .update_api_key(ApiKey { expires_at: Some(at(5)), ..second.clone() })
+        .await
+        .expect("changes");
     assert_eq!(ends(&first.key_hash).await, Some((first.id.clone(), Some(at(5)))));
     let third = ApiKey { key_hash: org.api_key().key_hash, old: None, ..second };
     org.store.update_api_key(third).await.expect("rotates");

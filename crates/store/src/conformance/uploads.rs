@@ -9,7 +9,14 @@ use crate::{DataKey, StoreError};
 
 fn upload(org: &Org, ms: i64) -> Upload {
     let id = UploadId::generate(&IDS);
-    Upload { id, org_id: org.id.clone(), file_name: "ü.png".into(), media_type: "image/png".into(), size: 0, expires_at: at(ms) }
+    Upload {
+        id,
+        org_id: org.id.clone(),
+        file_name: "ü.png".into(),
+        media_type: "image/png".into(),
+        size: 0,
+        expires_at: at(ms),
+    }
 }
 
 pub async fn a_file_comes_back_in_its_parts_until_its_time_is_over(database: &dyn Database) {
@@ -22,7 +29,10 @@ pub async fn a_file_comes_back_in_its_parts_until_its_time_is_over(database: &dy
         }
         org.store.finish_upload(&file.id, 4).await.expect("ends");
     }
-    assert_eq!(org.store.upload(&first.id).await.expect("reads"), Some(Upload { size: 4, ..first.clone() }));
+    assert_eq!(
+        org.store.upload(&first.id).await.expect("reads"),
+        Some(Upload { size: 4, ..first.clone() })
+    );
     assert_eq!(org.store.upload_part(&first.id, 0).await.expect("reads"), Some(vec![0, 255, 1]));
     assert_eq!(org.store.upload_part(&first.id, 2).await.expect("reads"), None);
     assert_eq!(org.store.purge_uploads(at(999), 10).await.expect("clears"), 0);
@@ -41,20 +51,29 @@ pub async fn a_file_comes_back_in_its_parts_until_its_time_is_over(database: &dy
 pub async fn what_comes_after_a_file_went_is_refused(database: &dyn Database) {
     let org = Org::first(database).await;
     let gone = UploadId::generate(&IDS);
-    assert!(matches!(org.store.add_upload_part(&gone, 0, vec![1]).await, Err(StoreError::NotFound)));
+    assert!(matches!(
+        org.store.add_upload_part(&gone, 0, vec![1]).await,
+        Err(StoreError::NotFound)
+    ));
     assert!(matches!(org.store.finish_upload(&gone, 1).await, Err(StoreError::NotFound)));
     assert_eq!(org.store.upload_part(&gone, 0).await.expect("reads"), None);
 }
 
 fn data_key(master_id: &str, wrapped: &str) -> DataKey {
-    DataKey { id: DataKeyId::generate(&IDS), master_id: master_id.into(), wrapped: wrapped.into(), created_at: at(0) }
+    DataKey {
+        id: DataKeyId::generate(&IDS),
+        master_id: master_id.into(),
+        wrapped: wrapped.into(),
+        created_at: at(0),
+    }
 }
 
 pub async fn the_first_data_key_is_made_once(database: &dyn Database) {
     let store = database.open().await;
     assert!(store.data_keys().await.expect("reads").is_empty());
     let (a, b) = (data_key("m1", "a"), data_key("m1", "b"));
-    let (first, second) = tokio::join!(store.add_first_data_key(a.clone()), store.add_first_data_key(b.clone()));
+    let (first, second) =
+        tokio::join!(store.add_first_data_key(a.clone()), store.add_first_data_key(b.clone()));
     let kept = if first.expect("answers") { a } else { b };
     assert_eq!(second.expect("answers"), kept.wrapped == "b");
     assert_eq!(store.data_keys().await.expect("reads"), [kept]);
@@ -65,7 +84,11 @@ pub async fn data_keys_are_wrapped_anew_all_or_none(database: &dyn Database) {
     let key = data_key("m1", "old");
     store.add_first_data_key(key.clone()).await.expect("stores");
     let anew = DataKey { master_id: "m2".into(), wrapped: "new".into(), ..key.clone() };
-    for (from, keys) in [("m0", vec![anew.clone()]), ("m1", vec![]), ("m1", vec![anew.clone(), data_key("m2", "unknown")])] {
+    for (from, keys) in [
+        ("m0", vec![anew.clone()]),
+        ("m1", vec![]),
+        ("m1", vec![anew.clone(), data_key("m2", "unknown")]),
+    ] {
         assert!(matches!(store.rewrap_data_keys(from, keys).await, Err(StoreError::StateChanged)));
         assert_eq!(store.data_keys().await.expect("reads"), [key.clone()]);
     }

@@ -37,19 +37,33 @@ fn delivery(org: &Org, webhook: &Webhook, seq: i64, ms: i64) -> WebhookDelivery 
 }
 
 async fn queue(org: &Org, deliveries: Vec<WebhookDelivery>) {
-    org.store.settle_effects(Effects { webhook_deliveries: deliveries, ..Effects::default() }).await.expect("settles");
+    org.store
+        .settle_effects(Effects { webhook_deliveries: deliveries, ..Effects::default() })
+        .await
+        .expect("settles");
 }
 
 async fn claim(org: &Org, webhook: &Webhook, ms: i64, limit: u32) -> Vec<WebhookDelivery> {
-    org.store.claim_webhook_deliveries(webhook.id.as_str(), at(ms), at(ms + 100), limit).await.expect("claims")
+    org.store
+        .claim_webhook_deliveries(webhook.id.as_str(), at(ms), at(ms + 100), limit)
+        .await
+        .expect("claims")
 }
 
 async fn due(org: &Org, ms: i64) -> Vec<Webhook> {
     org.store.due_webhooks(at(ms), 10).await.expect("reads")
 }
 
-async fn listed(org: &Org, webhook: &Webhook, status: Option<DeliveryStatus>) -> Vec<WebhookDelivery> {
-    org.store.list_webhook_deliveries(&org.id, webhook.id.as_str(), status, &page(100)).await.expect("lists").items
+async fn listed(
+    org: &Org,
+    webhook: &Webhook,
+    status: Option<DeliveryStatus>,
+) -> Vec<WebhookDelivery> {
+    org.store
+        .list_webhook_deliveries(&org.id, webhook.id.as_str(), status, &page(100))
+        .await
+        .expect("lists")
+        .items
 }
 
 fn tried(id: &WebhookDeliveryId, status: DeliveryStatus, next_ms: Option<i64>) -> WebhookTry {
@@ -78,7 +92,10 @@ pub async fn a_webhook_listens_until_it_is_deleted(database: &dyn Database) {
     let (hook, asleep) = (add(&org, 0).await, Webhook { active: false, ..webhook(&org, 0) });
     org.store.create_webhook(asleep.clone()).await.expect("stores");
     for listener in [&hook.id, &asleep.id] {
-        org.store.subscribe(org.subscription("dc_a", listener.as_str(), "")).await.expect("subscribes");
+        org.store
+            .subscribe(org.subscription("dc_a", listener.as_str(), ""))
+            .await
+            .expect("subscribes");
     }
     let listeners = async || org.store.listeners(&org.id, &["dc_a"], "").await.expect("reads");
     assert_eq!(listeners().await, [hook.id.to_string()]);
@@ -91,13 +108,27 @@ pub async fn an_event_is_queued_once_for_a_webhook(database: &dyn Database) {
     let org = Org::first(database).await;
     let (hook, other) = (add(&org, 0).await, add(&org, 1).await);
     let first = delivery(&org, &hook, 1, 5);
-    queue(&org, vec![first.clone(), delivery(&org, &hook, 2, 5), delivery(&org, &other, 1, 5)]).await;
+    queue(&org, vec![first.clone(), delivery(&org, &hook, 2, 5), delivery(&org, &other, 1, 5)])
+        .await;
     queue(&org, vec![delivery(&org, &hook, 1, 9)]).await;
-    assert_eq!((listed(&org, &hook, None).await.len(), listed(&org, &other, None).await.len()), (2, 1));
-    assert_eq!(org.store.webhook_delivery(&org.id, &first.id).await.expect("reads"), Some(first.clone()));
+    assert_eq!(
+        (listed(&org, &hook, None).await.len(), listed(&org, &other, None).await.len()),
+        (2, 1)
+    );
+    assert_eq!(
+        org.store.webhook_delivery(&org.id, &first.id).await.expect("reads"),
+        Some(first.clone())
+    );
     let stranger = Org::another(&org.store, "other").await;
     assert!(org.store.webhook_delivery(&stranger.id, &first.id).await.expect("reads").is_none());
-    assert!(org.store.list_webhook_deliveries(&stranger.id, hook.id.as_str(), None, &page(10)).await.expect("lists").items.is_empty());
+    assert!(
+        org.store
+            .list_webhook_deliveries(&stranger.id, hook.id.as_str(), None, &page(10))
+            .await
+            .expect("lists")
+            .items
+            .is_empty()
+    );
 }
 
 pub async fn due_webhooks_are_active_awake_and_longest_due_first(database: &dyn Database) {
@@ -105,7 +136,16 @@ pub async fn due_webhooks_are_active_awake_and_longest_due_first(database: &dyn 
     let (late, early, idle) = (add(&org, 0).await, add(&org, 1).await, add(&org, 2).await);
     let asleep = Webhook { active: false, health: Health::default(), ..webhook(&org, 3) };
     org.store.create_webhook(asleep.clone()).await.expect("stores");
-    queue(&org, vec![delivery(&org, &late, 1, 20), delivery(&org, &early, 1, 10), delivery(&org, &asleep, 1, 5), delivery(&org, &idle, 1, 90)]).await;
+    queue(
+        &org,
+        vec![
+            delivery(&org, &late, 1, 20),
+            delivery(&org, &early, 1, 10),
+            delivery(&org, &asleep, 1, 5),
+            delivery(&org, &idle, 1, 90),
+        ],
+    )
+    .await;
     assert!(due(&org, 9).await.is_empty());
     assert_eq!(due(&org, 20).await, [early.clone(), late.clone()]);
     let paused = Health { failures: 5, paused_until: Some(at(40)) };
@@ -118,7 +158,15 @@ pub async fn organizations_take_turns_in_due_webhooks(database: &dyn Database) {
     let busy = Org::first(database).await;
     let calm = Org::another(&busy.store, "calm").await;
     let (first, second, own) = (add(&busy, 0).await, add(&busy, 1).await, add(&calm, 2).await);
-    queue(&busy, vec![delivery(&busy, &first, 1, 10), delivery(&busy, &second, 1, 11), delivery(&calm, &own, 1, 20)]).await;
+    queue(
+        &busy,
+        vec![
+            delivery(&busy, &first, 1, 10),
+            delivery(&busy, &second, 1, 11),
+            delivery(&calm, &own, 1, 20),
+        ],
+    )
+    .await;
     assert_eq!(due(&busy, 30).await, [first, own, second]);
 }
 
@@ -129,7 +177,11 @@ pub async fn a_claimed_delivery_is_hidden_until_it_is_tried_again(database: &dyn
     queue(&org, all.clone()).await;
     let first = claim(&org, &hook, 20, 2).await;
     assert_eq!(first.iter().map(|d| &d.id).collect::<Vec<_>>(), [&all[0].id, &all[1].id]);
-    let (a, b, c) = tokio::join!(claim(&org, &hook, 21, 5), claim(&org, &hook, 21, 5), claim(&org, &hook, 21, 5));
+    let (a, b, c) = tokio::join!(
+        claim(&org, &hook, 21, 5),
+        claim(&org, &hook, 21, 5),
+        claim(&org, &hook, 21, 5)
+    );
     let claimed: Vec<String> = [a, b, c].into_iter().flatten().map(|d| d.id.to_string()).collect();
     assert_eq!((claimed.len(), claimed.iter().collect::<HashSet<_>>().len()), (10, 10));
     assert!(claim(&org, &hook, 119, 20).await.is_empty());
@@ -148,40 +200,75 @@ pub async fn what_became_of_a_delivery_is_recorded(database: &dyn Database) {
     ];
     let health = Health { failures: 2, paused_until: None };
     org.store.record_webhook_deliveries(&hook.id, tries, health).await.expect("records");
-    assert_eq!(org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health), Some(health));
+    assert_eq!(
+        org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health),
+        Some(health)
+    );
     let state = async |id: &WebhookDeliveryId| {
-        let d = org.store.webhook_delivery(&org.id, id).await.expect("reads").expect("the delivery");
+        let d =
+            org.store.webhook_delivery(&org.id, id).await.expect("reads").expect("the delivery");
         (d.status, d.attempts, d.last_status, d.last_error.is_some())
     };
     assert_eq!(state(&sent.id).await, (DeliveryStatus::Delivered, 1, Some(503), false));
     assert_eq!(state(&again.id).await, (DeliveryStatus::Queued, 1, Some(503), true));
     assert_eq!(state(&dead.id).await, (DeliveryStatus::Failed, 1, Some(503), true));
     assert!(claim(&org, &hook, 499, 10).await.is_empty());
-    assert_eq!(claim(&org, &hook, 500, 10).await.iter().map(|d| &d.id).collect::<Vec<_>>(), [&again.id]);
-    assert_eq!(listed(&org, &hook, Some(DeliveryStatus::Failed)).await.iter().map(|d| &d.id).collect::<Vec<_>>(), [&dead.id]);
+    assert_eq!(
+        claim(&org, &hook, 500, 10).await.iter().map(|d| &d.id).collect::<Vec<_>>(),
+        [&again.id]
+    );
+    assert_eq!(
+        listed(&org, &hook, Some(DeliveryStatus::Failed))
+            .await
+            .iter()
+            .map(|d| &d.id)
+            .collect::<Vec<_>>(),
+        [&dead.id]
+    );
 }
 
 /// Of a server that stood still during its try, while another took the delivery over.
-pub async fn what_a_late_try_says_of_a_delivery_that_is_over_counts_only_if_it_was_taken(database: &dyn Database) {
+pub async fn what_a_late_try_says_of_a_delivery_that_is_over_counts_only_if_it_was_taken(
+    database: &dyn Database,
+) {
     let org = Org::first(database).await;
     let hook = add(&org, 0).await;
     let [sent, dead] = [1, 2].map(|seq| delivery(&org, &hook, seq, seq));
     queue(&org, vec![sent.clone(), dead.clone()]).await;
     let (well, down) = (Health::default(), Health { failures: 7, paused_until: Some(at(9_000)) });
-    let record = async |tries: Vec<WebhookTry>, health: Health| org.store.record_webhook_deliveries(&hook.id, tries, health).await.expect("records");
-    record(vec![tried(&sent.id, DeliveryStatus::Delivered, None), tried(&dead.id, DeliveryStatus::Failed, None)], well).await;
+    let record = async |tries: Vec<WebhookTry>, health: Health| {
+        org.store.record_webhook_deliveries(&hook.id, tries, health).await.expect("records")
+    };
+    record(
+        vec![
+            tried(&sent.id, DeliveryStatus::Delivered, None),
+            tried(&dead.id, DeliveryStatus::Failed, None),
+        ],
+        well,
+    )
+    .await;
     let state = async |id: &WebhookDeliveryId| {
-        let d = org.store.webhook_delivery(&org.id, id).await.expect("reads").expect("the delivery");
+        let d =
+            org.store.webhook_delivery(&org.id, id).await.expect("reads").expect("the delivery");
         (d.status, d.attempts)
     };
-    for late in
-        [tried(&sent.id, DeliveryStatus::Queued, Some(50)), tried(&sent.id, DeliveryStatus::Failed, None), tried(&dead.id, DeliveryStatus::Queued, Some(50))]
-    {
+    for late in [
+        tried(&sent.id, DeliveryStatus::Queued, Some(50)),
+        tried(&sent.id, DeliveryStatus::Failed, None),
+        tried(&dead.id, DeliveryStatus::Queued, Some(50)),
+    ] {
         record(vec![late], down).await;
-        assert_eq!((state(&sent.id).await, state(&dead.id).await), ((DeliveryStatus::Delivered, 1), (DeliveryStatus::Failed, 1)));
+        assert_eq!(
+            (state(&sent.id).await, state(&dead.id).await),
+            ((DeliveryStatus::Delivered, 1), (DeliveryStatus::Failed, 1))
+        );
     }
     assert!(claim(&org, &hook, 1_000, 10).await.is_empty());
-    assert_eq!(org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health), Some(well), "nor of the endpoint");
+    assert_eq!(
+        org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health),
+        Some(well),
+        "nor of the endpoint"
+    );
     record(vec![tried(&dead.id, DeliveryStatus::Delivered, None)], well).await;
     assert_eq!(state(&dead.id).await, (DeliveryStatus::Delivered, 2));
 }
@@ -192,7 +279,8 @@ pub async fn dead_letters_are_replayed(database: &dyn Database) {
     let hook = add(&org, 0).await;
     let all: Vec<WebhookDelivery> = (1..=4).map(|seq| delivery(&org, &hook, seq, seq)).collect();
     queue(&org, all.clone()).await;
-    let mut tries: Vec<WebhookTry> = all[..3].iter().map(|d| tried(&d.id, DeliveryStatus::Failed, None)).collect();
+    let mut tries: Vec<WebhookTry> =
+        all[..3].iter().map(|d| tried(&d.id, DeliveryStatus::Failed, None)).collect();
     tries.push(tried(&all[3].id, DeliveryStatus::Delivered, None));
     org.store.record_webhook_deliveries(&hook.id, tries, Health::default()).await.expect("records");
     let again = |id: Option<&WebhookDeliveryId>, limit| WebhookReplay {
@@ -203,32 +291,73 @@ pub async fn dead_letters_are_replayed(database: &dyn Database) {
         give_up_at: at(9_000),
         limit,
     };
-    assert_eq!(org.store.replay_webhook_deliveries(WebhookReplay { org_id: other.id.clone(), ..again(None, 10) }).await.expect("answers"), 0);
-    assert_eq!(org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("replays"), 1, "one that was delivered, by its id");
-    assert_eq!(org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("answers"), 0, "it waits already");
+    assert_eq!(
+        org.store
+            .replay_webhook_deliveries(WebhookReplay {
+                org_id: other.id.clone(),
+                ..again(None, 10)
+            })
+            .await
+            .expect("answers"),
+        0
+    );
+    assert_eq!(
+        org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("replays"),
+        1,
+        "one that was delivered, by its id"
+    );
+    assert_eq!(
+        org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("answers"),
+        0,
+        "it waits already"
+    );
     assert_eq!(org.store.replay_webhook_deliveries(again(None, 2)).await.expect("replays"), 2);
     // Whoever asks for it has mended something: a circuit that is open lets a try through at once.
     let paused = |until| Health { failures: 7, paused_until: Some(at(until)) };
-    let health = async || org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health);
+    let health =
+        async || org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health);
     for (until, limit, then) in [(5_000, 0, 5_000), (5_000, 1, 1_000), (900, 1, 900)] {
         let [failed] = [tried(&all[0].id, DeliveryStatus::Failed, None)];
-        org.store.record_webhook_deliveries(&hook.id, vec![failed], paused(until)).await.expect("records");
+        org.store
+            .record_webhook_deliveries(&hook.id, vec![failed], paused(until))
+            .await
+            .expect("records");
         org.store.replay_webhook_deliveries(again(None, limit)).await.expect("replays");
         assert_eq!(health().await, Some(paused(then)), "{until} {limit}");
     }
-    assert_eq!(listed(&org, &hook, Some(DeliveryStatus::Failed)).await.iter().map(|d| &d.id).collect::<Vec<_>>(), [&all[2].id], "the oldest first");
+    assert_eq!(
+        listed(&org, &hook, Some(DeliveryStatus::Failed))
+            .await
+            .iter()
+            .map(|d| &d.id)
+            .collect::<Vec<_>>(),
+        [&all[2].id],
+        "the oldest first"
+    );
     assert!(claim(&org, &hook, 999, 10).await.is_empty());
     let claimed = claim(&org, &hook, 1_000, 10).await;
-    assert!(claimed.len() == 3 && claimed.iter().all(|d| d.attempts == 0 && d.give_up_at == at(9_000)), "{claimed:?}");
+    assert!(
+        claimed.len() == 3 && claimed.iter().all(|d| d.attempts == 0 && d.give_up_at == at(9_000)),
+        "{claimed:?}"
+    );
 }
 
 pub async fn what_is_over_is_given_up_and_what_is_old_goes(database: &dyn Database) {
     let org = Org::first(database).await;
     let hook = add(&org, 0).await;
-    let (over, due) = (WebhookDelivery { give_up_at: at(10), ..delivery(&org, &hook, 1, 0) }, delivery(&org, &hook, 2, 0));
+    let (over, due) = (
+        WebhookDelivery { give_up_at: at(10), ..delivery(&org, &hook, 1, 0) },
+        delivery(&org, &hook, 2, 0),
+    );
     queue(&org, vec![over.clone(), due.clone()]).await;
-    assert_eq!(org.store.expire_webhook_deliveries(at(10), 10, "never tried").await.expect("answers"), 0);
-    assert_eq!(org.store.expire_webhook_deliveries(at(11), 10, "never tried").await.expect("gives up"), 1);
+    assert_eq!(
+        org.store.expire_webhook_deliveries(at(10), 10, "never tried").await.expect("answers"),
+        0
+    );
+    assert_eq!(
+        org.store.expire_webhook_deliveries(at(11), 10, "never tried").await.expect("gives up"),
+        1
+    );
     let failed = listed(&org, &hook, Some(DeliveryStatus::Failed)).await;
     assert_eq!((failed.len(), failed[0].last_error.as_deref()), (1, Some("never tried")));
     assert_eq!(org.prune(at(0), 10).await, 0);
@@ -250,15 +379,26 @@ pub async fn auto_subscriptions_hold_for_what_is_made_later(database: &dyn Datab
     };
     let errors = auto("$errors", 1);
     assert_eq!(org.store.auto_subscribe(errors.clone()).await.expect("stores"), errors);
-    assert_eq!(org.store.auto_subscribe(auto("$errors", 2)).await.expect("answers"), errors, "the same again gives the one that exists");
+    assert_eq!(
+        org.store.auto_subscribe(auto("$errors", 2)).await.expect("answers"),
+        errors,
+        "the same again gives the one that exists"
+    );
     let logs = org.store.auto_subscribe(auto("$logs", 3)).await.expect("stores");
-    assert_eq!(org.store.list_auto_subscriptions(&org.id).await.expect("lists"), [logs.clone(), errors.clone()]);
+    assert_eq!(
+        org.store.list_auto_subscriptions(&org.id).await.expect("lists"),
+        [logs.clone(), errors.clone()]
+    );
     assert!(org.store.list_auto_subscriptions(&other.id).await.expect("lists").is_empty());
     let (source, workflow) = (org.add_source("after").await, org.add_workflow("after").await);
     other.add_source("theirs").await;
     let listens = async |emitter: &str| {
         let all = org.store.list_subscriptions(&org.id).await.expect("lists");
-        let mut names: Vec<_> = all.into_iter().filter(|s| s.emitter_id == emitter && s.listener_id == hook.id.as_str()).map(|s| s.event_name).collect();
+        let mut names: Vec<_> = all
+            .into_iter()
+            .filter(|s| s.emitter_id == emitter && s.listener_id == hook.id.as_str())
+            .map(|s| s.event_name)
+            .collect();
         names.sort();
         names
     };
@@ -269,7 +409,11 @@ pub async fn auto_subscriptions_hold_for_what_is_made_later(database: &dyn Datab
     assert!(!org.store.delete_auto_subscription(&other.id, &logs.id).await.expect("answers"));
     assert!(org.store.delete_auto_subscription(&org.id, &logs.id).await.expect("removes"));
     assert_eq!(listens(org.add_source("later").await.id.as_str()).await, ["$errors"]);
-    assert_eq!(listens(source.id.as_str()).await, ["$errors", "$logs"], "what was subscribed stays");
+    assert_eq!(
+        listens(source.id.as_str()).await,
+        ["$errors", "$logs"],
+        "what was subscribed stays"
+    );
     org.store.delete_webhook(&org.id, &hook.id).await.expect("removes");
     assert!(org.store.list_auto_subscriptions(&org.id).await.expect("lists").is_empty());
 }

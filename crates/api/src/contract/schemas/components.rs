@@ -68,7 +68,14 @@ pub(super) const COMPONENTS: &[(&str, &str, Fields)] = &[
     (
         "FoundComponent",
         "A component of a registry that fits",
-        &[("key", "string"), ("name", "string"), ("description", "string"), ("version", "string"), ("type", COMPONENT_TYPE), ("app", "string")],
+        &[
+            ("key", "string"),
+            ("name", "string"),
+            ("description", "string"),
+            ("version", "string"),
+            ("type", COMPONENT_TYPE),
+            ("app", "string"),
+        ],
     ),
     (
         "Found",
@@ -81,21 +88,47 @@ pub(super) const COMPONENTS: &[(&str, &str, Fields)] = &[
         &[("data", "#Found"), ("sources", "[string]"), ("actions", "[string]")],
     ),
     ("Registry", "A registry: a tree of components", REGISTRY),
-    ("Unindexed", "A file of a registry that is no component, and why", &[("path", "string"), ("reason", "string")]),
-    ("DeletedRegistry", "A registry that was deleted", &[("name", "string"), ("deleted", "boolean")]),
+    (
+        "Unindexed",
+        "A file of a registry that is no component, and why",
+        &[("path", "string"), ("reason", "string")],
+    ),
+    (
+        "DeletedRegistry",
+        "A registry that was deleted",
+        &[("name", "string"), ("deleted", "boolean")],
+    ),
     ("Unpublished", "A key that was taken away", &[("key", "string"), ("published", "boolean")]),
-    ("Options", "Options of a prop, or why there are none", &[("options", "[#Json]"), ("context", "#Json"), ("errors", "[string]")]),
+    (
+        "Options",
+        "Options of a prop, or why there are none",
+        &[("options", "[#Json]"), ("context", "#Json"), ("errors", "[string]")],
+    ),
     (
         "ConnectOptions",
         "Options of a prop, or why there are none",
-        &[("options", "[#Json]"), ("stringOptions", "null"), ("context", "#JsonObject|null"), ("observations", "[#Observation]"), ("errors", "[string]")],
+        &[
+            ("options", "[#Json]"),
+            ("stringOptions", "null"),
+            ("context", "#JsonObject|null"),
+            ("observations", "[#Observation]"),
+            ("errors", "[string]"),
+        ],
     ),
     (
         "ConnectDynamicProps",
         "Props that depend on others, or why there are none",
-        &[("dynamicProps", "#ConnectForm|null"), ("observations", "[#Observation]"), ("errors", "[string]")],
+        &[
+            ("dynamicProps", "#ConnectForm|null"),
+            ("observations", "[#Observation]"),
+            ("errors", "[string]"),
+        ],
     ),
-    ("DynamicProps", "Props that depend on others, or why there are none", &[("dynamic_props", "#Form|null"), ("errors", "[string]")]),
+    (
+        "DynamicProps",
+        "Props that depend on others, or why there are none",
+        &[("dynamic_props", "#Form|null"), ("errors", "[string]")],
+    ),
 ];
 
 pub(super) const REGISTRY: Fields = &[

@@ -22,7 +22,16 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("channel?", "string"),
         ],
     ),
-    ("EventSummary", "An event", &[("id", "string"), ("indexed_at_ms", "integer"), ("event", "#Json"), ("metadata", "#EventMetadata")]),
+    (
+        "EventSummary",
+        "An event",
+        &[
+            ("id", "string"),
+            ("indexed_at_ms", "integer"),
+            ("event", "#Json"),
+            ("metadata", "#EventMetadata"),
+        ],
+    ),
     (
         "RunCounts",
         "Runs that ended, by how, and the durations that half, and 95 in a hundred, of those that succeeded or failed did not exceed",
@@ -47,12 +56,53 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("buckets", "[#RunCounts]"),
         ],
     ),
-    ("CancelledRuns", "How many runs fit, counted up to 1,000, and how many were cancelled", &[("matching", "integer"), ("cancelled", "integer")]),
+    (
+        "CancelledRuns",
+        "How many runs fit, counted up to 1,000, and how many were cancelled",
+        &[("matching", "integer"), ("cancelled", "integer")],
+    ),
     ("ScheduleTimes", "When a schedule fires next", &[("next_ms", "[integer]")]),
-    ("LogLine", "A line of a log", &[("ts", "integer"), ("level", LOG_LEVEL), ("text", "string"), ("step?", "string"), ("run_id?", "string")]),
-    ("Subscription", "A subscription", &[("id", "string"), ("emitter_id", "string"), ("listener_id", "string"), ("event_name", "string")]),
-    ("Unsubscribed", "A subscription that was ended", &[("emitter_id", "string"), ("listener_id", "string"), ("event_name", "string"), ("deleted", "boolean")]),
-    ("AutoSubscription", "An auto-subscription", &[("id", "string"), ("listener_id", "string"), ("event_name", "string"), ("created_at", "integer")]),
+    (
+        "LogLine",
+        "A line of a log",
+        &[
+            ("ts", "integer"),
+            ("level", LOG_LEVEL),
+            ("text", "string"),
+            ("step?", "string"),
+            ("run_id?", "string"),
+        ],
+    ),
+    (
+        "Subscription",
+        "A subscription",
+        &[
+            ("id", "string"),
+            ("emitter_id", "string"),
+            ("listener_id", "string"),
+            ("event_name", "string"),
+        ],
+    ),
+    (
+        "Unsubscribed",
+        "A subscription that was ended",
+        &[
+            ("emitter_id", "string"),
+            ("listener_id", "string"),
+            ("event_name", "string"),
+            ("deleted", "boolean"),
+        ],
+    ),
+    (
+        "AutoSubscription",
+        "An auto-subscription",
+        &[
+            ("id", "string"),
+            ("listener_id", "string"),
+            ("event_name", "string"),
+            ("created_at", "integer"),
+        ],
+    ),
     ("Webhook", "A webhook", WEBHOOK),
     (
         "WebhookDelivery",
@@ -94,7 +144,11 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("updated_at", "integer"),
         ],
     ),
-    ("Author", "A user who made or changed something", &[("id", "string"), ("name", "string|null")]),
+    (
+        "Author",
+        "A user who made or changed something",
+        &[("id", "string"), ("name", "string|null")],
+    ),
     (
         "Draft",
         "What is known of a draft: whether it differs from the live version, and its last change",
@@ -182,7 +236,16 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
             ("deliveries?", "[#Delivery]"),
         ],
     ),
-    ("Domain", "A domain that stands for an endpoint", &[("id", "string"), ("endpoint_id", "string"), ("url", "string"), ("created_at", "integer")]),
+    (
+        "Domain",
+        "A domain that stands for an endpoint",
+        &[
+            ("id", "string"),
+            ("endpoint_id", "string"),
+            ("url", "string"),
+            ("created_at", "integer"),
+        ],
+    ),
     (
         "ErrorGroup",
         "Errors of one class, step and place in the code",
@@ -207,21 +270,46 @@ pub(super) const HISTORY: &[(&str, &str, Fields)] = &[
     (
         "ErrorGroupChange",
         "A change of the state of a group of errors: `by` a person, or by the server because of the run `run_id`",
-        &[("at_ms", "integer"), ("state", ERROR_STATE), ("by", "#Author|null"), ("note", "string|null"), ("run_id", "string|null")],
+        &[
+            ("at_ms", "integer"),
+            ("state", ERROR_STATE),
+            ("by", "#Author|null"),
+            ("note", "string|null"),
+            ("run_id", "string|null"),
+        ],
     ),
     (
         "ErrorVersion",
         "A deployment that runs of a group of errors failed in: how many of those that are kept, of the workflow's newest 10,000 that failed",
-        &[("deployment_id", "string"), ("version", "integer|null"), ("count", "integer"), ("first_seen_ms", "integer"), ("last_seen_ms", "integer")],
+        &[
+            ("deployment_id", "string"),
+            ("version", "integer|null"),
+            ("count", "integer"),
+            ("first_seen_ms", "integer"),
+            ("last_seen_ms", "integer"),
+        ],
     ),
     ("Replay", "A replay of many runs", REPLAY),
-    ("ReplayCount", "How many runs a replay would begin with; null: more than 100,000", &[("total", "integer|null")]),
+    (
+        "ReplayCount",
+        "How many runs a replay would begin with; null: more than 100,000",
+        &[("total", "integer|null")],
+    ),
     (
         "RunsByState",
         "How many runs are under way, and how many ended how: of a replay those that it made, of a deployment its live ones",
-        &[("unfinished", "integer"), ("succeeded", "integer"), ("failed", "integer"), ("cancelled", "integer")],
+        &[
+            ("unfinished", "integer"),
+            ("succeeded", "integer"),
+            ("failed", "integer"),
+            ("cancelled", "integer"),
+        ],
     ),
-    ("ReplayedRun", "A run that a replay made", &[("original_id", "string"), ("run_id", "string"), ("status", RUN_STATUS_OR_NULL)]),
+    (
+        "ReplayedRun",
+        "A run that a replay made",
+        &[("original_id", "string"), ("run_id", "string"), ("status", RUN_STATUS_OR_NULL)],
+    ),
     (
         "Delivery",
         "What a run sent with `$.send`",

@@ -1,4 +1,5 @@
-//! The shapes of answers as JSON Schema; `wire` makes what they describe. The tests hold every answer against them.
+//! The shapes of answers as JSON Schema; `wire` makes what they describe. The tests hold every
+//! answer against them.
 
 mod components;
 mod history;
@@ -13,14 +14,17 @@ use history::HISTORY;
 use parts::PARTS;
 use records::{KEY, OAUTH_CLIENT, RECORDS, REPLAY, WEBHOOK};
 
-/// Fields of a record: name and type. A name that ends with `?` may be absent; `|null` says that the value may be null.
-/// Types: `string`, `integer`, `number`, `boolean`, `=a,b` for one of these words, `code` for the code of a refusal, `#Name` for another schema (`#Json` is any
-/// JSON), `[type]` for a list, `{type}` for an object whose names are free.
+/// Fields of a record: name and type. A name that ends with `?` may be absent; `|null` says that
+/// the value may be null. Types: `string`, `integer`, `number`, `boolean`, `=a,b` for one of these
+/// words, `code` for the code of a refusal, `#Name` for another schema (`#Json` is any JSON),
+/// `[type]` for a list, `{type}` for an object whose names are free.
 type Fields = &'static [(&'static str, &'static str)];
 
 /// All schemas by name.
 pub(crate) fn all() -> Map<String, Value> {
-    let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
+    let with = |fields: Fields, name: &'static str| {
+        fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>()
+    };
     let more = [
         ("type", "string"),
         ("component_key", "string|null"),
@@ -29,22 +33,72 @@ pub(crate) fn all() -> Map<String, Value> {
         ("webhook_signing_key?", "string"),
     ];
     let deployed: Vec<_> = all_of("Source").iter().copied().chain(more).collect();
-    let deployed = [("DeployedTrigger".to_owned(), record("A deployed trigger; what signs its deliveries is shown this once", &deployed))];
-    let app: Vec<_> = all_of("App").iter().copied().filter(|(name, _)| *name != "img_src").collect();
-    let app: Vec<_> = app.into_iter().chain([("img_src", "string"), ("featured_weight", "number"), ("scope_profiles", "[#JsonObject]")]).collect();
-    let app = [("ConnectApp".to_owned(), record("An app as the hosted platform's clients read it", &app))];
+    let deployed = [(
+        "DeployedTrigger".to_owned(),
+        record("A deployed trigger; what signs its deliveries is shown this once", &deployed),
+    )];
+    let app: Vec<_> =
+        all_of("App").iter().copied().filter(|(name, _)| *name != "img_src").collect();
+    let app: Vec<_> = app
+        .into_iter()
+        .chain([
+            ("img_src", "string"),
+            ("featured_weight", "number"),
+            ("scope_profiles", "[#JsonObject]"),
+        ])
+        .collect();
+    let app = [(
+        "ConnectApp".to_owned(),
+        record("An app as the hosted platform's clients read it", &app),
+    )];
     let shown_once = [
         ("NewApiKey", "A new key, shown this once", with(KEY, "key")),
         ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
-        ("NewOauthClient", "A new OAuth client with its secret, shown this once", with(OAUTH_CLIENT, "client_secret")),
+        (
+            "NewOauthClient",
+            "A new OAuth client with its secret, shown this once",
+            with(OAUTH_CLIENT, "client_secret"),
+        ),
     ];
     let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#RunsByState")]).collect();
-    let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
-    let group: Vec<_> = all_of("ErrorGroup").iter().copied().chain([("history", "[#ErrorGroupChange]"), ("versions", "[#ErrorVersion]")]).collect();
-    let group = [("ErrorGroupRecord".to_owned(), record("A group of errors with the history of its state, and the deployments that it was seen in", &group))];
-    let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("read_count", "integer"), ("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
-    let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
-    let records = RECORDS.iter().chain(COMPONENTS).chain(HISTORY).chain(PARTS).map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
+    let replayed = [(
+        "ReplayWithRuns".to_owned(),
+        record("A replay of many runs, with what became of them", &replayed),
+    )];
+    let group: Vec<_> = all_of("ErrorGroup")
+        .iter()
+        .copied()
+        .chain([("history", "[#ErrorGroupChange]"), ("versions", "[#ErrorVersion]")])
+        .collect();
+    let group = [(
+        "ErrorGroupRecord".to_owned(),
+        record(
+            "A group of errors with the history of its state, and the deployments that it was seen in",
+            &group,
+        ),
+    )];
+    let uploaded: Vec<_> = REGISTRY
+        .iter()
+        .copied()
+        .chain([
+            ("read_count", "integer"),
+            ("unindexed_count", "integer"),
+            ("unindexed", "[#Unindexed]"),
+        ])
+        .collect();
+    let uploaded = [(
+        "NewRegistry".to_owned(),
+        record(
+            "A registry with what of its tree is no component, the first hundred named",
+            &uploaded,
+        ),
+    )];
+    let records = RECORDS
+        .iter()
+        .chain(COMPONENTS)
+        .chain(HISTORY)
+        .chain(PARTS)
+        .map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
     let mut all: Map<String, Value> = records
         .chain(uploaded)
         .chain(deployed)
@@ -52,9 +106,14 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(replayed)
         .chain(group)
         .chain(parts::unions())
-        .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
+        .chain(
+            shown_once
+                .iter()
+                .map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))),
+        )
         .collect();
-    let examples: Map<String, Value> = serde_json::from_str(include_str!("examples.json")).unwrap_or_default();
+    let examples: Map<String, Value> =
+        serde_json::from_str(include_str!("examples.json")).unwrap_or_default();
     for (name, example) in examples {
         all[&name]["examples"] = json!([example]);
     }
@@ -63,12 +122,22 @@ pub(crate) fn all() -> Map<String, Value> {
 
 /// The fields of a record of the list.
 fn all_of(name: &str) -> Fields {
-    RECORDS.iter().chain(COMPONENTS).chain(HISTORY).chain(PARTS).find(|(record, _, _)| *record == name).map_or(&[], |(_, _, fields)| fields)
+    RECORDS
+        .iter()
+        .chain(COMPONENTS)
+        .chain(HISTORY)
+        .chain(PARTS)
+        .find(|(record, _, _)| *record == name)
+        .map_or(&[], |(_, _, fields)| fields)
 }
 
 fn record(about: &str, fields: &[(&str, &str)]) -> Value {
-    let properties: Map<String, Value> = fields.iter().map(|(name, kind)| (name.trim_end_matches('?').to_owned(), schema(kind))).collect();
-    let required: Vec<&str> = fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|(name, kind)| (name.trim_end_matches('?').to_owned(), schema(kind)))
+        .collect();
+    let required: Vec<&str> =
+        fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
     json!({ "type": "object", "description": about, "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -76,7 +145,9 @@ fn schema(kind: &str) -> Value {
     if let Some(list) = kind.strip_prefix('[') {
         return match list.strip_suffix("]|null") {
             Some(item) => json!({ "type": ["array", "null"], "items": schema(item) }),
-            None => json!({ "type": "array", "items": schema(list.strip_suffix(']').unwrap_or(list)) }),
+            None => {
+                json!({ "type": "array", "items": schema(list.strip_suffix(']').unwrap_or(list)) })
+            }
         };
     }
     if let Some(value) = kind.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
@@ -90,7 +161,9 @@ fn schema(kind: &str) -> Value {
     }
     if let Some(words) = kind.strip_prefix('=') {
         return match words.strip_suffix("|null") {
-            Some(words) => json!({ "type": ["string", "null"], "enum": words.split(',').map(Some).chain([None]).collect::<Vec<_>>() }),
+            Some(words) => {
+                json!({ "type": ["string", "null"], "enum": words.split(',').map(Some).chain([None]).collect::<Vec<_>>() })
+            }
             None => json!({ "type": "string", "enum": words.split(',').collect::<Vec<_>>() }),
         };
     }

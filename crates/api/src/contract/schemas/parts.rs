@@ -1,5 +1,5 @@
-//! Fields of the parts that records hold: props, triggers, steps and their results, errors, settings. What is one of
-//! several shapes is a union, told apart by its `type`.
+//! Fields of the parts that records hold: props, triggers, steps and their results, errors,
+//! settings. What is one of several shapes is a union, told apart by its `type`.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,8 @@ use super::{Fields, all_of, record, reference, schema};
 
 /// `millrace_model::run::RunStatus`.
 pub(super) const RUN_STATUS: &str = "=queued,running,paused,succeeded,failed,cancelled";
-pub(super) const RUN_STATUS_OR_NULL: &str = "=queued,running,paused,succeeded,failed,cancelled|null";
+pub(super) const RUN_STATUS_OR_NULL: &str =
+    "=queued,running,paused,succeeded,failed,cancelled|null";
 /// `millrace_model::run::RunKind`.
 pub(super) const RUN_KIND: &str = "=live,test,hook";
 /// `millrace_model::run::LogLevel`.
@@ -35,7 +36,13 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
     (
         "Annotations",
         "What a component says of its effects",
-        &[("title?", "string"), ("destructiveHint?", "boolean"), ("idempotentHint?", "boolean"), ("openWorldHint?", "boolean"), ("readOnlyHint?", "boolean")],
+        &[
+            ("title?", "string"),
+            ("destructiveHint?", "boolean"),
+            ("idempotentHint?", "boolean"),
+            ("openWorldHint?", "boolean"),
+            ("readOnlyHint?", "boolean"),
+        ],
     ),
     (
         "CodeFiles",
@@ -47,11 +54,31 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
         "The folder of files that a record was made from; fingerprints are texts of the client that made it",
         &[("project", "string"), ("path", "string"), ("fingerprints", "{string}")],
     ),
-    ("Form", "A form of props; `id` names it in the next request", &[("id", "string|null"), ("configurable_props", "[#Prop]")]),
-    ("ConnectForm", "A form of props; `id` names it in the next request", &[("id", "string|null"), ("configurableProps", "[#Prop]")]),
-    ("Observation", "A line of a log, or with `err` what was thrown", &[("k", LOG_LEVEL), ("ts", "integer"), ("msg?", "string"), ("err?", "#Thrown")]),
-    ("Thrown", "What code threw", &[("name", "string"), ("message", "string"), ("stack", "string")]),
-    ("EndpointAuth", "Who may call an endpoint; its secret is never shown", &[("type", "=none,bearer,signature,api_key"), ("header?", "string|null")]),
+    (
+        "Form",
+        "A form of props; `id` names it in the next request",
+        &[("id", "string|null"), ("configurable_props", "[#Prop]")],
+    ),
+    (
+        "ConnectForm",
+        "A form of props; `id` names it in the next request",
+        &[("id", "string|null"), ("configurableProps", "[#Prop]")],
+    ),
+    (
+        "Observation",
+        "A line of a log, or with `err` what was thrown",
+        &[("k", LOG_LEVEL), ("ts", "integer"), ("msg?", "string"), ("err?", "#Thrown")],
+    ),
+    (
+        "Thrown",
+        "What code threw",
+        &[("name", "string"), ("message", "string"), ("stack", "string")],
+    ),
+    (
+        "EndpointAuth",
+        "Who may call an endpoint; its secret is never shown",
+        &[("type", "=none,bearer,signature,api_key"), ("header?", "string|null")],
+    ),
     (
         "Step",
         "A step of a workflow. In lists its id, its name and whether it is disabled, or the component of the version, alone",
@@ -101,8 +128,16 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
             ("queue_max?", "integer"),
         ],
     ),
-    ("Retry", "How often a failed step is tried again, and the wait before the first time, which doubles", &[("max", "integer"), ("first_ms", "integer")]),
-    ("Throttle", "So many runs in each interval", &[("runs", "integer"), ("interval_ms", "integer")]),
+    (
+        "Retry",
+        "How often a failed step is tried again, and the wait before the first time, which doubles",
+        &[("max", "integer"), ("first_ms", "integer")],
+    ),
+    (
+        "Throttle",
+        "So many runs in each interval",
+        &[("runs", "integer"), ("interval_ms", "integer")],
+    ),
     (
         "RunContext",
         "Who and what a run comes from: `steps.trigger.context`",
@@ -144,9 +179,19 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
     (
         "LiveStep",
         "A step as it begins and ends, in a stream",
-        &[("namespace", "string"), ("status", "=running,finished"), ("duration_ms?", "integer|null"), ("exports?", "#Json"), ("run_id?", "string")],
+        &[
+            ("namespace", "string"),
+            ("status", "=running,finished"),
+            ("duration_ms?", "integer|null"),
+            ("exports?", "#Json"),
+            ("run_id?", "string"),
+        ],
     ),
-    ("EmittedEvent", "An event that a source emitted, in a stream", &[("e", "#Json"), ("k", "=emit"), ("ts", "integer"), ("id", "string"), ("name", "string")]),
+    (
+        "EmittedEvent",
+        "An event that a source emitted, in a stream",
+        &[("e", "#Json"), ("k", "=emit"), ("ts", "integer"), ("id", "string"), ("name", "string")],
+    ),
     (
         "System",
         "The server that answers. `runs`: `unfinished` on all servers of the database, null where it does not answer; the others here. `walls` stand around components",
@@ -172,24 +217,51 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
         "Whether events are accepted, and what stands against it",
         &[("status", "=ready,degraded,not_ready"), ("code", "string|null"), ("message", "string")],
     ),
-    ("SystemRuns", "Runs under way", &[("unfinished", "integer|null"), ("running", "integer"), ("waiting", "integer")]),
-    ("SystemHosts", "Processes with code of components, and those that wait for code", &[("with_code", "integer"), ("blank", "integer")]),
-    ("SystemWalls", "The walls around components, and those that are missing, with what each needs", &[("standing", "string"), ("missing", "[string]")]),
+    (
+        "SystemRuns",
+        "Runs under way",
+        &[("unfinished", "integer|null"), ("running", "integer"), ("waiting", "integer")],
+    ),
+    (
+        "SystemHosts",
+        "Processes with code of components, and those that wait for code",
+        &[("with_code", "integer"), ("blank", "integer")],
+    ),
+    (
+        "SystemWalls",
+        "The walls around components, and those that are missing, with what each needs",
+        &[("standing", "string"), ("missing", "[string]")],
+    ),
     ("StepError", "Why a try of a step failed", &[("code", "string"), ("message", "string")]),
     (
         "StepAttempt",
         "A try of a step that was tried again. Where nothing of it is known, its process or the server ended before it did",
-        &[("started_at_ms", "integer|null"), ("duration_ms", "integer|null"), ("error", "#StepError|null")],
+        &[
+            ("started_at_ms", "integer|null"),
+            ("duration_ms", "integer|null"),
+            ("error", "#StepError|null"),
+        ],
     ),
     (
         "ListedStep",
         "A step of a run without what it gave",
-        &[("namespace", "string"), ("status", RUN_STATUS), ("started_at_ms", "integer|null"), ("duration_ms", "integer|null")],
+        &[
+            ("namespace", "string"),
+            ("status", RUN_STATUS),
+            ("started_at_ms", "integer|null"),
+            ("duration_ms", "integer|null"),
+        ],
     ),
     (
         "RunError",
         "Why a run failed; `cellId` is the step's id, empty of a source",
-        &[("code", "string"), ("message", "string"), ("cellId", "string"), ("ts", "string"), ("stack", "string")],
+        &[
+            ("code", "string"),
+            ("message", "string"),
+            ("cellId", "string"),
+            ("ts", "string"),
+            ("stack", "string"),
+        ],
     ),
     (
         "Paused",
@@ -238,7 +310,13 @@ pub(super) const PARTS: &[(&str, &str, Fields)] = &[
     (
         "TimerInterface",
         "A timer of a source: an interval or a cron expression",
-        &[("id", "string"), ("type", "=timer"), ("interval_seconds", "integer|null"), ("cron", "string|null"), ("timezone", "string")],
+        &[
+            ("id", "string"),
+            ("type", "=timer"),
+            ("interval_seconds", "integer|null"),
+            ("cron", "string|null"),
+            ("timezone", "string"),
+        ],
     ),
     (
         "HttpTrigger",
@@ -281,11 +359,20 @@ pub(super) fn unions() -> Map<String, Value> {
         "Json",
         json!({ "description": "Any JSON: what people, components and other services give", "anyOf": plain.iter().chain(&nested).collect::<Vec<_>>() }),
     );
-    put("JsonObject", json!({ "type": "object", "description": "An object of any JSON", "additionalProperties": reference("Json") }));
+    put(
+        "JsonObject",
+        json!({ "type": "object", "description": "An object of any JSON", "additionalProperties": reference("Json") }),
+    );
     put("Interface", of("What triggers a source", &["HttpInterface", "TimerInterface"]));
     put("Trigger", of("What runs a workflow", &["HttpTrigger", "TimerTrigger", "SourceTrigger"]));
     put("SourceTrigger", source_trigger());
-    put("ChangedRun", of("A run whose state changed: of the topic `runs` as in lists, of `run:{id}` whole", &["ListedRun", "Run"]));
+    put(
+        "ChangedRun",
+        of(
+            "A run whose state changed: of the topic `runs` as in lists, of `run:{id}` whole",
+            &["ListedRun", "Run"],
+        ),
+    );
     let begin = json!({ "description": "Where each replay begins", "anyOf": [schema("=start,failed"), reference("ReplayFromStep")] });
     put("ReplayBegin", begin);
     let props = PROPS.iter().map(|(name, ..)| *name).chain(["OtherProp"]).collect::<Vec<_>>();
@@ -293,17 +380,31 @@ pub(super) fn unions() -> Map<String, Value> {
     for (name, about, types, own) in PROPS {
         put(name, prop(about, types, own));
     }
-    put("OtherProp", prop("A prop of another type, or whose definition has fields of other types: kept as its author wrote it", "string", &[]));
+    put(
+        "OtherProp",
+        prop(
+            "A prop of another type, or whose definition has fields of other types: kept as its author wrote it",
+            "string",
+            &[],
+        ),
+    );
     shapes
 }
 
 /// A source's record, of which its id alone is left once it is deleted.
 fn source_trigger() -> Value {
     let own = [("id", "string"), ("type", "=source"), ("event_name", "string")];
-    let fields = all_of("Source").iter().filter(|(name, _)| !matches!(*name, "id" | "stats?" | "last_event?" | "last_error?"));
-    let fields: Vec<(String, &str)> = fields.map(|(name, kind)| (format!("{name}?"), *kind)).collect();
-    let fields: Vec<(&str, &str)> = own.into_iter().chain(fields.iter().map(|(name, kind)| (name.as_str(), *kind))).collect();
-    record("A source whose events run a workflow; `event_name` is empty for its default channel", &fields)
+    let fields = all_of("Source")
+        .iter()
+        .filter(|(name, _)| !matches!(*name, "id" | "stats?" | "last_event?" | "last_error?"));
+    let fields: Vec<(String, &str)> =
+        fields.map(|(name, kind)| (format!("{name}?"), *kind)).collect();
+    let fields: Vec<(&str, &str)> =
+        own.into_iter().chain(fields.iter().map(|(name, kind)| (name.as_str(), *kind))).collect();
+    record(
+        "A source whose events run a workflow; `event_name` is empty for its default channel",
+        &fields,
+    )
 }
 
 /// Fields that a prop of any type may have.
@@ -327,7 +428,12 @@ const PROPS: &[(&str, &str, &str, Fields)] = &[
         "StringProp",
         "A text, or a list of texts",
         "=string,string[]",
-        &[("secret?", "boolean"), ("default?", "#Json"), ("static?", "#Json"), ("format?", "string")],
+        &[
+            ("secret?", "boolean"),
+            ("default?", "#Json"),
+            ("static?", "#Json"),
+            ("format?", "string"),
+        ],
     ),
     (
         "IntegerProp",
@@ -335,24 +441,73 @@ const PROPS: &[(&str, &str, &str, Fields)] = &[
         "=integer,integer[]",
         &[("min?", "number"), ("max?", "number"), ("default?", "#Json"), ("static?", "#Json")],
     ),
-    ("BooleanProp", "Yes or no", "=boolean,boolean[]", &[("default?", "#Json"), ("static?", "#Json")]),
-    ("ObjectProp", "An object, or a list of objects", "=object,object[]", &[("default?", "#Json"), ("static?", "#Json")]),
-    ("AppProp", "A connected account of an app, or a list of them", "=app,app[]", &[("app?", "string")]),
-    ("AlertProp", "Text of the form, without a value", "=alert", &[("alertType?", "=info,neutral,warning,error"), ("content?", "string")]),
-    ("HttpRequestProp", "A request that the component makes", "=http_request", &[("default?", "#JsonObject")]),
+    (
+        "BooleanProp",
+        "Yes or no",
+        "=boolean,boolean[]",
+        &[("default?", "#Json"), ("static?", "#Json")],
+    ),
+    (
+        "ObjectProp",
+        "An object, or a list of objects",
+        "=object,object[]",
+        &[("default?", "#Json"), ("static?", "#Json")],
+    ),
+    (
+        "AppProp",
+        "A connected account of an app, or a list of them",
+        "=app,app[]",
+        &[("app?", "string")],
+    ),
+    (
+        "AlertProp",
+        "Text of the form, without a value",
+        "=alert",
+        &[("alertType?", "=info,neutral,warning,error"), ("content?", "string")],
+    ),
+    (
+        "HttpRequestProp",
+        "A request that the component makes",
+        "=http_request",
+        &[("default?", "#JsonObject")],
+    ),
     ("SqlProp", "A query", "=sql", &[("auth?", "#JsonObject"), ("default?", "#Json")]),
     ("DataStoreProp", "A data store", "=data_store,datastore", &[]),
-    ("DirProp", "A file store", "=dir", &[("accessMode?", "=read,write,read-write"), ("sync?", "boolean")]),
-    ("HttpInterfaceProp", "An endpoint that the server makes", "=$.interface.http", &[("customResponse?", "boolean")]),
-    ("TimerInterfaceProp", "A timer", "=$.interface.timer", &[("default?", "#JsonObject"), ("static?", "#JsonObject")]),
+    (
+        "DirProp",
+        "A file store",
+        "=dir",
+        &[("accessMode?", "=read,write,read-write"), ("sync?", "boolean")],
+    ),
+    (
+        "HttpInterfaceProp",
+        "An endpoint that the server makes",
+        "=$.interface.http",
+        &[("customResponse?", "boolean")],
+    ),
+    (
+        "TimerInterfaceProp",
+        "A timer",
+        "=$.interface.timer",
+        &[("default?", "#JsonObject"), ("static?", "#JsonObject")],
+    ),
     ("DbProp", "What a source remembers between its runs", "=$.service.db", &[]),
-    ("AppHookProp", "Events of an app", "=$.interface.apphook", &[("appProp?", "string"), ("eventNames?", "[string]"), ("remote?", "boolean")]),
+    (
+        "AppHookProp",
+        "Events of an app",
+        "=$.interface.apphook",
+        &[("appProp?", "string"), ("eventNames?", "[string]"), ("remote?", "boolean")],
+    ),
 ];
 
 /// A prop's definition may have further fields.
 fn prop(about: &str, types: &str, own: Fields) -> Value {
     let each = if types == "string" { &[] } else { OF_EACH_PROP };
-    let fields: Vec<(&str, &str)> = [("name", "string"), ("type", types)].into_iter().chain(each.iter().copied()).chain(own.iter().copied()).collect();
+    let fields: Vec<(&str, &str)> = [("name", "string"), ("type", types)]
+        .into_iter()
+        .chain(each.iter().copied())
+        .chain(own.iter().copied())
+        .collect();
     let mut shape = record(about, &fields);
     shape["additionalProperties"] = reference("Json");
     shape

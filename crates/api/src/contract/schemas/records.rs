@@ -14,19 +14,53 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Organization",
         "An organization, also called workspace",
-        &[("id", "string"), ("name", "string"), ("orgname", "string"), ("email", "string"), ("error_recipients", "[string]")],
+        &[
+            ("id", "string"),
+            ("name", "string"),
+            ("orgname", "string"),
+            ("email", "string"),
+            ("error_recipients", "[string]"),
+        ],
     ),
     (
         "NewOrganization",
         "A new organization with its key",
-        &[("id", "string"), ("name", "string"), ("orgname", "string"), ("email", "string"), ("error_recipients", "[string]"), ("api_key", "string")],
+        &[
+            ("id", "string"),
+            ("name", "string"),
+            ("orgname", "string"),
+            ("email", "string"),
+            ("error_recipients", "[string]"),
+            ("api_key", "string"),
+        ],
     ),
-    ("User", "A user", &[("id", "string"), ("username", "string"), ("email", "string"), ("orgs", "[#Organization]")]),
+    (
+        "User",
+        "A user",
+        &[
+            ("id", "string"),
+            ("username", "string"),
+            ("email", "string"),
+            ("orgs", "[#Organization]"),
+        ],
+    ),
     ("OrganizationName", "An organization by its name", &[("id", "string"), ("name", "string")]),
     ("SignInWays", "How people sign in beside their passwords", &[("provider", "string|null")]),
-    ("SignInBegun", "The provider's page, to which the browser goes", &[("url", "string"), ("expires_at", "integer")]),
-    ("SessionUser", "Who is signed in", &[("id", "string"), ("name", "string"), ("email", "string")]),
-    ("Membership", "An organization with one's role there", &[("id", "string"), ("name", "string"), ("role", ROLE)]),
+    (
+        "SignInBegun",
+        "The provider's page, to which the browser goes",
+        &[("url", "string"), ("expires_at", "integer")],
+    ),
+    (
+        "SessionUser",
+        "Who is signed in",
+        &[("id", "string"), ("name", "string"), ("email", "string")],
+    ),
+    (
+        "Membership",
+        "An organization with one's role there",
+        &[("id", "string"), ("name", "string"), ("role", ROLE)],
+    ),
     (
         "Session",
         "Who asks, in which organization, and what that role may do. Of an API key `id` is null, and `role` the widest whose scope the key has",
@@ -56,7 +90,13 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Link",
         "What a link that works once is for",
-        &[("kind", LINK_KIND), ("email", "string"), ("role", ROLE_OR_NULL), ("org", "#OrganizationName"), ("expires_at", "integer")],
+        &[
+            ("kind", LINK_KIND),
+            ("email", "string"),
+            ("role", ROLE_OR_NULL),
+            ("org", "#OrganizationName"),
+            ("expires_at", "integer"),
+        ],
     ),
     (
         "SetupLink",
@@ -74,12 +114,26 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "Member",
         "Who belongs to an organization. `signs_in`: whether there is a login",
-        &[("id", "string"), ("name", "string"), ("email", "string"), ("role", ROLE), ("signs_in", "boolean"), ("created_at", "integer")],
+        &[
+            ("id", "string"),
+            ("name", "string"),
+            ("email", "string"),
+            ("role", ROLE),
+            ("signs_in", "boolean"),
+            ("created_at", "integer"),
+        ],
     ),
     (
         "Invitation",
         "An invitation",
-        &[("id", "string"), ("email", "string"), ("role", ROLE), ("invited_by", "string|null"), ("created_at", "integer"), ("expires_at", "integer")],
+        &[
+            ("id", "string"),
+            ("email", "string"),
+            ("role", ROLE),
+            ("invited_by", "string|null"),
+            ("created_at", "integer"),
+            ("expires_at", "integer"),
+        ],
     ),
     (
         "NewInvitation",
@@ -114,7 +168,11 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("updated_at", "integer"),
         ],
     ),
-    ("AccountApp", "The app of an account", &[("id", "string"), ("name_slug", "string"), ("name", "string")]),
+    (
+        "AccountApp",
+        "The app of an account",
+        &[("id", "string"), ("name_slug", "string"), ("name", "string")],
+    ),
     (
         "Account",
         "A connected account",
@@ -180,9 +238,26 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("expires_at", "integer"),
         ],
     ),
-    ("TriggerWorkflows", "The workflows that run on a deployed trigger", &[("workflow_ids", "[string]")]),
-    ("TriggerWebhook", "A webhook of a deployed trigger", &[("id", "string"), ("url", "string"), ("signing_key_set", "boolean"), ("signing_key?", "string")]),
-    ("TriggerWebhooks", "The webhooks of a deployed trigger", &[("webhook_urls", "[string]"), ("webhooks", "[#TriggerWebhook]")]),
+    (
+        "TriggerWorkflows",
+        "The workflows that run on a deployed trigger",
+        &[("workflow_ids", "[string]")],
+    ),
+    (
+        "TriggerWebhook",
+        "A webhook of a deployed trigger",
+        &[
+            ("id", "string"),
+            ("url", "string"),
+            ("signing_key_set", "boolean"),
+            ("signing_key?", "string"),
+        ],
+    ),
+    (
+        "TriggerWebhooks",
+        "The webhooks of a deployed trigger",
+        &[("webhook_urls", "[string]"), ("webhooks", "[#TriggerWebhook]")],
+    ),
     ("AppEvent", "An event of an app that was handed over", &[("sources", "[string]")]),
     ("MasterKey", "The master key of now", &[("master_key_id", "string")]),
     (
@@ -229,11 +304,20 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("concurrency?", "integer|null"),
         ],
     ),
-    ("LastEvent", "The newest event of a source", &[("id", "string"), ("at_ms", "integer"), ("name", "string"), ("summary", "#Json")]),
+    (
+        "LastEvent",
+        "The newest event of a source",
+        &[("id", "string"), ("at_ms", "integer"), ("name", "string"), ("summary", "#Json")],
+    ),
     (
         "LastError",
         "How the newest failed run of a source failed",
-        &[("run_id", "string"), ("at_ms", "integer"), ("code", "string|null"), ("message", "string|null")],
+        &[
+            ("run_id", "string"),
+            ("at_ms", "integer"),
+            ("code", "string|null"),
+            ("message", "string|null"),
+        ],
     ),
     (
         "PassedOn",
@@ -243,16 +327,35 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "DataStore",
         "A data store",
-        &[("id", "string"), ("name", "string"), ("keys", "integer"), ("bytes", "integer"), ("created_at", "integer"), ("updated_at", "integer")],
+        &[
+            ("id", "string"),
+            ("name", "string"),
+            ("keys", "integer"),
+            ("bytes", "integer"),
+            ("created_at", "integer"),
+            ("updated_at", "integer"),
+        ],
     ),
     (
         "DataStoreKey",
         "A key of a data store; with `values`, its value, one of more than 1 KB as `{\"$truncated\": true, \"$bytes\", \"$preview\"}`",
         &[("key", "string"), ("value?", "#Json")],
     ),
-    ("DataStoreRecord", "A key of a data store with its value", &[("key", "string"), ("value", "#Json"), ("expires_at_ms?", "integer|null")]),
-    ("FileStore", "A file store", &[("name", "string"), ("files", "integer"), ("bytes", "integer")]),
-    ("StoredFile", "A file of a store", &[("path", "string"), ("size", "integer"), ("updated_at", "integer")]),
+    (
+        "DataStoreRecord",
+        "A key of a data store with its value",
+        &[("key", "string"), ("value", "#Json"), ("expires_at_ms?", "integer|null")],
+    ),
+    (
+        "FileStore",
+        "A file store",
+        &[("name", "string"), ("files", "integer"), ("bytes", "integer")],
+    ),
+    (
+        "StoredFile",
+        "A file of a store",
+        &[("path", "string"), ("size", "integer"), ("updated_at", "integer")],
+    ),
     ("RemovedFiles", "How many files were removed", &[("removed", "integer")]),
     ("DeletedKey", "A key that was removed", &[("key", "string"), ("deleted", "boolean")]),
     (
@@ -270,15 +373,38 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("created_at", "integer"),
         ],
     ),
-    ("ActionRun", "What an action did: `os` are its log lines and what it threw", &[("exports", "#JsonObject"), ("os", "[#Observation]"), ("ret", "#Json")]),
-    ("Emitted", "An event of a deployed trigger", &[("e", "#Json"), ("k", "string"), ("ts", "integer"), ("id", "string")]),
+    (
+        "ActionRun",
+        "What an action did: `os` are its log lines and what it threw",
+        &[("exports", "#JsonObject"), ("os", "[#Observation]"), ("ret", "#Json")],
+    ),
+    (
+        "Emitted",
+        "An event of a deployed trigger",
+        &[("e", "#Json"), ("k", "string"), ("ts", "integer"), ("id", "string")],
+    ),
     ("OauthClient", "An OAuth client; its id is the `client_id` of requests", OAUTH_CLIENT),
-    ("OauthToken", "A token, shown this once", &[("access_token", "string"), ("token_type", "string"), ("expires_in", "integer"), ("created_at", "integer")]),
+    (
+        "OauthToken",
+        "A token, shown this once",
+        &[
+            ("access_token", "string"),
+            ("token_type", "string"),
+            ("expires_in", "integer"),
+            ("created_at", "integer"),
+        ],
+    ),
     ("Nothing", "An empty answer", &[]),
     (
         "Retention",
         "How much history of a workflow or source is kept: what was set for it, and what holds where nothing was",
-        &[("id", "string"), ("keep_days", "integer|null"), ("keep_count", "integer|null"), ("kept_days", "integer|null"), ("kept_count", "integer|null")],
+        &[
+            ("id", "string"),
+            ("keep_days", "integer|null"),
+            ("keep_count", "integer|null"),
+            ("kept_days", "integer|null"),
+            ("kept_count", "integer|null"),
+        ],
     ),
     (
         "ExportLine",
@@ -319,12 +445,23 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("damaged?", "[string]"),
         ],
     ),
-    ("Searched", "What a search looked at", &[("indexed_until_ms", "integer"), ("indexed_from_ms", "integer|null"), ("looked_at_from_ms", "integer|null")]),
+    (
+        "Searched",
+        "What a search looked at",
+        &[
+            ("indexed_until_ms", "integer"),
+            ("indexed_from_ms", "integer|null"),
+            ("looked_at_from_ms", "integer|null"),
+        ],
+    ),
     ("Error", "A refusal", &[("error", "string"), ("code", "code"), ("details", "#JsonObject")]),
 ];
 
 pub(super) const NAMED: Fields = &[
-    ("kind", "=workflow,source,component,account,data_store,webhook,registry,domain,error_group,member,run,replay,deployment"),
+    (
+        "kind",
+        "=workflow,source,component,account,data_store,webhook,registry,domain,error_group,member,run,replay,deployment",
+    ),
     ("id", "string"),
     ("name", "string"),
     ("about", "string|null"),
@@ -341,7 +478,13 @@ pub(super) const KEY: Fields = &[
     ("created_at", "integer"),
 ];
 
-pub(super) const OAUTH_CLIENT: Fields = &[("id", "string"), ("name", "string"), ("user_id", "string"), ("scopes", SCOPES), ("created_at", "integer")];
+pub(super) const OAUTH_CLIENT: Fields = &[
+    ("id", "string"),
+    ("name", "string"),
+    ("user_id", "string"),
+    ("scopes", SCOPES),
+    ("created_at", "integer"),
+];
 
 pub(super) const REPLAY: Fields = &[
     ("id", "string"),

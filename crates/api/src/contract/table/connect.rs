@@ -16,8 +16,18 @@ pub(super) fn of_connect() -> Vec<Route> {
         "The external user: only accounts and sources that carry it are seen and used; where it is not given, all of the organization's",
     );
     let version = text("version", "That version of the key; else the one that answers to it");
-    let component = [text("id", "A saved component's id, or a key").required(), version, object("configured_props", "Values of its props"), user];
-    let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), version, component[2], user];
+    let component = [
+        text("id", "A saved component's id, or a key").required(),
+        version,
+        object("configured_props", "Values of its props"),
+        user,
+    ];
+    let about = [
+        text("id", "A saved component's id, a key, or the id of a deployed source").required(),
+        version,
+        component[2],
+        user,
+    ];
     let dynamic = DYNAMIC_PROPS;
     let mut routes = vec![
         get("/connect/apps", READ, "Apps, by words", connect::apps)
@@ -95,12 +105,28 @@ pub(super) fn of_connect() -> Vec<Route> {
 }
 
 fn components() -> Vec<Route> {
-    let filter = [text("q", "Words"), text("app", "Only of the app with this slug or id"), text("component_type", "`action` or `trigger`")];
+    let filter = [
+        text("q", "Words"),
+        text("app", "Only of the app with this slug or id"),
+        text("component_type", "`action` or `trigger`"),
+    ];
     let version = text("version", "That version; else the latest");
     let mut routes = Vec::new();
     for (list, one, about, of_one, kind) in [
-        ("/connect/{project}/components", "/connect/{project}/components/{id}", "Components, best first", "A component, by key", None),
-        ("/connect/{project}/actions", "/connect/{project}/actions/{id}", "Actions, best first", "An action, by key", Some(ComponentType::Action)),
+        (
+            "/connect/{project}/components",
+            "/connect/{project}/components/{id}",
+            "Components, best first",
+            "A component, by key",
+            None,
+        ),
+        (
+            "/connect/{project}/actions",
+            "/connect/{project}/actions/{id}",
+            "Actions, best first",
+            "An action, by key",
+            Some(ComponentType::Action),
+        ),
         (
             "/connect/{project}/triggers",
             "/connect/{project}/triggers/{id}",
@@ -109,8 +135,12 @@ fn components() -> Vec<Route> {
             Some(ComponentType::Source),
         ),
     ] {
-        let handle_list = move |state: State<App>, auth: Auth, project: Path, query: ListQuery| connect_components::list(state, auth, project, query, kind);
-        let handle_one = move |state: State<App>, auth: Auth, paths: Paths<2>, query: ListQuery| connect_components::one(state, auth, paths, query, kind);
+        let handle_list = move |state: State<App>, auth: Auth, project: Path, query: ListQuery| {
+            connect_components::list(state, auth, project, query, kind)
+        };
+        let handle_one = move |state: State<App>, auth: Auth, paths: Paths<2>, query: ListQuery| {
+            connect_components::one(state, auth, paths, query, kind)
+        };
         routes.push(get(list, READ, about, handle_list).takes(&filter).page("ConnectComponent"));
         routes.push(get(one, READ, of_one, handle_one).takes(&[version]).one("ConnectComponent"));
     }
@@ -122,11 +152,23 @@ fn forms(about: &[Param]) -> Vec<Route> {
     let mut routes = Vec::new();
     for (configure, props, kind) in [
         ("/connect/{project}/components/configure", "/connect/{project}/components/props", None),
-        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props", Some(ComponentType::Action)),
-        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props", Some(ComponentType::Source)),
+        (
+            "/connect/{project}/actions/configure",
+            "/connect/{project}/actions/props",
+            Some(ComponentType::Action),
+        ),
+        (
+            "/connect/{project}/triggers/configure",
+            "/connect/{project}/triggers/props",
+            Some(ComponentType::Source),
+        ),
     ] {
-        let options = move |state: State<App>, auth: Auth, project: Path, params: Params| connect::configure(state, auth, project, params, kind);
-        let made = move |state: State<App>, auth: Auth, project: Path, params: Params| connect::props(state, auth, project, params, kind);
+        let options = move |state: State<App>, auth: Auth, project: Path, params: Params| {
+            connect::configure(state, auth, project, params, kind)
+        };
+        let made = move |state: State<App>, auth: Auth, project: Path, params: Params| {
+            connect::props(state, auth, project, params, kind)
+        };
         let more = [
             text("prop_name", "The prop").required(),
             number("page", "Counts from 0"),

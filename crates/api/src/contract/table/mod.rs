@@ -19,15 +19,23 @@ const INVOKE: Needs = Needs::Scope(Scope::Invoke);
 const DEPLOY: Needs = Needs::Scope(Scope::Deploy);
 const FULL: Needs = Needs::Scope(Scope::Full);
 
-const ORG: Param = text("org_id", "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same");
+const ORG: Param = text(
+    "org_id",
+    "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same",
+);
 /// Events of a stream of log lines.
 const LOG_EVENTS: &[(&str, &str)] = &[("", "LogLine")];
-const EVENT_NAME: Param = text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
+const EVENT_NAME: Param =
+    text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
 
 /// What a deployment says of itself.
-const MESSAGE: Param = text("message", "What the deployment that this makes says of itself, at most 500 characters");
+const MESSAGE: Param =
+    text("message", "What the deployment that this makes says of itself, at most 500 characters");
 
-const DYNAMIC_PROPS: Param = text("dynamic_props_id", "The form's: the `id` of the latest answer of `/components/props`, good for a day");
+const DYNAMIC_PROPS: Param = text(
+    "dynamic_props_id",
+    "The form's: the `id` of the latest answer of `/components/props`, good for a day",
+);
 
 const MADE_FROM: Param = object(
     "made_from",
@@ -82,12 +90,20 @@ pub(crate) fn v1() -> Vec<Route> {
     .collect()
 }
 
-/// Streams at the addresses, outside of `/v1`, that clients of the hosted platform know (facts 1.10). The document has them below `/v1` only.
+/// Streams at the addresses, outside of `/v1`, that clients of the hosted platform know
+/// (facts 1.10). The document has them below `/v1` only.
 pub(crate) fn streams() -> Vec<Route> {
     vec![
-        get("/sources/{id}/sse", READ, "Events as they settle", sse::events::<SourceId>).takes(&[EVENT_NAME]),
-        get("/sse/dc/{id}/emits", READ, "Events as they settle", sse::events::<SourceId>).takes(&[EVENT_NAME]),
-        get("/sse/dc/{id}/observations", READ, "Log lines as they are written", sse::logs::<SourceId>),
+        get("/sources/{id}/sse", READ, "Events as they settle", sse::events::<SourceId>)
+            .takes(&[EVENT_NAME]),
+        get("/sse/dc/{id}/emits", READ, "Events as they settle", sse::events::<SourceId>)
+            .takes(&[EVENT_NAME]),
+        get(
+            "/sse/dc/{id}/observations",
+            READ,
+            "Log lines as they are written",
+            sse::logs::<SourceId>,
+        ),
         get("/pipelines/{id}/sse", READ, "What a workflow sends with `$.send.sse`", sse::sends),
     ]
 }
@@ -96,15 +112,24 @@ pub(crate) fn streams() -> Vec<Route> {
 fn code_params() -> [Param; 7] {
     [
         text("component_id", "A saved component; wins"),
-        text("component_code", "The code itself; wins over `component_url`, which is then kept as metadata"),
+        text(
+            "component_code",
+            "The code itself; wins over `component_url`, which is then kept as metadata",
+        ),
         object(
             "component_files",
             "Files that its relative imports reach, and that it reads beside its own: path to text, or to `data:application/octet-stream;base64,…` for bytes",
         ),
         text("component_entry", "The path of the code among these files"),
-        text("language", "The language of the code, `javascript` or `typescript`; where it is not given, the code tells"),
+        text(
+            "language",
+            "The language of the code, `javascript` or `typescript`; where it is not given, the code tells",
+        ),
         text("component_url", "Where the code is; `url` means the same"),
-        text("key", "A published key, or one of a registry; with `@version` behind it, that version"),
+        text(
+            "key",
+            "A published key, or one of a registry; with `@version` behind it, that version",
+        ),
     ]
 }
 
@@ -129,7 +154,11 @@ fn summaries(route: Route) -> Route {
 }
 
 fn removal(route: Route) -> Route {
-    let bounds = [text("start_id", "The first to go; absent: from the start"), text("end_id", "The last to go; absent: to the end"), EVENT_NAME];
+    let bounds = [
+        text("start_id", "The first to go; absent: from the start"),
+        text("end_id", "The last to go; absent: to the end"),
+        EVENT_NAME,
+    ];
     route.takes(&bounds).gives(Gives::One("Removed")).status(202)
 }
 
@@ -137,8 +166,15 @@ const LOGS: &str = "The newest log lines, the oldest of them first; `before` giv
 
 fn logged(route: Route) -> Route {
     let filter = [
-        Param::new("level", Kind::Words, "Only of one or several of `debug`, `log`, `info`, `warn` and `error`, with commas between them"),
-        text("text", "Only with this text, whatever the case of its letters from a to z; of the newest 100,000 lines, as with the others"),
+        Param::new(
+            "level",
+            Kind::Words,
+            "Only of one or several of `debug`, `log`, `info`, `warn` and `error`, with commas between them",
+        ),
+        text(
+            "text",
+            "Only with this text, whatever the case of its letters from a to z; of the newest 100,000 lines, as with the others",
+        ),
         text("step", "Only written by this step"),
         text("before", "Lines before this cursor: the `start_cursor` of the page after"),
         number("limit", "How many, 1 to 100; 100 where it is not given"),
@@ -150,13 +186,20 @@ const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one chan
 
 fn runs_sse(route: Route) -> Route {
     route
-        .takes(&[number("from", "First those accepted at or after, epoch milliseconds; absent: from now on")])
+        .takes(&[number(
+            "from",
+            "First those accepted at or after, epoch milliseconds; absent: from now on",
+        )])
         .gives(Gives::Stream(&[("run", "Run"), ("step", "LiveStep")]))
 }
 
 /// States and times that runs are chosen by.
 pub(crate) const RUN_STATES: [Param; 3] = [
-    Param::new("status", Kind::Words, "One or several of `queued`, `running`, `paused`, `succeeded`, `failed` and `cancelled`, with commas between them"),
+    Param::new(
+        "status",
+        Kind::Words,
+        "One or several of `queued`, `running`, `paused`, `succeeded`, `failed` and `cancelled`, with commas between them",
+    ),
     number("from", "Accepted at or after, epoch milliseconds"),
     number("to", "Accepted before, epoch milliseconds"),
 ];
@@ -164,7 +207,10 @@ pub(crate) const RUN_STATES: [Param; 3] = [
 /// What else runs of an organization are chosen by.
 pub(crate) const RUN_FILTER: [Param; 10] = [
     Param::new("ids", Kind::Words, "One of these runs, at most 1,000, with commas between them"),
-    text("owner_id", "Of this workflow or source; also of one that was deleted, as long as its history is kept"),
+    text(
+        "owner_id",
+        "Of this workflow or source; also of one that was deleted, as long as its history is kept",
+    ),
     text("kind", "`live`, `test` or `hook`"),
     text("deployment_id", "Of this deployment of a workflow"),
     text("trigger_id", "Brought by this trigger: an interface or an emitter"),

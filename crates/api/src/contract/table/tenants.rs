@@ -2,32 +2,70 @@
 
 use millrace_model::ids::{SourceId, WorkflowId};
 
-use super::{ANY, DEPLOY, DRY_RUN, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
+use super::{
+    ANY, DEPLOY, DRY_RUN, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text,
+};
 use crate::audit;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{accounts, api_keys, apps, history, members, oauth_clients, session, system, users};
+use crate::v1::{
+    accounts, api_keys, apps, history, members, oauth_clients, session, system, users,
+};
 
 pub(super) fn people() -> Vec<Route> {
     let changed = [
         text("name", "Its name"),
-        Param::new("error_recipients", Kind::Words, "Where mails about errors go, for workflows that name nobody: up to ten addresses; none: to the owner"),
+        Param::new(
+            "error_recipients",
+            Kind::Words,
+            "Where mails about errors go, for workflows that name nobody: up to ten addresses; none: to the owner",
+        ),
     ];
     vec![
-        get("/users/me", ANY, "The user and organization that the key acts for", users::me).one("User"),
-        get("/users/me/workspaces", ANY, "The user's organizations", users::workspaces).page("Organization"),
-        get("/users/me/preferences", ANY, "What the person prefers in the organization: any object, of the client's choice", users::preferences)
-            .one("Preferences"),
-        put("/users/me/preferences", ANY, "Write what the person prefers, in the place of what was there", users::set_preferences)
-            .takes(&[object("preferences", "An object of at most 64 KiB as JSON: saved views, columns, what is folded").required()])
-            .updates()
-            .one("Preferences"),
-        post("/workspaces", FULL, "Make another organization with an owner and a key of its own, shown this once", users::create_workspace)
-            .takes(&[text("name", "Its name").required(), text("email", "The owner's address; error notices go there").required()])
-            .gives(Gives::One("NewOrganization")),
+        get("/users/me", ANY, "The user and organization that the key acts for", users::me)
+            .one("User"),
+        get("/users/me/workspaces", ANY, "The user's organizations", users::workspaces)
+            .page("Organization"),
+        get(
+            "/users/me/preferences",
+            ANY,
+            "What the person prefers in the organization: any object, of the client's choice",
+            users::preferences,
+        )
+        .one("Preferences"),
+        put(
+            "/users/me/preferences",
+            ANY,
+            "Write what the person prefers, in the place of what was there",
+            users::set_preferences,
+        )
+        .takes(&[object(
+            "preferences",
+            "An object of at most 64 KiB as JSON: saved views, columns, what is folded",
+        )
+        .required()])
+        .updates()
+        .one("Preferences"),
+        post(
+            "/workspaces",
+            FULL,
+            "Make another organization with an owner and a key of its own, shown this once",
+            users::create_workspace,
+        )
+        .takes(&[
+            text("name", "Its name").required(),
+            text("email", "The owner's address; error notices go there").required(),
+        ])
+        .gives(Gives::One("NewOrganization")),
         get("/workspaces/{org}", READ, "An organization", users::workspace).one("Organization"),
         get("/orgs/{org}", READ, "An organization", users::workspace).one("Organization"),
-        put("/workspaces/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).updates().one("Organization"),
-        put("/orgs/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).updates().one("Organization"),
+        put("/workspaces/{org}", FULL, "Change an organization", users::update_workspace)
+            .takes(&changed)
+            .updates()
+            .one("Organization"),
+        put("/orgs/{org}", FULL, "Change an organization", users::update_workspace)
+            .takes(&changed)
+            .updates()
+            .one("Organization"),
     ]
 }
 
@@ -92,15 +130,46 @@ pub(super) fn sessions() -> Vec<Route> {
 }
 
 pub(super) fn members() -> Vec<Route> {
-    let role = text("role", "`owner` (`full`), `member` (`deploy`) or `viewer` (`read`)").required();
+    let role =
+        text("role", "`owner` (`full`), `member` (`deploy`) or `viewer` (`read`)").required();
     vec![
-        get("/members", READ, "Who belongs to the organization, the first to join first", members::list).page("Member"),
-        put("/members/{id}", FULL, "Give a member another role; one owner stays who can sign in", members::update).takes(&[role]).updates().one("Member"),
-        delete("/members/{id}", FULL, "End a membership, with the member's sessions, keys and OAuth clients here", members::remove),
-        post("/invitations", FULL, "Invite somebody by a link, shown this once; it works once, within a week", members::invite)
-            .takes(&[text("email", "Whom").required(), role])
-            .gives(Gives::One("NewInvitation")),
-        get("/invitations", FULL, "Invitations that may be accepted still, newest first", members::invitations).page("Invitation"),
+        get(
+            "/members",
+            READ,
+            "Who belongs to the organization, the first to join first",
+            members::list,
+        )
+        .page("Member"),
+        put(
+            "/members/{id}",
+            FULL,
+            "Give a member another role; one owner stays who can sign in",
+            members::update,
+        )
+        .takes(&[role])
+        .updates()
+        .one("Member"),
+        delete(
+            "/members/{id}",
+            FULL,
+            "End a membership, with the member's sessions, keys and OAuth clients here",
+            members::remove,
+        ),
+        post(
+            "/invitations",
+            FULL,
+            "Invite somebody by a link, shown this once; it works once, within a week",
+            members::invite,
+        )
+        .takes(&[text("email", "Whom").required(), role])
+        .gives(Gives::One("NewInvitation")),
+        get(
+            "/invitations",
+            FULL,
+            "Invitations that may be accepted still, newest first",
+            members::invitations,
+        )
+        .page("Invitation"),
         delete("/invitations/{id}", FULL, "Withdraw an invitation", members::withdraw),
     ]
 }
@@ -135,13 +204,17 @@ pub(super) fn keys() -> Vec<Route> {
 }
 
 pub(super) fn apps_and_accounts() -> Vec<Route> {
-    let credentials = flag("include_credentials", "Show the credentials; needs a key with the scope `full`");
+    let credentials =
+        flag("include_credentials", "Show the credentials; needs a key with the scope `full`");
     let fields = [
         text("name", "Its name"),
         text("auth_type", "`oauth`, `keys` or `none`"),
         text("description", "What it is"),
         text("img_src", "The address of a picture"),
-        objects("custom_fields", "What an account holds: `{name, label, description, default, optional, type}`"),
+        objects(
+            "custom_fields",
+            "What an account holds: `{name, label, description, default, optional, type}`",
+        ),
         text("custom_fields_json", "The same as records show it: the list as JSON text"),
         Param::new("categories", Kind::Any, "A list of words"),
         object(
@@ -233,7 +306,10 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
 }
 
 pub(super) fn of_oauth_clients() -> Vec<Route> {
-    let client = [text("client_id", "The client; it may stand in `Authorization: Basic` too"), text("client_secret", "Its secret")];
+    let client = [
+        text("client_id", "The client; it may stand in `Authorization: Basic` too"),
+        text("client_secret", "Its secret"),
+    ];
     vec![
         post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", oauth_clients::create)
             .takes(&[
@@ -259,8 +335,14 @@ pub(super) fn of_oauth_clients() -> Vec<Route> {
 
 pub(super) fn of_history() -> Vec<Route> {
     let kept = [
-        number("keep_days", "Days after which its settled runs and its events go; null: as the server says"),
-        number("keep_count", "How many of its newest runs, and of its newest events, stay; null: as the server says"),
+        number(
+            "keep_days",
+            "Days after which its settled runs and its events go; null: as the server says",
+        ),
+        number(
+            "keep_count",
+            "How many of its newest runs, and of its newest events, stay; null: as the server says",
+        ),
     ];
     let about = "How much history of it is kept";
     let set = "Set how much history of it is kept; what is absent stays as it is";

@@ -3,16 +3,26 @@
 use millrace_model::ids::{SourceId, WorkflowId};
 
 use super::{
-    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged,
-    number, object, objects, removal, runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ,
+    RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged, number, object, objects,
+    removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows};
+use crate::v1::{
+    error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows,
+};
 
 /// What people say of a workflow.
 const FOUND_BY: [Param; 2] = [
-    text("note", "What is to be known of it, at most 2,000 characters; null or empty: nothing; absent: as it is"),
-    Param::new("tags", Kind::Words, "All its tags, at most 20 of 1 to 50 characters without commas; absent: as they are"),
+    text(
+        "note",
+        "What is to be known of it, at most 2,000 characters; null or empty: nothing; absent: as it is",
+    ),
+    Param::new(
+        "tags",
+        Kind::Words,
+        "All its tags, at most 20 of 1 to 50 characters without commas; absent: as they are",
+    ),
 ];
 
 pub(super) fn of_workflows() -> Vec<Route> {
@@ -36,10 +46,19 @@ pub(super) fn of_workflows() -> Vec<Route> {
         event,
         text("event_from_run", "In the place of `event` the event that this run had"),
         text("up_to", "The last step to run"),
-        text("from_step", "The first step to run, with the results that the run `results_of` has of those before it"),
+        text(
+            "from_step",
+            "The first step to run, with the results that the run `results_of` has of those before it",
+        ),
         text("results_of", "The run whose results `from_step` begins behind"),
-        object("pins", "Exports of steps that are not run, by name: `{\"load\": {\"$return_value\": {…}}}`; they win over those of `results_of`"),
-        flag("wait", "Answer when the run has ended, as where it is not given; else at once: `GET /v1/runs/{id}/sse` shows how it goes on"),
+        object(
+            "pins",
+            "Exports of steps that are not run, by name: `{\"load\": {\"$return_value\": {…}}}`; they win over those of `results_of`",
+        ),
+        flag(
+            "wait",
+            "Answer when the run has ended, as where it is not given; else at once: `GET /v1/runs/{id}/sse` shows how it goes on",
+        ),
     ];
     vec![
         post(
@@ -197,7 +216,11 @@ pub(super) fn of_runs() -> Vec<Route> {
 
 pub(super) fn of_errors() -> Vec<Route> {
     let groups = [
-        Param::new("state", Kind::Words, "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them"),
+        Param::new(
+            "state",
+            Kind::Words,
+            "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them",
+        ),
         text("class", "Only errors of this class: their `code`"),
         number("from", "Only last seen at or after, epoch milliseconds"),
         number(
@@ -209,14 +232,28 @@ pub(super) fn of_errors() -> Vec<Route> {
     let selection = [
         text("workflow_id", "The workflow whose runs are replayed"),
         text("source_id", "Or the source; neither is needed with `runs` or `filter`"),
-        Param::new("runs", Kind::Words, "These runs, at most 1000; without them all that failed and fit the rest"),
+        Param::new(
+            "runs",
+            Kind::Words,
+            "These runs, at most 1000; without them all that failed and fit the rest",
+        ),
         text("class", "Only errors of this class: their `code`"),
         text("group", "Only errors of this group"),
-        Param::new("from", Kind::Any, "Only runs accepted at or after: epoch milliseconds, or RFC 3339"),
+        Param::new(
+            "from",
+            Kind::Any,
+            "Only runs accepted at or after: epoch milliseconds, or RFC 3339",
+        ),
         Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
-        flag("from_failed", "Each begins with the step that failed, with the results of the steps before"),
+        flag(
+            "from_failed",
+            "Each begins with the step that failed, with the results of the steps before",
+        ),
         text("from_step", "Each begins with this step"),
-        object("filter", "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them"),
+        object(
+            "filter",
+            "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them",
+        ),
         text("version", "`live` (where absent), or `original`: the version that each run had"),
         flag("dry_run", "Count the runs only"),
     ];

@@ -1,4 +1,5 @@
-//! ID tokens of OpenID Connect: signature by a key of the provider, and the claims that make a token one for this server and this sign-in.
+//! ID tokens of OpenID Connect: signature by a key of the provider, and the claims that make a
+//! token one for this server and this sign-in.
 
 use std::sync::Once;
 
@@ -12,7 +13,8 @@ use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Algorithms that are taken. None of them is made with a secret that the client knows, nor without any.
+/// Algorithms that are taken. None of them is made with a secret that the client knows, nor without
+/// any.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -34,7 +36,9 @@ const KEYS_TRIED_MAX: usize = 8;
 /// Why an ID token is not taken.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IdTokenError {
-    #[error("it is no token that can be read, or of an algorithm that is not taken (RS, PS, ES and EdDSA are)")]
+    #[error(
+        "it is no token that can be read, or of an algorithm that is not taken (RS, PS, ES and EdDSA are)"
+    )]
     Unreadable,
     #[error("the provider has no key that it names")]
     UnknownKey,
@@ -98,7 +102,11 @@ enum Audience {
 }
 
 /// The claims of a token that one of these keys signed for this sign-in.
-pub(crate) fn verify(token: &str, keys: &[Jwk], expected: &Expected<'_>) -> Result<Claims, IdTokenError> {
+pub(crate) fn verify(
+    token: &str,
+    keys: &[Jwk],
+    expected: &Expected<'_>,
+) -> Result<Claims, IdTokenError> {
     use_ring();
     let header = jsonwebtoken::decode_header(token).map_err(|_| IdTokenError::Unreadable)?;
     if !ALGORITHMS.contains(&header.alg) {
@@ -109,13 +117,15 @@ pub(crate) fn verify(token: &str, keys: &[Jwk], expected: &Expected<'_>) -> Resu
         is_named && matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature))
     };
     let keys = keys.iter().filter(fits).filter_map(|key| DecodingKey::from_jwk(key).ok());
-    let keys: Vec<_> = keys.filter(|key| key.family() == header.alg.family()).take(KEYS_TRIED_MAX).collect();
+    let keys: Vec<_> =
+        keys.filter(|key| key.family() == header.alg.family()).take(KEYS_TRIED_MAX).collect();
     if keys.is_empty() {
         return Err(IdTokenError::UnknownKey);
     }
     // Times are compared below, with the clock of the server.
     let mut validation = Validation::new(header.alg);
-    (validation.validate_exp, validation.validate_nbf, validation.validate_aud) = (false, false, false);
+    (validation.validate_exp, validation.validate_nbf, validation.validate_aud) =
+        (false, false, false);
     validation.required_spec_claims.clear();
     let mut failed = IdTokenError::Signature;
     for key in &keys {
@@ -133,7 +143,8 @@ fn checked(claims: Claims, expected: &Expected<'_>) -> Result<Claims, IdTokenErr
         Audience::One(aud) => (aud == expected.client_id, true),
         Audience::Many(all) => (all.iter().any(|aud| aud == expected.client_id), all.len() == 1),
     };
-    let is_subject = (1..=SUBJECT_CHARS_MAX).contains(&claims.sub.chars().count()) && !claims.sub.chars().any(char::is_control);
+    let is_subject = (1..=SUBJECT_CHARS_MAX).contains(&claims.sub.chars().count())
+        && !claims.sub.chars().any(char::is_control);
     #[expect(clippy::cast_precision_loss, reason = "milliseconds of these millennia")]
     let (now, leeway) = (expected.now.ms() as f64 / 1000.0, LEEWAY_MS as f64 / 1000.0);
     let wrong = [
@@ -153,12 +164,15 @@ fn checked(claims: Claims, expected: &Expected<'_>) -> Result<Claims, IdTokenErr
     }
 }
 
-/// Signatures are checked by ring, which TLS uses as well: the library's own two providers bring cryptography of their own.
+/// Signatures are checked by ring, which TLS uses as well: the library's own two providers bring
+/// cryptography of their own.
 fn use_ring() {
     static ONCE: Once = Once::new();
     static RING: CryptoProvider = CryptoProvider {
         signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
-        verifier_factory: |algorithm, key| Ok(Box::new(RingVerifier { algorithm: *algorithm, key: key.clone() })),
+        verifier_factory: |algorithm, key| {
+            Ok(Box::new(RingVerifier { algorithm: *algorithm, key: key.clone() }))
+        },
         key_utils: KeyUtils::new_unimplemented(),
     };
     ONCE.call_once(|| {
@@ -196,8 +210,12 @@ impl Verifier<Vec<u8>> for RingVerifier {
             _ => None,
         };
         let fits = match (rsa, curve, self.key.kind()) {
-            (Some(algorithm), _, DecodingKeyKind::RsaModulusExponent { n, e }) => RsaPublicKeyComponents { n, e }.verify(algorithm, message, signed),
-            (_, Some(algorithm), DecodingKeyKind::SecretOrDer(point)) => UnparsedPublicKey::new(algorithm, point).verify(message, signed),
+            (Some(algorithm), _, DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                RsaPublicKeyComponents { n, e }.verify(algorithm, message, signed)
+            }
+            (_, Some(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
+                UnparsedPublicKey::new(algorithm, point).verify(message, signed)
+            }
             _ => return Err(SignatureError::new()),
         };
         fits.map_err(|_| SignatureError::new())
@@ -209,7 +227,9 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD as B64;
     use ring::rand::SystemRandom;
-    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
+    use ring::signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+    };
     use serde_json::json;
 
     use super::*;
@@ -217,13 +237,20 @@ mod tests {
     const NOW: i64 = 1_800_000_000;
 
     fn expected() -> Expected<'static> {
-        Expected { issuer: "https://id.test", client_id: "millrace", nonce: "n-1", now: Timestamp(NOW * 1000) }
+        Expected {
+            issuer: "https://id.test",
+            client_id: "millrace",
+            nonce: "n-1",
+            now: Timestamp(NOW * 1000),
+        }
     }
 
     fn claims(with: Value) -> Value {
-        let mut claims =
-            json!({ "iss": "https://id.test", "sub": "s-1", "aud": "millrace", "exp": NOW + 300, "iat": NOW, "nonce": "n-1", "email": "a@x.test" });
-        claims.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        let mut claims = json!({ "iss": "https://id.test", "sub": "s-1", "aud": "millrace", "exp": NOW + 300, "iat": NOW, "nonce": "n-1", "email": "a@x.test" });
+        claims
+            .as_object_mut()
+            .expect("an object")
+            .extend(with.as_object().expect("an object").clone());
         claims
     }
 
@@ -251,9 +278,15 @@ mod tests {
     #[test]
     fn a_token_for_this_sign_in_is_taken_and_no_other() {
         let (pair, other) = (pair(), pair());
-        let of = |with: Value| verify(&signed(&pair, &claims(with)), &keys(&pair), &expected()).map(|claims| claims.sub);
+        let of = |with: Value| {
+            verify(&signed(&pair, &claims(with)), &keys(&pair), &expected())
+                .map(|claims| claims.sub)
+        };
         assert_eq!(of(json!({})), Ok("s-1".into()));
-        assert_eq!(of(json!({ "aud": ["other", "millrace"], "azp": "millrace" })), Ok("s-1".into()));
+        assert_eq!(
+            of(json!({ "aud": ["other", "millrace"], "azp": "millrace" })),
+            Ok("s-1".into())
+        );
         assert_eq!(of(json!({ "exp": NOW - 59 })), Ok("s-1".into()), "clocks differ");
         for (with, claim) in [
             (json!({ "iss": "https://evil.test" }), "iss"),
@@ -271,10 +304,18 @@ mod tests {
         ] {
             assert_eq!(of(with.clone()), Err(IdTokenError::Claim(claim)), "{with}");
         }
-        for with in [json!({ "exp": "never" }), json!({ "exp": null }), json!({ "iss": null }), json!({ "nbf": "9999999999" })] {
+        for with in [
+            json!({ "exp": "never" }),
+            json!({ "exp": null }),
+            json!({ "iss": null }),
+            json!({ "nbf": "9999999999" }),
+        ] {
             assert_eq!(of(with.clone()), Err(IdTokenError::Claims), "{with}");
         }
-        assert_eq!(verify(&signed(&other, &claims(json!({}))), &keys(&pair), &expected()).map(|_| ()), Err(IdTokenError::Signature));
+        assert_eq!(
+            verify(&signed(&other, &claims(json!({}))), &keys(&pair), &expected()).map(|_| ()),
+            Err(IdTokenError::Signature)
+        );
     }
 
     #[test]
@@ -286,38 +327,68 @@ mod tests {
             verify(&token, &public, &expected()).map(|_| ()).expect_err("refused")
         };
         for algorithm in ["none", "None", "HS256", "HS512", "ES512", ""] {
-            assert_eq!(error(json!({ "alg": algorithm, "kid": "k" }), ""), IdTokenError::Unreadable, "{algorithm}");
+            assert_eq!(
+                error(json!({ "alg": algorithm, "kid": "k" }), ""),
+                IdTokenError::Unreadable,
+                "{algorithm}"
+            );
         }
-        assert_eq!(error(json!({ "alg": "EdDSA", "kid": "another" }), "AAAA"), IdTokenError::UnknownKey);
-        assert_eq!(error(json!({ "alg": "RS256", "kid": "k" }), "AAAA"), IdTokenError::UnknownKey, "the key is of another family");
+        assert_eq!(
+            error(json!({ "alg": "EdDSA", "kid": "another" }), "AAAA"),
+            IdTokenError::UnknownKey
+        );
+        assert_eq!(
+            error(json!({ "alg": "RS256", "kid": "k" }), "AAAA"),
+            IdTokenError::UnknownKey,
+            "the key is of another family"
+        );
         assert_eq!(error(json!({ "alg": "EdDSA" }), "AAAA"), IdTokenError::Signature);
         assert_eq!(error(json!({ "alg": "EdDSA", "kid": "k" }), ""), IdTokenError::Signature);
         for token in ["", ".", "..", "a.b.c", "a.b.c.d"] {
-            assert_eq!(verify(token, &public, &expected()).map(|_| ()), Err(IdTokenError::Unreadable), "{token}");
+            assert_eq!(
+                verify(token, &public, &expected()).map(|_| ()),
+                Err(IdTokenError::Unreadable),
+                "{token}"
+            );
         }
     }
 
     #[test]
     fn curves_are_those_of_their_algorithm() {
         let random = SystemRandom::new();
-        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).expect("a key");
+        let document =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
+        let pair =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random)
+                .expect("a key");
         let point = pair.public_key().as_ref();
         let key = json!({ "kty": "EC", "crv": "P-256", "x": B64.encode(&point[1..33]), "y": B64.encode(&point[33..]) });
         let keys: Vec<Jwk> = vec![serde_json::from_value(key).expect("a key")];
         let signed = |algorithm: &str| {
             let message = unsigned(&json!({ "alg": algorithm }), &claims(json!({})));
-            format!("{message}.{}", B64.encode(pair.sign(&random, message.as_bytes()).expect("signs").as_ref()))
+            format!(
+                "{message}.{}",
+                B64.encode(pair.sign(&random, message.as_bytes()).expect("signs").as_ref())
+            )
         };
         assert!(verify(&signed("ES256"), &keys, &expected()).is_ok());
-        assert_eq!(verify(&signed("ES384"), &keys, &expected()).map(|_| ()), Err(IdTokenError::Signature));
+        assert_eq!(
+            verify(&signed("ES384"), &keys, &expected()).map(|_| ()),
+            Err(IdTokenError::Signature)
+        );
     }
 
     #[test]
     fn an_address_is_verified_where_the_provider_says_so() {
-        let verified = |claims: Value| serde_json::from_value::<Person>(claims).expect("reads").is_verified();
-        assert!(verified(json!({ "email_verified": true })) && verified(json!({ "email_verified": "true" })));
-        for value in [json!(false), json!("false"), json!(1), json!("yes"), json!(null), json!([true])] {
+        let verified =
+            |claims: Value| serde_json::from_value::<Person>(claims).expect("reads").is_verified();
+        assert!(
+            verified(json!({ "email_verified": true }))
+                && verified(json!({ "email_verified": "true" }))
+        );
+        for value in
+            [json!(false), json!("false"), json!(1), json!("yes"), json!(null), json!([true])]
+        {
             assert!(!verified(json!({ "email_verified": value })), "{value}");
         }
         assert!(!verified(json!({})));

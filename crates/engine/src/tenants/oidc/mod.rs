@@ -1,4 +1,5 @@
-//! Sign-in by a provider of OpenID Connect: authorization code with PKCE, state and nonce; and which person of this server the provider's user is.
+//! Sign-in by a provider of OpenID Connect: authorization code with PKCE, state and nonce; and
+//! which person of this server the provider's user is.
 
 mod id_token;
 mod provider;
@@ -57,7 +58,10 @@ impl OidcConfig {
 
 impl std::fmt::Debug for OidcConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OidcConfig").field("issuer", &self.issuer).field("client_id", &self.client_id).finish_non_exhaustive()
+        f.debug_struct("OidcConfig")
+            .field("issuer", &self.issuer)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -74,7 +78,8 @@ pub struct OidcBegun {
     pub expires_at: Timestamp,
 }
 
-/// Kept by the browser that began, sealed: another browser cannot end the sign-in, and no server has to remember it.
+/// Kept by the browser that began, sealed: another browser cannot end the sign-in, and no server
+/// has to remember it.
 #[derive(Serialize, Deserialize)]
 struct Pending {
     state: String,
@@ -95,58 +100,107 @@ impl Engine {
         let (ids, now) = (&self.0.ids, self.now());
         let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
         let until = now.plus_ms(PENDING_MS);
-        let pending = Pending { state: ids.base62(40), nonce: ids.base62(40), verifier: ids.base62(64), until: until.ms() };
-        let text = serde_json::to_string(&pending).map_err(|e| EngineError::internal("could not write a sign-in", e))?;
+        let pending = Pending {
+            state: ids.base62(40),
+            nonce: ids.base62(40),
+            verifier: ids.base62(64),
+            until: until.ms(),
+        };
+        let text = serde_json::to_string(&pending)
+            .map_err(|e| EngineError::internal("could not write a sign-in", e))?;
         let sealed = URL_SAFE_NO_PAD.encode(self.0.keyring.seal(ids, PENDING_OWNER, &text)?);
-        let client = provider.client(&metadata, &self.oidc_redirect()).map_err(|error| refused(provider, &error))?;
+        let client = provider
+            .client(&metadata, &self.oidc_redirect())
+            .map_err(|error| refused(provider, &error))?;
         let (url, _) = client
             .authorize_url(|| CsrfToken::new(pending.state))
             .add_scopes(["openid", "email", "profile"].map(|scope| Scope::new(scope.into())))
             .add_extra_param("nonce", pending.nonce)
-            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(pending.verifier)))
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(
+                &PkceCodeVerifier::new(pending.verifier),
+            ))
             .url();
-        Ok(OidcBegun { url: url.into(), pending: sealed, max_age_secs: PENDING_MS / 1000, expires_at: until })
+        Ok(OidcBegun {
+            url: url.into(),
+            pending: sealed,
+            max_age_secs: PENDING_MS / 1000,
+            expires_at: until,
+        })
     }
 
     /// Ends a sign-in: the browser that began came back with a code. Each answer is good once.
-    pub async fn finish_oidc(&self, pending: Option<&str>, state: &str, code: &str, client: &Client) -> Result<SignedIn, EngineError> {
+    pub async fn finish_oidc(
+        &self,
+        pending: Option<&str>,
+        state: &str,
+        code: &str,
+        client: &Client,
+    ) -> Result<SignedIn, EngineError> {
         let provider = self.provider_of_people()?;
         let now = self.now();
         self.0.passwords.count_answer(client.asker.as_ref(), now)?;
         let pending = self.pending(pending, state, now)?;
         if code.is_empty() || code.len() > BROUGHT_BYTES_MAX {
-            return Err(EngineError::invalid("code", "`code` is what the provider sent the browser back with, up to 4096 characters"));
+            return Err(EngineError::invalid(
+                "code",
+                "`code` is what the provider sent the browser back with, up to 4096 characters",
+            ));
         }
         let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
-        if !self.0.used_states.insert(sha256_hex(pending.state.as_bytes()), pending.until, now.ms()) {
-            return Err(invalid_state("this answer came before, and each is good once; sign in again"));
+        if !self.0.used_states.insert(sha256_hex(pending.state.as_bytes()), pending.until, now.ms())
+        {
+            return Err(invalid_state(
+                "this answer came before, and each is good once; sign in again",
+            ));
         }
-        let claims = provider.claims(&metadata, &self.oidc_redirect(), code, pending.verifier, (&pending.nonce, now)).await;
+        let claims = provider
+            .claims(&metadata, &self.oidc_redirect(), code, pending.verifier, (&pending.nonce, now))
+            .await;
         let claims = claims.map_err(|error| refused(provider, &error))?;
         let identity = Identity { issuer: metadata.issuer.clone(), subject: claims.sub };
         let name = &provider.config.name;
         let email = claims.person.email.as_deref().unwrap_or_default().trim().to_lowercase();
         if !claims.person.is_verified() || check_email(&email).is_err() {
-            let message = format!("{name} gives no address of e-mail that it has verified; verify yours there, and sign in again");
+            let message = format!(
+                "{name} gives no address of e-mail that it has verified; verify yours there, and sign in again"
+            );
             return Err(EngineError::SignInRefused { code: "email_not_verified", message });
         }
         let domain = email.rsplit('@').next().unwrap_or_default();
         let domains = &provider.config.email_domains;
         if !domains.is_empty() && !domains.iter().any(|allowed| allowed == domain) {
-            let message = format!("addresses of `{domain}` do not sign in here by {name}; sign in with an address of {}", domains.join(" or "));
+            let message = format!(
+                "addresses of `{domain}` do not sign in here by {name}; sign in with an address of {}",
+                domains.join(" or ")
+            );
             return Err(EngineError::SignInRefused { code: "email_domain_not_allowed", message });
         }
-        let (user, org) = self.let_in(provider, identity, &email, claims.person.name.as_deref()).await?;
+        let (user, org) =
+            self.let_in(provider, identity, &email, claims.person.name.as_deref()).await?;
         let signed_in = self.begin_session(&user, org.as_ref(), client).await?;
         self.0.passwords.answer_was_right(client.asker.as_ref());
         Ok(signed_in)
     }
 
     /// The sign-in that this browser began, if the state is its own.
-    fn pending(&self, sealed: Option<&str>, state: &str, now: Timestamp) -> Result<Pending, EngineError> {
-        let foreign = || invalid_state("this answer does not belong to a sign-in that this browser began last; sign in again");
-        let sealed = sealed.filter(|sealed| sealed.len() <= BROUGHT_BYTES_MAX).ok_or_else(foreign)?;
-        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(foreign)?;
+    fn pending(
+        &self,
+        sealed: Option<&str>,
+        state: &str,
+        now: Timestamp,
+    ) -> Result<Pending, EngineError> {
+        let foreign = || {
+            invalid_state(
+                "this answer does not belong to a sign-in that this browser began last; sign in again",
+            )
+        };
+        let sealed =
+            sealed.filter(|sealed| sealed.len() <= BROUGHT_BYTES_MAX).ok_or_else(foreign)?;
+        let sealed = URL_SAFE_NO_PAD
+            .decode(sealed)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(foreign)?;
         let text = self.0.keyring.open(PENDING_OWNER, &sealed).map_err(|_| foreign())?;
         let pending: Pending = serde_json::from_str(&text).map_err(|_| foreign())?;
         if !same(pending.state.as_bytes(), state.as_bytes()) {
@@ -155,21 +209,34 @@ impl Engine {
         if pending.until < now.ms() {
             return Err(EngineError::Invalid {
                 code: "state_expired",
-                message: format!("signing in took longer than {} minutes; sign in again", PENDING_MS / 60_000),
+                message: format!(
+                    "signing in took longer than {} minutes; sign in again",
+                    PENDING_MS / 60_000
+                ),
                 details: serde_json::json!({ "field": "state" }),
             });
         }
         Ok(pending)
     }
 
-    /// Which person somebody is, by the provider's id or by the address; who is invited joins. Gives the organization that was joined last.
-    async fn let_in(&self, provider: &Provider, identity: Identity, email: &str, name: Option<&str>) -> Result<(UserId, Option<OrgId>), EngineError> {
+    /// Which person somebody is, by the provider's id or by the address; who is invited joins.
+    /// Gives the organization that was joined last.
+    async fn let_in(
+        &self,
+        provider: &Provider,
+        identity: Identity,
+        email: &str,
+        name: Option<&str>,
+    ) -> Result<(UserId, Option<OrgId>), EngineError> {
         let (store, now) = (&self.0.store, self.now());
         let by_identity = store.user_of_identity(&identity).await?;
         let known = match (&by_identity, store.login(email).await?) {
             (Some(user), _) => Some(user.clone()),
-            // An address that the provider gave to somebody else does not give its former holder's place away.
-            (None, Some(login)) if store.subject_of(&identity.issuer, &login.user_id).await?.is_some() => {
+            // An address that the provider gave to somebody else does not give its former holder's
+            // place away.
+            (None, Some(login))
+                if store.subject_of(&identity.issuer, &login.user_id).await?.is_some() =>
+            {
                 let message = format!(
                     "`{email}` belongs to another user of {} here; an owner removes that member before the address is used by another",
                     provider.config.name
@@ -187,22 +254,33 @@ impl Engine {
         };
         let newcomer = provider.config.role.filter(|_| found.is_none() && invitations.is_empty());
         if found.is_none() && invitations.is_empty() && newcomer.is_none() {
-            let message = format!("`{email}` is not invited; ask an owner of an organization here for an invitation");
+            let message = format!(
+                "`{email}` is not invited; ask an owner of an organization here for an invitation"
+            );
             return Err(EngineError::SignInRefused { code: "not_invited", message });
         }
         if newcomer.is_some() && store.members(&first).await?.len() >= MEMBERS_MAX {
-            let message = format!("the organization has {MEMBERS_MAX} members, the most it may have; an owner removes some first");
+            let message = format!(
+                "the organization has {MEMBERS_MAX} members, the most it may have; an owner removes some first"
+            );
             return Err(EngineError::Conflict { code: "too_many_members", message });
         }
         let user = found.unwrap_or_else(|| User {
             id: UserId::generate(&self.0.ids),
             org_id: invitations.first().map_or(&first, |link| &link.org_id).clone(),
-            username: name.and_then(|name| key_name(name).ok()).unwrap_or_else(|| email.split('@').next().unwrap_or("member").to_owned()),
+            username: name
+                .and_then(|name| key_name(name).ok())
+                .unwrap_or_else(|| email.split('@').next().unwrap_or("member").to_owned()),
             email: email.to_owned(),
             created_at: now,
         });
         let has_login = known.is_some() && store.login_of(&user.id).await?.is_some();
-        let mut login = (!has_login).then(|| Login { user_id: user.id.clone(), email: email.to_owned(), password_hash: None, changed_at: now });
+        let mut login = (!has_login).then(|| Login {
+            user_id: user.id.clone(),
+            email: email.to_owned(),
+            password_hash: None,
+            changed_at: now,
+        });
         let mut identity = by_identity.is_none().then_some(identity);
         let joins = |link: Link| (Some(link.id), link.role.map(|role| (link.org_id, role)));
         let mut steps: Vec<_> = invitations.into_iter().map(joins).collect();
@@ -212,9 +290,18 @@ impl Engine {
         let mut joined = None;
         for (link, joins) in steps {
             joined = joins.as_ref().map(|(org, _)| org.clone()).or(joined);
-            let used = UsedLink { link, user: user.clone(), login: login.take(), joins, identity: identity.take(), at: now };
+            let used = UsedLink {
+                link,
+                user: user.clone(),
+                login: login.take(),
+                joins,
+                identity: identity.take(),
+                at: now,
+            };
             store.use_link(used).await.map_err(|error| match error {
-                StoreError::NotFound => EngineError::Gone { message: "the invitation was used or withdrawn meanwhile; sign in again".into() },
+                StoreError::NotFound => EngineError::Gone {
+                    message: "the invitation was used or withdrawn meanwhile; sign in again".into(),
+                },
                 other => other.into(),
             })?;
             self.0.cache.forget_callers();
@@ -222,10 +309,14 @@ impl Engine {
         Ok((user.id, joined))
     }
 
-    /// A member of the first organization who has the address and never signed in: the owner whom the operator named.
+    /// A member of the first organization who has the address and never signed in: the owner whom
+    /// the operator named.
     async fn unvisited(&self, first: &OrgId, email: &str) -> Result<Option<User>, EngineError> {
         let members = self.0.store.members(first).await?;
-        Ok(members.into_iter().find(|member| !member.signs_in && member.user.email.to_lowercase() == email).map(|member| member.user))
+        Ok(members
+            .into_iter()
+            .find(|member| !member.signs_in && member.user.email.to_lowercase() == email)
+            .map(|member| member.user))
     }
 
     fn provider_of_people(&self) -> Result<&Provider, EngineError> {
@@ -243,7 +334,11 @@ impl Engine {
 /// The operator finds the cause in the log as well: who signs in can do nothing about it.
 fn refused(provider: &Provider, error: &ProviderError) -> EngineError {
     let why = error_chain(error);
-    tracing::warn!(provider = provider.config.issuer, why, "the provider of OpenID Connect did not sign somebody in");
+    tracing::warn!(
+        provider = provider.config.issuer,
+        why,
+        "the provider of OpenID Connect did not sign somebody in"
+    );
     EngineError::Invalid {
         code: "provider_refused",
         message: format!("{} did not sign you in: {why}", provider.config.name),

@@ -1,10 +1,14 @@
-//! Requests to the provider of OpenID Connect: discovery, tokens, keys, user information. The operator named the provider; its answers are bounded.
+//! Requests to the provider of OpenID Connect: discovery, tokens, keys, user information. The
+//! operator named the provider; its answers are bounded.
 
 use std::sync::Arc;
 
 use jsonwebtoken::jwk::Jwk;
 use millrace_model::Timestamp;
-use oauth2::{AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, PkceCodeVerifier, RedirectUrl, TokenResponse as _, TokenUrl};
+use oauth2::{
+    AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, PkceCodeVerifier, RedirectUrl,
+    TokenResponse as _, TokenUrl,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,7 +20,8 @@ use crate::answers::{self, AnswerError};
 use crate::tenants::oauth::{self, ANSWER_BYTES_MAX, BoundedClient};
 use crate::{EngineError, error_chain};
 
-/// How long what the provider says of itself is used, and how long after a failure it is not asked again.
+/// How long what the provider says of itself is used, and how long after a failure it is not asked
+/// again.
 const KNOWN_MS: i64 = 10 * 60 * 1000;
 const AGAIN_MS: i64 = 5 * 1000;
 
@@ -98,7 +103,9 @@ impl Provider {
     pub(crate) fn new(config: OidcConfig) -> Result<Self, EngineError> {
         // A redirect would carry the secret along.
         let http = oauth::common().redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(|e| EngineError::internal("could not make a client for the provider of OpenID Connect", e))?;
+        let http = http.map_err(|e| {
+            EngineError::internal("could not make a client for the provider of OpenID Connect", e)
+        })?;
         Ok(Self { config, http, known: tokio::sync::Mutex::default() })
     }
 
@@ -118,7 +125,13 @@ impl Provider {
 
     async fn discover(&self) -> Result<Metadata, ProviderError> {
         let issuer = self.config.issuer.trim_end_matches('/');
-        let found: Metadata = self.json("the configuration of the provider", &format!("{issuer}/.well-known/openid-configuration"), None).await?;
+        let found: Metadata = self
+            .json(
+                "the configuration of the provider",
+                &format!("{issuer}/.well-known/openid-configuration"),
+                None,
+            )
+            .await?;
         if found.issuer.trim_end_matches('/') != issuer {
             return Err(ProviderError::OtherIssuer(found.issuer.chars().take(200).collect()));
         }
@@ -128,7 +141,10 @@ impl Provider {
             ("jwks_uri", Some(&found.jwks_uri)),
             ("userinfo_endpoint", found.userinfo_endpoint.as_ref()),
         ];
-        let unsafe_one = named.into_iter().find(|(_, address)| address.is_some_and(|address| !is_safe(address))).map(|(name, _)| name);
+        let unsafe_one = named
+            .into_iter()
+            .find(|(_, address)| address.is_some_and(|address| !is_safe(address)))
+            .map(|(name, _)| name);
         match unsafe_one {
             Some(name) => Err(ProviderError::Address(name)),
             None => Ok(found),
@@ -136,12 +152,24 @@ impl Provider {
     }
 
     /// The client of OAuth by which a code is asked for and exchanged.
-    pub(crate) fn client(&self, metadata: &Metadata, redirect: &str) -> Result<oauth::Provider, ProviderError> {
+    pub(crate) fn client(
+        &self,
+        metadata: &Metadata,
+        redirect: &str,
+    ) -> Result<oauth::Provider, ProviderError> {
         let bad = |name: &'static str| move |_: url::ParseError| ProviderError::Address(name);
-        let basic = metadata.token_endpoint_auth_methods_supported.as_ref().is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"));
+        let basic = metadata
+            .token_endpoint_auth_methods_supported
+            .as_ref()
+            .is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"));
         let client = oauth2::Client::new(ClientId::new(self.config.client_id.clone()))
-            .set_auth_uri(AuthUrl::new(metadata.authorization_endpoint.clone()).map_err(bad("authorization_endpoint"))?)
-            .set_token_uri(TokenUrl::new(metadata.token_endpoint.clone()).map_err(bad("token_endpoint"))?)
+            .set_auth_uri(
+                AuthUrl::new(metadata.authorization_endpoint.clone())
+                    .map_err(bad("authorization_endpoint"))?,
+            )
+            .set_token_uri(
+                TokenUrl::new(metadata.token_endpoint.clone()).map_err(bad("token_endpoint"))?,
+            )
             .set_redirect_uri(RedirectUrl::new(redirect.to_owned()).map_err(bad("redirect_uri"))?)
             .set_auth_type(if basic { AuthType::BasicAuth } else { AuthType::RequestBody });
         Ok(match &self.config.client_secret {
@@ -150,7 +178,8 @@ impl Provider {
         })
     }
 
-    /// Exchanges a code for a verified ID token; the address of e-mail is asked for where the token has none.
+    /// Exchanges a code for a verified ID token; the address of e-mail is asked for where the token
+    /// has none.
     pub(crate) async fn claims(
         &self,
         metadata: &Metadata,
@@ -160,18 +189,36 @@ impl Provider {
         (nonce, now): (&str, Timestamp),
     ) -> Result<Claims, ProviderError> {
         let request = self.client(metadata, redirect)?;
-        let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(verifier));
-        let tokens = request.request_async(&BoundedClient(self.http.clone())).await.map_err(|e| ProviderError::NoToken(oauth::reason(&e).0))?;
-        let token = tokens.extra_fields().0.get("id_token").and_then(Value::as_str).ok_or(ProviderError::NoIdToken)?;
+        let request = request
+            .exchange_code(AuthorizationCode::new(code.to_owned()))
+            .set_pkce_verifier(PkceCodeVerifier::new(verifier));
+        let tokens = request
+            .request_async(&BoundedClient(self.http.clone()))
+            .await
+            .map_err(|e| ProviderError::NoToken(oauth::reason(&e).0))?;
+        let token = tokens
+            .extra_fields()
+            .0
+            .get("id_token")
+            .and_then(Value::as_str)
+            .ok_or(ProviderError::NoIdToken)?;
         let keys: Keys = self.json("the list of its keys", &metadata.jwks_uri, None).await?;
         // A key of a kind that is not known is not one for this token.
-        let keys: Vec<Jwk> = keys.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect();
-        let expected = Expected { issuer: &metadata.issuer, client_id: &self.config.client_id, nonce, now };
+        let keys: Vec<Jwk> =
+            keys.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect();
+        let expected =
+            Expected { issuer: &metadata.issuer, client_id: &self.config.client_id, nonce, now };
         let mut claims = id_token::verify(token, &keys, &expected)?;
         if claims.person.email.is_none()
             && let Some(address) = &metadata.userinfo_endpoint
         {
-            let more: UserInfo = self.json("its information about the user", address, Some(tokens.access_token().secret())).await?;
+            let more: UserInfo = self
+                .json(
+                    "its information about the user",
+                    address,
+                    Some(tokens.access_token().secret()),
+                )
+                .await?;
             if more.sub != claims.sub {
                 return Err(ProviderError::OtherSubject);
             }
@@ -180,16 +227,26 @@ impl Provider {
         Ok(claims)
     }
 
-    async fn json<T: DeserializeOwned>(&self, what: &'static str, address: &str, token: Option<&str>) -> Result<T, ProviderError> {
+    async fn json<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        address: &str,
+        token: Option<&str>,
+    ) -> Result<T, ProviderError> {
         let mut request = self.http.get(address).header("accept", "application/json");
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let response = request.send().await.map_err(|error| ProviderError::Unanswered { what, source: error.without_url() })?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| ProviderError::Unanswered { what, source: error.without_url() })?;
         if !response.status().is_success() {
             return Err(ProviderError::Status { what, status: response.status().as_u16() });
         }
-        let body = answers::whole(response, ANSWER_BYTES_MAX).await.map_err(|source| ProviderError::Unread { what, source })?;
+        let body = answers::whole(response, ANSWER_BYTES_MAX)
+            .await
+            .map_err(|source| ProviderError::Unread { what, source })?;
         serde_json::from_slice(&body).map_err(|source| ProviderError::Malformed { what, source })
     }
 }
@@ -216,10 +273,20 @@ mod tests {
 
     #[test]
     fn a_provider_is_asked_by_https_or_on_this_machine() {
-        for address in ["https://id.test", "http://localhost:1/x", "http://127.0.0.1:8080", "http://[::1]/"] {
+        for address in
+            ["https://id.test", "http://localhost:1/x", "http://127.0.0.1:8080", "http://[::1]/"]
+        {
             assert!(is_safe(address), "{address}");
         }
-        for address in ["http://id.test", "http://10.0.0.1", "http://localhost.evil.test", "javascript:alert(1)", "file:///etc/passwd", "id.test", ""] {
+        for address in [
+            "http://id.test",
+            "http://10.0.0.1",
+            "http://localhost.evil.test",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "id.test",
+            "",
+        ] {
             assert!(!is_safe(address), "{address}");
         }
     }
