@@ -2,7 +2,7 @@
 
 import "./frame.css";
 import "./palette.css";
-import { Link, type LinkProps, useLocation, useNavigate, useRouter } from "@tanstack/react-router";
+import { Link, type LinkProps, useLocation, useNavigate } from "@tanstack/react-router";
 import {
   ChevronsUpDown,
   LogOut,
@@ -28,7 +28,8 @@ import { Menu, MenuHead, MenuItem, MenuLine, MenuTick } from "~/ui/menu";
 import { monogram } from "~/ui/tag";
 import { Tip } from "~/ui/tip";
 import { say } from "~/ui/toast";
-import { ConnectionBanner, useConnection } from "./connection";
+import { useBroughtPages } from "./brought-pages";
+import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
 import { groups, isHeldBy, type Place } from "./nav";
 import { prefer, preferencesOf } from "./preferences";
@@ -40,9 +41,6 @@ import { nextTheme, setTheme, type Theme, takeTheme, useTheme } from "./theme";
 const loadPalette = () => import("./palette");
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
-
-/** By then the page that was asked for is there, as a rule. */
-const WHEN_SHOWN_MS = 1_500;
 
 const RAIL_KEY = "millrace.rail";
 /** The builder has three panes of its own: it begins with the rail. */
@@ -64,32 +62,6 @@ const themeWord: Record<Theme, string> = {
   light: "Theme: light",
   dark: "Theme: dark",
 };
-
-/** Whether the reader asked the browser to load no more than is needed. */
-const savesData = (): boolean =>
-  (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true;
-
-/** Brings the code of the side bar's pages, one after the other, once what was asked for is shown: going there waits for data alone. */
-function useBroughtPages() {
-  const router = useRouter();
-  const isLost = useConnection() !== null;
-  useEffect(() => {
-    if (isLost || savesData()) return;
-    let stopped = false;
-    const bring = async () => {
-      for (const { to } of groups.flatMap(({ places }) => places)) {
-        if (stopped) return;
-        const route = Object.entries(router.routesByPath).find(([path]) => path === to)?.[1];
-        if (route !== undefined) await router.loadRouteChunk(route);
-      }
-    };
-    const later = window.setTimeout(() => void bring(), WHEN_SHOWN_MS);
-    return () => {
-      stopped = true;
-      window.clearTimeout(later);
-    };
-  }, [router, isLost]);
-}
 
 export function Frame({
   counts,
