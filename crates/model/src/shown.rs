@@ -50,7 +50,7 @@ pub fn bounded_message(message: String) -> String {
 /// Details of an error with each text in them bounded.
 pub fn bound_details(details: &mut Value) {
     match details {
-        Value::String(text) if text.len() > DETAIL_BYTES_MAX => {
+        Value::String(text) if text.len() > QUOTED_CHARS_MAX => {
             *text = cut(bounded_message(std::mem::take(text)), DETAIL_BYTES_MAX)
         }
         Value::Array(items) => items.iter_mut().for_each(bound_details),

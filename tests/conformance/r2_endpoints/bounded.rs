@@ -45,15 +45,17 @@ async fn r1_1_no_error_gives_back_a_long_value() {
         );
         for method in methods.as_object().expect("methods").keys() {
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
-            // What would end the things that are asked for, or goes on.
-            let ends = method == Method::DELETE || path.ends_with("/sse") || path.ends_with("/end");
+            // What would end the things that are asked for.
+            let ends = method == Method::DELETE || path.ends_with("/end");
+            // A stream that takes the value does not end.
+            let streams = path.ends_with("/sse");
             let request = |path: &str| {
                 server
                     .raw(method.clone(), &format!("/v1{path}"))
                     .bearer_auth(&server.api_key)
                     .header("x-millrace-csrf", "1")
             };
-            for name in declared(&server, &method, template) {
+            for name in declared(&server, &method, template).into_iter().filter(|_| !streams) {
                 let sign = if path.contains('?') { '&' } else { '?' };
                 let got = answer(request(&format!("{path}{sign}{name}={}", &long[..3_000]))).await;
                 assert!(!gives_back(&got), "{method} {path}?{name}: {:.700}", got.text);
