@@ -179,9 +179,10 @@ describe("the scale", () => {
   });
 
   it("has round ticks, and the whole at its end", () => {
-    expect(ticksOf(2_300, (ms) => ms / 23, 2_300).map(({ at }) => at)).toEqual([
-      0, 1_000, 2_000, 2_300,
-    ]);
+    const ticks = (ms: number) => ticksOf(ms, (at) => (at * 100) / ms, ms).map(({ at }) => at);
+    expect(ticks(2_500)).toEqual([0, 1_000, 2_000, 2_500]);
+    // One that is near the end would stand in the way of the whole.
+    expect(ticks(2_300)).toEqual([0, 1_000, 2_300]);
     expect(ticksOf(1, () => 0, 1).at(-1)?.at).toBe(1);
   });
 });
