@@ -174,16 +174,21 @@ fn torture(args: &[&str]) -> Result<()> {
 fn test() -> Result<()> {
     build_with_fail_points()?;
     let root = root();
-    run(&root.join("runtime"), "npm", &["test", "--silent"])?;
-    web::test(&root)?;
-    suites::rust_tests()?;
-    web::browser_test(&root)?;
+    // All of them, whatever becomes of the one before: who waits for tests learns of every failure.
+    let ends = [
+        run(&root.join("runtime"), "npm", &["test", "--silent"]),
+        web::test(&root),
+        suites::rust_tests(),
+        web::browser_test(&root),
+    ];
     if !has_postgres() {
         eprintln!(
             "note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql"
         );
     }
-    Ok(())
+    let failed: Vec<_> =
+        ends.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("; ")) }
 }
 
 /// Writes the document as the binary prints it; a test holds the two together.
