@@ -1,4 +1,4 @@
-//! What a cold run costs: sources that each run once, in a process of their own, on two builds by
+//! Cost of a cold run: sources that each run once, in a process of their own, on two builds by
 //! turns.
 
 use std::path::Path;

@@ -212,6 +212,16 @@ async fn ask(aged: &Aged, path: &str) -> Result<f64> {
     Ok(median(took))
 }
 
+/// A database of its own on Postgres; none where SQLite is asked for.
+pub async fn database(on_postgres: bool) -> Result<Option<Database>> {
+    if !on_postgres {
+        return Ok(None);
+    }
+    let cluster =
+        cluster::cluster().context("there are no Postgres binaries; install postgresql")?;
+    Ok(Some(cluster.database().await))
+}
+
 async fn aged(
     binary: &Path,
     name: &str,
@@ -219,15 +229,7 @@ async fn aged(
     cancelled: u64,
     on_postgres: bool,
 ) -> Result<Aged> {
-    let database = match on_postgres {
-        true => Some(
-            cluster::cluster()
-                .context("there are no Postgres binaries; install postgresql")?
-                .database()
-                .await,
-        ),
-        false => None,
-    };
+    let database = database(on_postgres).await?;
     let url = database.as_ref().map(Database::url);
     let mut flags = vec!["--requests-per-minute", "0"];
     if let Some(url) = &url {

@@ -12,7 +12,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 
 use self::programs::Program;
-use crate::cluster::{self, Database};
+use crate::cluster::Database;
+use crate::history::database;
 use crate::report::{machine, median};
 use crate::server::Server;
 use crate::{load, process};
@@ -126,15 +127,7 @@ pub async fn compare(binary: &Path) -> Result<()> {
 }
 
 async fn millrace(binary: &Path, name: &'static str, on_postgres: bool) -> Result<Peer> {
-    let database = match on_postgres {
-        true => Some(
-            cluster::cluster()
-                .context("there are no Postgres binaries; install postgresql")?
-                .database()
-                .await,
-        ),
-        false => None,
-    };
+    let database = database(on_postgres).await?;
     let url = database.as_ref().map(Database::url);
     let flags = url.as_ref().map_or_else(Vec::new, |url| vec!["--database-url", url]);
     let server =

@@ -1,5 +1,6 @@
-//! How compatible Millrace is, as figures: every component of a checkout is read, a random sample
-//! is bundled and loaded, and what the code says of itself is compared with what its module says.
+//! Compatibility with a checkout of components, as figures: every component of a checkout is read,
+//! a random sample is bundled and loaded, and what the code says of itself is compared with what
+//! its module says.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -58,7 +58,7 @@ struct Place {
 pub(super) struct Program {
     children: Vec<Child>,
     pub(super) url: String,
-    _place: Place,
+    place: Place,
 }
 
 impl Program {
@@ -69,7 +69,7 @@ impl Program {
         let log = std::env::temp_dir().join(format!("millrace-bench-{}.log", kind.folder));
         let place = Place { installed, data, log };
         let (children, url) = (kind.start)(&place)?;
-        let program = Self { children, url, _place: place };
+        let program = Self { children, url, place };
         if kind.folder == "restate" {
             register(&program.url).await?;
         }
@@ -80,7 +80,7 @@ impl Program {
                 Err(error) if Instant::now() > deadline => {
                     return Err(error.context(format!(
                         "it does not answer; see {}",
-                        program._place.log.display()
+                        program.place.log.display()
                     )));
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,

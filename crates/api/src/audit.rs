@@ -1,4 +1,4 @@
-//! Who changed what: every request of `/v1` that changes something, and every look at credentials,
+//! Audit log: every request of `/v1` that changes something, and every look at credentials,
 //! leaves a record before it is done, which is completed before it is answered.
 
 use std::sync::{Arc, Mutex, PoisonError};

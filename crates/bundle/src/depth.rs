@@ -11,7 +11,7 @@ use oxc_span::{GetSpan as _, SourceType};
 use crate::BundleError;
 
 /// Levels of syntax within each other: brackets, operators, functions, blocks, elements and types.
-/// V8 reads fewer brackets on the stack of Node.
+/// V8 itself reads 1,400 (objects) to 2,000 (lists) brackets on Node's stack.
 const LEVELS_MAX: usize = 2_000;
 
 /// Refuses a module that is nested too deep; `name` is its file's in the error.

@@ -59,7 +59,7 @@ pub enum PropError {
         bytes: usize,
     },
     /// Values of more props than one component may have.
-    #[error("values of {count} props are given, allowed are those of {PROPS_MAX}")]
+    #[error("{count} props are given, allowed are {PROPS_MAX}: leave out what is not declared")]
     TooMany {
         /// How many.
         count: usize,

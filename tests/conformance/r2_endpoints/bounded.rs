@@ -325,7 +325,7 @@ async fn r1_1_unknown_props_are_refused_in_few_words() {
             answer(server.raw(method, &path).bearer_auth(&server.api_key).json(&body)).await;
         assert_eq!(refused.refusal(), (422, "invalid_props"), "{path}: {:.400}", refused.text);
         assert!(
-            refused.text.contains(" props are given, allowed are those of 5000")
+            refused.text.contains(" props are given, allowed are 5000")
                 && refused.text.len() < 2_000,
             "{path}: {:.400}",
             refused.text

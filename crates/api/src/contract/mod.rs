@@ -1,5 +1,5 @@
-//! What the API says it is: each route, what it takes and gives, and the OpenAPI document made of
-//! that.
+//! Contract of the API: each route, its parameters and answers, and the OpenAPI document made of
+//! these.
 
 pub(crate) mod codes;
 pub(crate) mod known;

@@ -1,5 +1,5 @@
-//! What a route is: one value says where it is, who may use it, what it takes and gives, and what
-//! answers. The router and the OpenAPI document are made of the same values (see `table`), so that
+//! Route: one value with its path, the scope that it needs, its parameters and answers, and its
+//! handler. The router and the OpenAPI document are made of the same values (see `table`), so that
 //! neither can say what the other does not.
 
 use std::sync::Arc;

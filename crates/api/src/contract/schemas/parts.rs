@@ -1,5 +1,5 @@
 //! Fields of the parts that records hold: props, triggers, steps and their results, errors,
-//! settings. What is one of several shapes is a union, told apart by its `type`.
+//! settings. A value of one of several shapes is a union, with `type` as its discriminator.
 
 use serde_json::{Map, Value, json};
 
