@@ -11,7 +11,7 @@ test("a deploy warns of steps that were not tested, and sends the chosen event a
   await write(page, "label", step("return steps.trigger.event.body.to?.name ?? 'nobody';"));
   await page.keyboard.press("ControlOrMeta+Shift+d");
   const dialog = page.getByRole("dialog", { name: "Deploy, against v1" });
-  await expect(dialog).toContainText("label was not tested as now");
+  await expect(dialog).toContainText("label is not tested");
   await expectAccessible(page);
   await page.keyboard.press("Escape");
   await page.keyboard.press("ControlOrMeta+Shift+Enter");

@@ -33,7 +33,7 @@ test("the page of a group shows versions, days, runs and recipients, keeps a not
   await expect(page.getByText("no such shelf").first()).toBeVisible();
   await expectAccessible(page);
 
-  const told = page.getByRole("region", { name: "Who is told" });
+  const told = page.getByRole("region", { name: "Who is notified" });
   await expect(told).toContainText(/@.*by mail/);
   await expect(told).toContainText("No workflow and no webhook listens to its errors.");
   await page.getByLabel("Note").fill("The shelf was sold.");

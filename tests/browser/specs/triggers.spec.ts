@@ -22,6 +22,7 @@ test("a source is deployed on the spot as a trigger, by its form, and its first 
   await dialog.getByRole("button", { name: "Read the code" }).click();
   await dialog.getByRole("button", { name: "Deploy source" }).click();
   await expect(dialog.getByRole("alert")).toContainText("1 field needs you");
+  await expect(dialog.getByLabel("Least amount")).toBeFocused();
   await dialog.getByLabel("Least amount").fill("10");
   await expectAccessible(page);
   await page.setViewportSize({ width: 380, height: 800 });

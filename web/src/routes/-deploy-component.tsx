@@ -1,7 +1,8 @@
 /** The form of a component that is deployed as a source, on a page of its own and in the builder's dialog. */
 
 import { propsOf } from "~/api/props";
-import { fieldId, PropForm } from "~/features/prop-form/prop-form";
+import { fieldId } from "~/features/prop-form/field-id";
+import { PropForm } from "~/features/prop-form/prop-form";
 import { usePropForm } from "~/features/prop-form/use-prop-form";
 import { DeploySource } from "~/features/sources/deploy";
 import type { Runnable } from "~/features/sources/what-runs";

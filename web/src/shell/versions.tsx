@@ -63,8 +63,8 @@ export function VersionTable<V extends Version>({
               <Tag kind={each.id === live ? "live" : undefined}>v{each.version}</Tag>
               {each.id === live && <span className="mid">live</span>}
             </td>
-            <td className="cut" title={each.message ?? undefined}>
-              {each.message ?? <span className="mid">{about?.(each)}</span>}
+            <td className="cut c-message" title={each.message ?? undefined}>
+              {each.message ?? (about !== undefined && <span className="mid">{about(each)}</span>)}
             </td>
             <td className="mid cut">
               <When at={each.created_at * 1_000} />

@@ -195,3 +195,15 @@ export function Radio({ value, label }: { value: string; label: ReactNode }) {
     </span>
   );
 }
+
+/** Brings an element into view and focuses its first control: the field that was refused. */
+export function focusWithin(id: string): void {
+  // What is drawn with the refusal moves the field.
+  requestAnimationFrame(() => {
+    const field = document.getElementById(id);
+    field?.scrollIntoView({ block: "center" });
+    field
+      ?.querySelector<HTMLElement>("input, textarea, button, [contenteditable=true]")
+      ?.focus({ preventScroll: true });
+  });
+}

@@ -88,7 +88,7 @@ export function Log({
               className={cn("log-line", `is-${line.level}`)}
               style={{ transform: `translateY(${item.start}px)` }}
             >
-              <span className="at">{clock(line.at)}</span>
+              <At at={line.at} />
               <span className="level">{line.level}</span>
               {withSteps && <span className="step">{line.step}</span>}
               <span className="text">
@@ -99,5 +99,16 @@ export function Log({
         })}
       </div>
     </section>
+  );
+}
+
+/** `14:02:31`, and its milliseconds where there is room for them. */
+function At({ at }: { at: number }) {
+  const [seconds, milliseconds] = clock(at).split(".");
+  return (
+    <span className="at">
+      {seconds}
+      <span className="ms">.{milliseconds}</span>
+    </span>
   );
 }

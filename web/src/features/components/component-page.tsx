@@ -56,7 +56,7 @@ export function ComponentPage({ id }: { id: string }) {
             />
             {component.published && component.key !== null && (
               <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
-                Take the key away…
+                Unpublish…
               </Button>
             )}
             {component.type === "source" && (
@@ -142,13 +142,13 @@ export function ComponentPage({ id }: { id: string }) {
       <Confirm
         open={asks}
         onClose={() => setAsks(false)}
-        title={`Take the key ${component.key} away?`}
-        act="Take the key away"
-        busy={unpublish.isPending && "Taking it away…"}
+        title={`Unpublish ${component.key}?`}
+        act="Unpublish"
+        busy={unpublish.isPending && "Unpublishing…"}
         error={unpublish.error === null ? undefined : sentence(unpublish.error)}
         onConfirm={() => unpublish.mutate()}
       >
-        <p>Nothing can be deployed by this key any more. What was deployed from it goes on.</p>
+        <p>Its key can no longer be deployed. Sources and workflows that use it keep running.</p>
       </Confirm>
     </>
   );

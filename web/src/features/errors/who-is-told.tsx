@@ -1,4 +1,4 @@
-/** Who is told of a group of errors: addresses of mail, and listeners of its owner's errors; one more is added here. */
+/** Recipients of a group of errors: mail addresses and listeners of its owner's errors; another listener is added here. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -30,7 +30,7 @@ export function WhoIsTold({ group, owner }: { group: ErrorGroup; owner: Owner })
   const listeners = listenersOf(subscriptions ?? [], owner, org.id);
   return (
     <section className="group-told in-order" aria-labelledby="who-is-told">
-      <h3 id="who-is-told">Who is told</h3>
+      <h3 id="who-is-told">Who is notified</h3>
       <ul>
         <li>
           <Mail className="icon is-sm" aria-hidden="true" />

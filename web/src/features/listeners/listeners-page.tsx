@@ -103,9 +103,9 @@ export function ListenersPage() {
           <table className="tbl t-subscriptions" aria-label="Listeners">
             <thead>
               <tr className="tr is-head">
-                <th>Of</th>
-                <th>What</th>
-                <th>Goes to</th>
+                <th>Emitter</th>
+                <th>Channel</th>
+                <th>Listener</th>
                 <th>
                   <span className="sr">Acts</span>
                 </th>
@@ -122,15 +122,15 @@ export function ListenersPage() {
           <section aria-labelledby="automatic">
             <PaneHead
               id="automatic"
-              title="By themselves"
+              title="Automatic"
               count={count(automatic.length)}
-              hint="each workflow and source that is made from then on is listened to"
+              hint="apply to every workflow and source created later"
             />
             <table className="tbl t-subscriptions" aria-label="Automatic listeners">
               <tbody>
                 {automatic.map((auto) => (
                   <tr className="tr" key={auto.id}>
-                    <td className="mid">All that is made from now on</td>
+                    <td className="mid">Every later workflow and source</td>
                     <td>
                       <Tag>{channelWord(auto.event_name)}</Tag>
                     </td>

@@ -11,6 +11,7 @@ import { bytes } from "~/ui/format";
 import { Markdown } from "~/ui/markdown";
 import { AsJson } from "./as-json";
 import { Control } from "./control";
+import { fieldId } from "./field-id";
 import type { PropForm as Form } from "./use-prop-form";
 import {
   bytesOf,
@@ -106,11 +107,6 @@ export function PropForm({
       )}
     </div>
   );
-}
-
-/** The element of a prop's field, for links to it. */
-export function fieldId(name: string): string {
-  return `prop-${encodeURIComponent(name)}`;
 }
 
 function PropRow({

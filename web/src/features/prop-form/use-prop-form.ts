@@ -8,6 +8,8 @@ import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { forget, keep, keptOf } from "~/shell/kept";
 import type { Known } from "~/ui/code/completion";
+import { focusWithin } from "~/ui/field";
+import { fieldId } from "./field-id";
 import { keptDrafts, withoutSecrets } from "./kept-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
@@ -101,6 +103,12 @@ export function usePropForm({
     if (props.find((prop) => prop.name === name)?.reloads) reloadProps();
   };
 
+  const showFirst = (isWrong: (name: string) => boolean): boolean => {
+    const first = props.find(({ name }) => isWrong(name));
+    if (first !== undefined) focusWithin(fieldId(first.name));
+    return first !== undefined;
+  };
+
   return {
     target,
     props,
@@ -149,15 +157,16 @@ export function usePropForm({
           read.problems[name] !== undefined ||
           missing.includes(name),
       ),
-    /** Shows all that is wrong; whether nothing is. */
+    /** Shows all that is wrong, and the first such field; whether nothing is. */
     reveal(): boolean {
       setAll(true);
-      return missing.length === 0 && Object.keys(read.problems).length === 0;
+      return !showFirst((name) => missing.includes(name) || read.problems[name] !== undefined);
     },
     revealed: all,
-    /** Takes over what the server found wrong. */
+    /** Takes over what the server found wrong, and shows the first such field. */
     refuse(problems: Problems) {
       setRefused(problems);
+      showFirst((name) => problems[name] !== undefined);
     },
     /** Takes values that were typed as one JSON; secrets and what it does not name stay. */
     takeAll(values: JsonObject) {

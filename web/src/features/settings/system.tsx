@@ -59,15 +59,15 @@ export function System() {
       <section className="settings-row">
         <h2>Work</h2>
         <dl className="fact-list">
-          <Fact name="Runs under way here">{runs.running}</Fact>
-          <Fact name="Waiting for a place">{runs.waiting}</Fact>
-          <Fact name="Not ended, on all servers">
+          <Fact name="Runs in progress here">{runs.running}</Fact>
+          <Fact name="Waiting for a run slot">{runs.waiting}</Fact>
+          <Fact name="Unfinished, on all servers">
             {runs.unfinished ?? "the database does not answer"}
           </Fact>
-          <Fact name="Processes with code">{hosts.with_code}</Fact>
-          <Fact name="Processes in reserve">{hosts.blank}</Fact>
+          <Fact name="Hosts, which run code">{hosts.with_code}</Fact>
+          <Fact name="Blank hosts, ready for code">{hosts.blank}</Fact>
           <Fact name="Memory of the server">
-            {system.resident_bytes === null ? "not told" : bytes(system.resident_bytes)}
+            {system.resident_bytes === null ? "unknown" : bytes(system.resident_bytes)}
           </Fact>
         </dl>
       </section>
@@ -80,7 +80,7 @@ export function System() {
               : `Postgres, used by ${system.servers === 1 ? "this server alone" : `${system.servers} servers`}`}
           </Fact>
           <Fact name="Free on the data disk">
-            {system.free_bytes === null ? "not told" : bytes(system.free_bytes)}
+            {system.free_bytes === null ? "unknown" : bytes(system.free_bytes)}
           </Fact>
         </dl>
       </section>

@@ -14,6 +14,7 @@ import { ReadFailed } from "~/shell/read-failed";
 import { RunsOfDay } from "~/shell/runs-of-day";
 import { useRefusal, useSession } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
+import { Starts } from "~/shell/starts";
 import { useTitle } from "~/shell/title";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -27,12 +28,12 @@ import { When } from "~/ui/time";
 import { FindSource } from "./find";
 import { sourcesQuery } from "./queries";
 import type { SourceState } from "./states";
-import { triggerOf } from "./trigger";
+import { startsOf } from "./trigger";
 
 const COLUMNS: readonly Column[] = [
   { name: "state", label: "State" },
   { name: "starts", label: "Begins" },
-  { name: "runs", label: "Runs, 24 h" },
+  { name: "runs", label: "Ended, 24 h" },
   { name: "listeners", label: "Listened to by" },
   { name: "event", label: "Last event" },
 ];
@@ -125,7 +126,7 @@ export function SourceList({
                 <th>Name</th>
                 <th className="c-state">State</th>
                 <th className="c-starts">Begins</th>
-                <th className="c-runs">Runs, 24 h</th>
+                <th className="c-runs">Ended, 24 h</th>
                 <th className="c-listeners">Listened to by</th>
                 <th className="is-right c-event">Last event</th>
               </tr>
@@ -179,7 +180,9 @@ function Row({ source, listeners }: { source: Source; listeners: number }) {
           </span>
         )}
       </td>
-      <td className="mid cut c-starts">{triggerOf(source)}</td>
+      <td className="mid cut c-starts">
+        <Starts of={startsOf(source)} />
+      </td>
       <td className="c-runs">
         <RunsOfDay stats={source.stats} name={source.name} />
       </td>

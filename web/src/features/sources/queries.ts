@@ -56,6 +56,15 @@ export const sourceQuery = (id: string) =>
       data(client.GET("/v1/sources/{id}", { params: { path: { id } }, signal })),
   });
 
+/** Live runs of a source that ended in the last 24 hours, by how they ended. */
+export const runsOfDayQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["source", id, "runs-of-day"],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/stats/runs", { params: { query: { owner_id: id } }, signal })),
+    refetchInterval: 60_000,
+  });
+
 /** Versions of a source, the live one first. */
 export const sourceVersionsQuery = (id: string) =>
   pagesOf(["source", id, "versions"], (query, signal) =>

@@ -13,18 +13,20 @@ import type { Source } from "~/api/schema";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { HeldByDev } from "~/shell/held-by-dev";
 import { useRefusal, useSession } from "~/shell/session";
+import { Starts } from "~/shell/starts";
+import { tallyOf } from "~/shell/tally";
 import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { SwitchRow } from "~/ui/field";
-import { count } from "~/ui/format";
+import { count, plural } from "~/ui/format";
 import { Crumbs, Fact, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
-import { componentOfId, sourceQuery } from "./queries";
+import { componentOfId, runsOfDayQuery, sourceQuery } from "./queries";
 import { RunNow } from "./run-now";
-import { triggerOf } from "./trigger";
+import { startsOf } from "./trigger";
 
 /** As many names as fit beside the other facts. */
 const LISTENERS_SHOWN = 3;
@@ -71,7 +73,9 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
               {component.version !== null && <Tag>{component.version}</Tag>}
             </Fact>
           )}
-          <Fact name="Runs">{triggerOf(source)}</Fact>
+          <Fact name="Runs">
+            <Starts of={startsOf(source)} />
+          </Fact>
           <Fact name="Listened to by" wide>
             {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}
             {refused === undefined && (
@@ -79,6 +83,9 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
                 New workflow on it
               </Link>
             )}
+          </Fact>
+          <Fact name="Last 24 h">
+            <LastDay id={id} />
           </Fact>
         </dl>
         {!source.active && source.inactive_reason !== null && (
@@ -123,6 +130,18 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
       </nav>
       {children}
     </>
+  );
+}
+
+function LastDay({ id }: { id: string }) {
+  const { data: stats } = useQuery(runsOfDayQuery(id));
+  if (stats === undefined) return "…";
+  const { all, failed } = tallyOf(stats);
+  if (all === 0) return "no run";
+  return (
+    <Link to="/sources/$id/runs" params={{ id }} className="quiet-link">
+      {plural(all, "run")}, {failed === 0 ? "none failed" : `${count(failed)} failed`}
+    </Link>
   );
 }
 

@@ -62,15 +62,15 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
       ))}
       {failed.length > 0 && (
         <Banner kind="waits" title={`${namesOf(failed)} failed in the last test`}>
-          As it is now.
+          In its current form.
         </Banner>
       )}
       {untested.length > 0 && (
         <Banner
           kind="waits"
-          title={`${namesOf(untested)} ${isOne(untested) ? "was" : "were"} not tested as now`}
+          title={`${namesOf(untested)} ${isOne(untested) ? "is" : "are"} not tested`}
         >
-          No test since the change, or none at all.
+          No test has run since the last change.
         </Banner>
       )}
       {isObject(state.base.made_from) && (

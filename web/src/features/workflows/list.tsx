@@ -15,6 +15,7 @@ import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
 import { RunsOfDay } from "~/shell/runs-of-day";
 import { useShortcuts } from "~/shell/shortcuts";
+import { Starts } from "~/shell/starts";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -27,7 +28,7 @@ import { Glyph } from "~/ui/status";
 import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
-import { triggersInWords } from "./model";
+import { startsOf } from "./model";
 import { groupsQuery, lastRunQuery, newestRunsQuery, workflowsQuery } from "./queries";
 
 const ROW_HEIGHT = 33;
@@ -36,7 +37,7 @@ const TAGS_SHOWN = 2;
 const COLUMNS: readonly Column[] = [
   { name: "state", label: "State" },
   { name: "starts", label: "Starts" },
-  { name: "runs", label: "Runs, 24 h" },
+  { name: "runs", label: "Ended, 24 h" },
   { name: "last", label: "Last run" },
   { name: "errors", label: "Errors" },
   { name: "changed", label: "Changed" },
@@ -139,7 +140,7 @@ export function WorkflowList({
                     <th>Name</th>
                     <th className="c-state">State</th>
                     <th className="c-starts">Starts</th>
-                    <th className="c-runs">Runs, 24 h</th>
+                    <th className="c-runs">Ended, 24 h</th>
                     <th className="c-last">Last run</th>
                     <th className="c-errors">Errors</th>
                     <th className="is-right c-changed">Changed</th>
@@ -219,7 +220,9 @@ function Cells({
       <td className="cut c-state">
         <StateWord workflow={workflow} />
       </td>
-      <td className="mid cut c-starts">{triggersInWords(workflow.triggers, () => "a source")}</td>
+      <td className="mid cut c-starts">
+        <Starts of={startsOf(workflow.triggers, () => "a source")} />
+      </td>
       <td className="c-runs">
         <RunsOfDay stats={workflow.stats} name={workflow.name} />
       </td>

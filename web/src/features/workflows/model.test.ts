@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SECRET } from "~/ui/changes";
 import { differences, valuesThatDiffer } from "./differences";
-import { contentOf, draftOf, moved, refusedPlace, requestOf, triggersInWords } from "./model";
+import { contentOf, draftOf, moved, refusedPlace, requestOf, startsOf } from "./model";
 import { freeName, nameProblem } from "./step-names";
 
 const step = (namespace: string, code: string, more: object = {}) => ({
@@ -128,10 +128,13 @@ test("values that differ are named for triggers, each step and the settings; a s
 });
 
 test("triggers are said in words", () => {
-  expect(triggersInWords(triggers, () => "Orders")).toBe(
-    "on requests, every minute, on events of Orders",
-  );
-  expect(triggersInWords([])).toBe("when you run it");
+  expect(startsOf(triggers, () => "Orders")).toEqual([
+    "on requests",
+    "every minute",
+    "on events of Orders",
+  ]);
+  const cron = { type: "timer", cron: "0 9 * * 1-5", timezone: "Europe/Berlin" };
+  expect(startsOf([cron])).toEqual([{ cron: "0 9 * * 1-5", zone: "Europe/Berlin" }]);
 });
 
 test("a name for a new step is free and allowed", () => {

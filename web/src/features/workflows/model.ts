@@ -3,6 +3,7 @@
 import { isComponentId } from "~/api/component-id";
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
 import { type PropDef, propsOf } from "~/api/props";
+import type { Start } from "~/shell/starts";
 import { stable } from "~/ui/changes";
 import { every } from "~/ui/format";
 
@@ -303,12 +304,17 @@ export function triggerWords(
   }
 }
 
-export function triggersInWords(
+export function startsOf(
   triggers: readonly unknown[],
   nameOf?: (id: string) => string | undefined,
-): string {
-  const words = triggers.flatMap(triggerOf).map((trigger) => triggerWords(trigger, nameOf));
-  return words.length === 0 ? "when you run it" : words.join(", ");
+): Start[] {
+  return triggers
+    .flatMap(triggerOf)
+    .map((trigger) =>
+      trigger.kind === "timer" && trigger.cron !== undefined
+        ? { cron: trigger.cron, zone: trigger.zone }
+        : triggerWords(trigger, nameOf),
+    );
 }
 
 /** Moves one item by one place. */
