@@ -111,7 +111,7 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
         <Field
           label="E-mail"
           optional={false}
-          hint={of.kind === "setup" ? "you sign in with it" : undefined}
+          hint={of.kind === "setup" ? "You sign in with it" : undefined}
           error={wrong("email")}
         >
           {(props) => (

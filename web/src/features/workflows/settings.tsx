@@ -21,20 +21,26 @@ import { useBuilder } from "./use-builder";
 
 type Limit = { name: string; label: string; hint: string; scale: number };
 
-/** Limits that are numbers; empty: as the server has it. */
+/** Limits that are numbers; an empty field is the default. */
 const LIMITS: readonly Limit[] = [
-  { name: "timeout_ms", label: "Seconds that a run may take", hint: "Empty: 30.", scale: 1_000 },
-  { name: "memory_mb", label: "Memory, MiB", hint: "64 to 10,240. Empty: 256.", scale: 1 },
+  { name: "timeout_ms", label: "Timeout of a run, seconds", hint: "Default: 30.", scale: 1_000 },
+  { name: "memory_mb", label: "Memory, MiB", hint: "64 to 10,240. Default: 256.", scale: 1 },
   {
     name: "concurrency",
-    label: "Runs at once",
-    hint: "1 keeps them in order. Empty: no limit.",
+    label: "Concurrent runs",
+    hint: "1 keeps runs in order. Default: no limit.",
     scale: 1,
   },
   {
     name: "queue_max",
-    label: "Runs that may wait",
-    hint: "Beyond, requests get 429. Empty: no limit.",
+    label: "Queued runs",
+    hint: "Further requests are rejected with 429. Default: no limit.",
+    scale: 1,
+  },
+  {
+    name: "calls_per_isolate",
+    label: "Calls per isolate",
+    hint: "1 to 64. Default: 1. With more, concurrent runs share module variables, environment and /tmp.",
     scale: 1,
   },
 ];
@@ -118,7 +124,7 @@ export function WorkflowSettings() {
         </Field>
         <Field
           label="Tags"
-          hint="With commas between them. Lists find the workflow by each."
+          hint="Separated by commas. Lists can be filtered by a tag."
           error={field === "tags" ? save.error?.message : undefined}
         >
           {(control) => (
@@ -127,7 +133,7 @@ export function WorkflowSettings() {
         </Field>
         <Field
           label="Note"
-          hint="What is to be known of it."
+          hint="For everybody who works on the workflow."
           error={field === "note" ? save.error?.message : undefined}
         >
           {(control) => (
@@ -163,7 +169,7 @@ export function WorkflowSettings() {
             )}
           </Field>
         ))}
-        <SwitchRow label="Run a failed step again" checked={retries} onChange={setRetries} />
+        <SwitchRow label="Retry failed steps" checked={retries} onChange={setRetries} />
         <SwitchRow label="Mail about errors" checked={mails} onChange={setMails} />
         <SwitchRow
           label="Keep events, results and logs of runs"
