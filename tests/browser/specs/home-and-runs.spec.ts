@@ -142,7 +142,7 @@ test("a page that cannot be read says why in its place, and the ways to other pa
   const json = { error: "the server failed", code: "internal" };
   await page.route(address, (route) => route.fulfill({ status: 500, json, headers: { "x-request-id": "req_4Tz81" } }));
   await page.goto(`/sources/${source.id}/configure`);
-  const said = page.getByRole("main").getByRole("alert").filter({ hasText: "This could not be read" });
+  const said = page.getByRole("main").getByRole("alert").filter({ hasText: "This page could not be read" });
   await expect(said).toContainText("req_4Tz81");
   await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
   await expectAccessible(page);
@@ -187,6 +187,8 @@ test("a page whose data is long in coming says so, and is no empty page", async 
   });
   await page.goto(`/sources/${source.id}/configure`);
   await expect(page.getByText("The server has not answered yet.")).toBeVisible();
+  const way = page.getByRole("navigation", { name: "Way to this page" });
+  await expect(way.getByRole("link", { name: "Sources" })).toBeVisible();
   answer();
   await expect(page.getByRole("heading", { name: "Slow to read" })).toBeVisible();
   await expect(page.getByText("The server has not answered yet.")).toHaveCount(0);

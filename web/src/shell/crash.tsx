@@ -1,24 +1,15 @@
 /** What stands in place of a page that could not be read or drawn. */
 
-import {
-  type ErrorComponentProps,
-  Link,
-  useLocation,
-  useParentMatches,
-  useRouter,
-} from "@tanstack/react-router";
+import { type ErrorComponentProps, useRouter } from "@tanstack/react-router";
 import { useCallback, useEffect } from "react";
 import { ApiError, sentence } from "~/api/errors";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Crumbs, PageHead } from "~/ui/pane";
 import { useConnection } from "./connection";
-import { placeAt } from "./nav";
+import { PlaceHead, useIsPage } from "./place-head";
 import { useTitle } from "./title";
 import "./crash.css";
 
-/** The root and the frame: what fails below these alone is a whole page, and else a part of one that has its head. */
-const ABOVE_A_PAGE = 2;
 /** How browsers and the loader say that code or a style sheet did not come. */
 const NOT_BROUGHT = /preload CSS|dynamically imported module|module script failed/;
 /** What was asked for once more since the server was last away. */
@@ -26,7 +17,7 @@ const askedAgain = new Set<string>();
 
 export function Crash({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
-  const isPage = useParentMatches().length === ABOVE_A_PAGE;
+  const isPage = useIsPage();
   const again = useCallback(async () => {
     await router.invalidate();
     reset();
@@ -61,18 +52,9 @@ export function Crash({ error, reset }: ErrorComponentProps) {
   );
 }
 
-/** The way back to the list that the page is of. */
 function Head({ title }: { title: string }) {
   useTitle(title);
-  const place = useLocation({ select: ({ pathname }) => placeAt(pathname) });
-  return (
-    <PageHead>
-      <Crumbs>
-        {place !== undefined && <Link to={place.to}>{place.label}</Link>}
-        <h1>{title}</h1>
-      </Crumbs>
-    </PageHead>
-  );
+  return <PlaceHead title={title} />;
 }
 
 function wordOf(error: unknown): string {
@@ -83,7 +65,7 @@ function wordOf(error: unknown): string {
 function titleOf(error: unknown): string {
   if (error instanceof ApiError) {
     if (error.status === 404) return "This is not here, or is another organization's";
-    return "This could not be read";
+    return "This page could not be read";
   }
   return "This page failed in the browser";
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "react";
 import { SkeletonRows } from "~/ui/banner";
+import { PlaceHead, useIsPage } from "./place-head";
 
 /** From then on a person wonders whether anything still happens. */
 const LONG_MS = 4_000;
@@ -12,8 +13,10 @@ export function Pending() {
     const timer = setTimeout(() => setLong(true), LONG_MS);
     return () => clearTimeout(timer);
   }, []);
+  const isPage = useIsPage();
   return (
     <>
+      {isPage && <PlaceHead />}
       {isLong && (
         <p className="crash mid" role="status">
           The server has not answered yet. The page comes when it does.
