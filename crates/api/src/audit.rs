@@ -7,7 +7,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
-use millrace_engine::Deed;
+use millrace_engine::AuditAction;
 use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ const TEXT_CHARS_MAX: usize = 200;
 pub(crate) struct Trail(Arc<Mutex<Seen>>);
 
 struct Seen {
-    deed: Deed,
+    action: AuditAction,
     /// The record that was written before anything was changed.
     begun: Option<AuditRecord>,
     fields: Vec<String>,
@@ -44,21 +44,21 @@ pub(crate) struct Unchanged;
 pub(crate) struct Shown(pub(crate) String);
 
 impl Trail {
-    fn of(deed: Deed) -> Self {
-        Self(Arc::new(Mutex::new(Seen { deed, begun: None, fields: Vec::new() })))
+    fn of(action: AuditAction) -> Self {
+        Self(Arc::new(Mutex::new(Seen { action, begun: None, fields: Vec::new() })))
     }
 
     /// The caller may do it: leaves a record before anything is changed, so that no change is
     /// without one however the server ends.
     pub(crate) async fn begin(&self, app: &App, caller: &Caller) -> Result<(), ApiError> {
-        let deed = {
+        let action = {
             let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if seen.begun.is_some() {
                 return Ok(());
             }
-            seen.deed.clone()
+            seen.action.clone()
         };
-        let begun = app.engine.begin_audit(caller, deed).await?;
+        let begun = app.engine.audit().begin(caller, action).await?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).begun = Some(begun);
         Ok(())
     }
@@ -93,9 +93,9 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     let matched = request.extensions().get::<MatchedPath>();
     let (template, path) = (below_v1(matched.map_or(path, MatchedPath::as_str)), below_v1(path));
     let fields = if is_change { Vec::new() } else { vec!["include_credentials".into()] };
-    let action = format!("{} {template}", request.method());
-    let trail = Trail::of(Deed {
-        action,
+    let route = format!("{} {template}", request.method());
+    let trail = Trail::of(AuditAction {
+        route,
         target: named(template, path),
         fields,
         request_id: RequestId::current().to_string(),
@@ -105,7 +105,7 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     // Without a caller nothing was changed in anybody's name: a token was asked for.
     let (Some(mut begun), fields) = trail.take() else { return response };
     let kept = if response.extensions().get::<Unchanged>().is_some() {
-        app.engine.forget_audit(&begun).await
+        app.engine.audit().forget(&begun).await
     } else if response.status().is_success() {
         begun.target = begun
             .target
@@ -113,9 +113,9 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
         if is_change {
             begun.fields = fields;
         }
-        app.engine.audited(begun).await
+        app.engine.audit().complete(begun).await
     } else if response.status().is_client_error() {
-        app.engine.forget_audit(&begun).await
+        app.engine.audit().forget(&begun).await
     } else {
         // It may have been done or not, which the record says.
         Ok(())
@@ -159,7 +159,7 @@ pub(crate) async fn list(
         from: time(params, "from")?,
         to: time(params, "to")?,
     };
-    let listing = app.engine.list_audit(&caller, &filter, &query.page).await?;
+    let listing = app.engine.audit().list(&caller, &filter, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |record| shown(&record)))
 }
 
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn a_trail_holds_names_and_no_values() {
-        let trail = Trail::of(Deed {
-            action: String::new(),
+        let trail = Trail::of(AuditAction {
+            route: String::new(),
             target: None,
             fields: Vec::new(),
             request_id: String::new(),

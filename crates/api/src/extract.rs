@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use millrace_engine::{ASKED_BY, Asker, Client, Engine, EngineError, Standing};
+use millrace_engine::{ASKED_BY, Asker, Client, EngineError, KeyWatch, People, check_scope};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
@@ -80,10 +80,8 @@ impl ShownBy {
         // Behind a proxy that is not trusted all have its address: what clients say of theirs is
         // not believed.
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
-        Self(
-            app.engine
-                .asker(address, parts.headers.get(ASKED_BY).and_then(|value| value.to_str().ok())),
-        )
+        let asked_by = parts.headers.get(ASKED_BY).and_then(|value| value.to_str().ok());
+        Self(app.engine.keys().asker(address, asked_by))
     }
 }
 
@@ -147,13 +145,13 @@ impl FromRequestParts<App> for Auth {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let key = credential(&parts.method, &parts.headers)?;
         let ShownBy(from) = ShownBy::of(parts, app);
-        let caller = app.engine.authenticate(key, from.as_ref()).await?;
-        app.engine.count_request(&caller)?;
+        let caller = app.engine.keys().authenticate(key, from.as_ref()).await?;
+        app.engine.keys().count_request(&caller)?;
         // A route that says nothing of its scope is for keys that may do everything.
         let known = parts.extensions.get::<Arc<Known>>().cloned();
         match known.as_ref().map_or(Needs::Scope(Scope::Full), |known| known.needs) {
             Needs::AnyKey | Needs::Nothing => {}
-            Needs::Scope(scope) => app.engine.check_scope(&caller, scope)?,
+            Needs::Scope(scope) => check_scope(&caller, scope)?,
         }
         if let Some(known) = known {
             let query = query(parts.uri.query());
@@ -196,7 +194,7 @@ const CSRF_HEADER: &str = "x-millrace-csrf";
 pub(crate) fn credential<'a>(method: &Method, headers: &'a HeaderMap) -> Result<&'a str, ApiError> {
     if let Some(key) = bearer(headers) {
         // The token of a session is good in its cookie only, where no script can read it.
-        return if Engine::has_form_of_session(key) {
+        return if People::has_form_of_session(key) {
             Err(EngineError::Unauthorized.into())
         } else {
             Ok(key)
@@ -209,7 +207,7 @@ pub(crate) fn credential<'a>(method: &Method, headers: &'a HeaderMap) -> Result<
 
 /// The token in the cookie of a session.
 fn session_cookie(headers: &HeaderMap) -> Option<&str> {
-    only_cookie(headers, SESSION_COOKIE).filter(|token| Engine::has_form_of_session(token))
+    only_cookie(headers, SESSION_COOKIE).filter(|token| People::has_form_of_session(token))
 }
 
 /// The cookie of this name. None where there are several: what else is of this site may have set
@@ -256,13 +254,13 @@ pub(crate) fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), 
 }
 
 /// The key that was shown, for an answer that goes on: it ends with the key.
-pub(crate) struct Lasting(pub(crate) Standing);
+pub(crate) struct Lasting(pub(crate) KeyWatch);
 
 impl FromRequestParts<App> for Lasting {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(Self(app.engine.standing(credential(&parts.method, &parts.headers)?)))
+        Ok(Self(app.engine.keys().watch(credential(&parts.method, &parts.headers)?)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{Door, Engine};
+use millrace_engine::{Door, Engine, check_scope};
 use millrace_model::tenant::Scope;
 
 use crate::App;
@@ -37,8 +37,8 @@ impl Counted {
 
 /// Behind a key: the counts are those of the whole server.
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
-    app.engine.check_scope(&caller, Scope::Full)?;
-    app.engine.check_first(&caller, "the counts are those of the whole server; only a key of the organization that was made first can read them").await?;
+    check_scope(&caller, Scope::Full)?;
+    app.engine.organizations().check_first(&caller, "the counts are those of the whole server; only a key of the organization that was made first can read them").await?;
     Ok(text(&app.engine).await)
 }
 

@@ -1,8 +1,10 @@
-//! What the hot path would otherwise read for each event. Everything in it can be read again from
-//! the store; changes made through this process take effect at once, those of other servers when
-//! they are heard. Where these cannot be heard, nothing is believed.
+//! Cache of records that the hot path would otherwise read for each event. Changes made through
+//! this process take effect at once, those of other servers when they are heard; while the
+//! listener is down, the cache is bypassed.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -13,8 +15,6 @@ use millrace_model::source::HttpInterface;
 use millrace_model::tenant::Caller;
 use parking_lot::RwLock;
 use tokio::sync::watch;
-
-use crate::run::program::Program;
 
 /// Entries of each kind before a part is emptied.
 const ENTRIES_MAX: usize = 20_000;
@@ -41,19 +41,30 @@ enum Heard {
     All,
 }
 
+/// Says whether cached records may be used, and numbers the changes.
 #[derive(Default)]
-pub(crate) struct Cache {
+struct Coherence {
     generation: AtomicU64,
     /// When all changes had been heard; none: they cannot be.
     heard_at: RwLock<Heard>,
-    /// With the time of the look-up.
-    callers: RwLock<HashMap<String, (Timestamp, Caller)>>,
-    /// Told whenever callers are forgotten.
+}
+
+/// Cached records of one kind, by key.
+pub(crate) struct Records<K, V> {
+    coherence: Arc<Coherence>,
+    entries: RwLock<HashMap<K, V>>,
+}
+
+/// The caches of the engine, but for those of types that a room of it has for itself
+/// ([`Cache::records`]).
+pub(crate) struct Cache {
+    coherence: Arc<Coherence>,
+    /// Callers by the hash of a key or token, with the time of the look-up.
+    pub(crate) callers: Records<String, (Timestamp, Caller)>,
+    /// Notified when callers are invalidated.
     caller_changes: watch::Sender<()>,
-    endpoints: RwLock<HashMap<String, Arc<HttpInterface>>>,
-    /// By owner id (live version) and by deployment id.
-    programs: RwLock<HashMap<String, Arc<Program>>>,
-    listeners: RwLock<HashMap<StreamKey, Arc<Vec<String>>>>,
+    pub(crate) endpoints: Records<String, Arc<HttpInterface>>,
+    pub(crate) listeners: Records<StreamKey, Arc<Vec<String>>>,
 }
 
 /// Whether a cached record may be used: this server received all changes up to `heard_at`, less
@@ -62,134 +73,132 @@ fn believed_at(heard_at: Instant, now: Instant) -> bool {
     now.saturating_duration_since(heard_at) < BELIEVED_MAX
 }
 
-impl Cache {
-    /// No other server uses the database.
-    pub(crate) fn has_no_others(&self) {
-        *self.heard_at.write() = Heard::All;
+impl Coherence {
+    /// What is being read from the store meanwhile is not cached.
+    fn change(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// All changes before an instant have been heard.
-    pub(crate) fn heard_up_to(&self, at: Instant) {
-        *self.heard_at.write() = Heard::UpTo(at);
-    }
-
-    /// The changes of others cannot be heard any more.
-    pub(crate) fn hears_nothing(&self) {
-        *self.heard_at.write() = Heard::Nothing;
-    }
-
-    /// Whether what others change is heard.
-    pub(crate) fn is_believed(&self) -> bool {
+    fn is_believed(&self) -> bool {
         match *self.heard_at.read() {
             Heard::Nothing => false,
             Heard::UpTo(at) => believed_at(at, Instant::now()),
             Heard::All => true,
         }
     }
+}
+
+impl<K: Hash + Eq, V: Clone> Records<K, V> {
+    fn new(coherence: &Arc<Coherence>) -> Self {
+        Self { coherence: coherence.clone(), entries: RwLock::default() }
+    }
+
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.read().get(key).filter(|_| self.coherence.is_believed()).cloned()
+    }
+
+    /// Keeps a record, unless something changed since it was read.
+    pub(crate) fn put(&self, read_at: Generation, key: K, record: V) {
+        let mut entries = self.entries.write();
+        if self.coherence.generation.load(Ordering::SeqCst) != read_at.0 {
+            return;
+        }
+        if entries.len() >= ENTRIES_MAX {
+            entries.clear();
+        }
+        entries.insert(key, record);
+    }
+
+    /// Removes a record that changed.
+    pub(crate) fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        self.coherence.change();
+        self.entries.write().remove(key);
+    }
+
+    /// Any record may have changed.
+    pub(crate) fn forget_all(&self) {
+        self.coherence.change();
+        self.entries.write().clear();
+    }
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        let coherence = Arc::default();
+        Self {
+            callers: Records::new(&coherence),
+            caller_changes: watch::Sender::default(),
+            endpoints: Records::new(&coherence),
+            listeners: Records::new(&coherence),
+            coherence,
+        }
+    }
+}
+
+impl Cache {
+    /// A further kind of records, which are believed and invalidated as these are.
+    pub(crate) fn records<K: Hash + Eq, V: Clone>(&self) -> Records<K, V> {
+        Records::new(&self.coherence)
+    }
+
+    /// No other server uses the database.
+    pub(crate) fn has_no_others(&self) {
+        *self.coherence.heard_at.write() = Heard::All;
+    }
+
+    /// All changes before an instant have been heard.
+    pub(crate) fn heard_up_to(&self, at: Instant) {
+        *self.coherence.heard_at.write() = Heard::UpTo(at);
+    }
+
+    /// The changes of others cannot be heard any more.
+    pub(crate) fn hears_nothing(&self) {
+        *self.coherence.heard_at.write() = Heard::Nothing;
+    }
+
+    /// Whether what others change is heard.
+    pub(crate) fn is_believed(&self) -> bool {
+        self.coherence.is_believed()
+    }
 
     /// Taken before reading from the store what is then put here.
     pub(crate) fn generation(&self) -> Generation {
-        Generation(self.generation.load(Ordering::SeqCst))
+        Generation(self.coherence.generation.load(Ordering::SeqCst))
     }
 
-    fn put<K: std::hash::Hash + Eq, V>(
-        &self,
-        map: &RwLock<HashMap<K, V>>,
-        read_at: Generation,
-        key: K,
-        value: V,
-    ) {
-        let mut map = map.write();
-        if self.generation.load(Ordering::SeqCst) != read_at.0 {
-            return;
-        }
-        if map.len() >= ENTRIES_MAX {
-            map.clear();
-        }
-        map.insert(key, value);
-    }
-
-    /// Who shows the key of that hash, if it was looked up after `since`.
+    /// The caller of the key or token with that hash, if it was looked up after `since`.
     pub(crate) fn caller(&self, hash: &str, since: Timestamp) -> Option<Caller> {
-        self.callers
-            .read()
-            .get(hash)
-            .filter(|(at, _)| *at > since && self.is_believed())
-            .map(|(_, caller)| caller.clone())
-    }
-
-    pub(crate) fn put_caller(
-        &self,
-        read_at: Generation,
-        hash: String,
-        now: Timestamp,
-        caller: Caller,
-    ) {
-        self.put(&self.callers, read_at, hash, (now, caller));
+        self.callers.get(hash).filter(|(at, _)| *at > since).map(|(_, caller)| caller)
     }
 
     pub(crate) fn forget_callers(&self) {
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        self.callers.write().clear();
+        self.callers.forget_all();
         self.caller_changes.send_replace(());
     }
 
-    /// Tells whenever keys or tokens may have changed.
+    /// Notifies of every change of keys and tokens.
     pub(crate) fn caller_changes(&self) -> watch::Receiver<()> {
         self.caller_changes.subscribe()
     }
 
-    pub(crate) fn endpoint(&self, key: &str) -> Option<Arc<HttpInterface>> {
-        self.endpoints.read().get(key).filter(|_| self.is_believed()).cloned()
-    }
-
-    pub(crate) fn put_endpoint(&self, read_at: Generation, endpoint: Arc<HttpInterface>) {
-        self.put(&self.endpoints, read_at, endpoint.key.clone(), endpoint);
-    }
-
-    pub(crate) fn program(&self, id: &str) -> Option<Arc<Program>> {
-        self.programs.read().get(id).filter(|_| self.is_believed()).cloned()
-    }
-
-    pub(crate) fn put_program(&self, read_at: Generation, id: String, program: Arc<Program>) {
-        self.put(&self.programs, read_at, id, program);
-    }
-
-    pub(crate) fn listeners(&self, key: &StreamKey) -> Option<Arc<Vec<String>>> {
-        self.listeners.read().get(key).filter(|_| self.is_believed()).cloned()
-    }
-
-    pub(crate) fn put_listeners(
-        &self,
-        read_at: Generation,
-        key: StreamKey,
-        listeners: Arc<Vec<String>>,
-    ) {
-        self.put(&self.listeners, read_at, key, listeners);
-    }
-
-    /// A source or workflow changed: its live version, endpoints and everyone's listeners are read
-    /// anew.
+    /// A source or workflow changed: its endpoints and everyone's listeners are read anew.
     pub(crate) fn forget_owner(&self, owner: &str) {
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        self.programs.write().remove(owner);
-        self.endpoints.write().retain(|_, e| e.owner.as_str() != owner);
-        self.forget_listeners();
+        self.coherence.change();
+        self.endpoints.entries.write().retain(|_, e| e.owner.as_str() != owner);
+        self.listeners.forget_all();
     }
 
     /// Anything may have changed.
     pub(crate) fn forget_all(&self) {
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        self.callers.write().clear();
-        self.caller_changes.send_replace(());
-        self.endpoints.write().clear();
-        self.programs.write().clear();
-        self.listeners.write().clear();
-    }
-
-    pub(crate) fn forget_listeners(&self) {
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        self.listeners.write().clear();
+        self.forget_callers();
+        self.endpoints.forget_all();
+        self.listeners.forget_all();
     }
 }
 
@@ -211,19 +220,19 @@ mod tests {
     fn what_was_read_is_believed_while_changes_are_heard() {
         let (cache, key) =
             (Cache::default(), (OrgId::from_row("o_a".into()), "dc_a".to_owned(), String::new()));
-        cache.put_listeners(cache.generation(), key.clone(), Arc::default());
-        assert!(cache.listeners(&key).is_none(), "nothing was heard yet");
+        cache.listeners.put(cache.generation(), key.clone(), Arc::default());
+        assert!(cache.listeners.get(&key).is_none(), "nothing was heard yet");
         cache.heard_up_to(Instant::now());
-        assert!(cache.listeners(&key).is_some());
+        assert!(cache.listeners.get(&key).is_some());
         if let Some(long_ago) = Instant::now().checked_sub(BELIEVED_MAX) {
             cache.heard_up_to(long_ago);
-            assert!(cache.listeners(&key).is_none());
+            assert!(cache.listeners.get(&key).is_none());
         }
         cache.has_no_others();
-        assert!(cache.listeners(&key).is_some());
+        assert!(cache.listeners.get(&key).is_some());
         let read_at = cache.generation();
         cache.forget_all();
-        cache.put_listeners(read_at, key.clone(), Arc::default());
-        assert!(cache.listeners(&key).is_none(), "read before the change");
+        cache.listeners.put(read_at, key.clone(), Arc::default());
+        assert!(cache.listeners.get(&key).is_none(), "read before the change");
     }
 }

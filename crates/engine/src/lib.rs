@@ -5,19 +5,25 @@
 
 mod accept;
 mod answers;
+mod background;
 mod cache;
+mod checks;
+mod ctx;
 mod deliver;
 mod deploy;
 mod error;
 mod nodes;
 mod observe;
+mod parts;
+mod reach;
 mod run;
 mod service_db;
 mod settle;
-mod tasks;
 mod tenants;
+mod trace_context;
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -26,11 +32,18 @@ use std::time::Duration;
 use millrace_bundle::Bundler;
 use millrace_model::retention::Retention;
 use millrace_model::{Clock, IdSource};
-use millrace_runner::Runner;
+use millrace_runner::{OwnMeter, Runner};
 use millrace_store::Store;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::oneshot;
+
+use background::Background;
+use ctx::Ctx;
+use deliver::Deliverer;
+use deliver::mailer::Mailer;
+use deliver::webhook_lanes::WebhookDispatcher;
+use observe::history::Pruner;
+use run::crowds::CrowdWatch;
 
 pub use accept::app_hooks::AppEvent;
 pub use accept::by_hand::{NewEvent, PassedOn};
@@ -75,17 +88,18 @@ pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
 pub use tenants::app_images::AppImage;
 pub use tenants::apps::{AppFilter, NewApp};
-pub use tenants::audit::Deed;
+pub use tenants::audit::AuditAction;
+pub use tenants::key_watch::KeyWatch;
 pub use tenants::keyring::{MasterKeyError, MasterKeys};
-pub use tenants::keys::{NewApiKey, UpdateApiKey};
+pub use tenants::keys::{Keys, NewApiKey, UpdateApiKey, check_scope};
+pub use tenants::links::{LinkAnswer, NewLink};
 pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::oidc::{OidcBegun, OidcConfig};
-pub use tenants::people::{Client, LinkAnswer, NewLink, SessionView, SignedIn};
+pub use tenants::organizations::{FirstTenant, Me, NewOrganization, UpdateOrganization};
+pub use tenants::people::{Client, People, SessionView, SignedIn};
 pub use tenants::secrets::MasterKey;
-pub use tenants::standing::Standing;
 pub use tenants::wrong_keys::{ASKED_BY, Asker};
-pub use tenants::{FirstTenant, Me, NewOrganization, UpdateOrganization};
 
 /// How long the end of a server waits for the writes that are left, after its runs have ended.
 const LAST_WRITES: Duration = Duration::from_secs(15);
@@ -212,32 +226,18 @@ pub struct Parts {
 pub struct Engine(Arc<Inner>);
 
 struct Inner {
-    config: EngineConfig,
-    store: Arc<dyn Store>,
+    ctx: Arc<Ctx>,
     bundler: Bundler,
     runner: Runner,
-    clock: Arc<dyn Clock>,
-    ids: Arc<IdSource>,
-    keyring: tenants::secrets::Keyring,
-    master_keys: Arc<dyn MasterKeys>,
-    /// One change of the master key at a time within this node.
-    rotating: tokio::sync::Mutex<()>,
+    keyring: Arc<tenants::secrets::Keyring>,
+    tenants: tenants::Tenants,
     started_at: millrace_model::clock::Timestamp,
-    /// Names this process in leases.
-    node: String,
-    cache: cache::Cache,
+    /// What owners run, by owner id (live version) and by deployment id.
+    programs: cache::Records<String, Arc<run::program::Program>>,
     nodes: nodes::Nodes,
-    rates: tenants::keys::Rates,
     exports: observe::exports::Exports,
     domains: accept::domains::Domains,
     kept_files: accept::kept_files::KeptFiles,
-    wrong_keys: tenants::wrong_keys::WrongKeys,
-    passwords: tenants::passwords::Passwords,
-    oidc: Option<tenants::oidc::Provider>,
-    /// Reaches what code sends to.
-    sending: deliver::reach::Reach,
-    /// Reaches providers of OAuth.
-    providers: deliver::reach::Reach,
     search_indexes: deploy::registries::SearchIndexes,
     /// Turns for archives of registries.
     uploads: millrace_bundle::Places,
@@ -262,20 +262,16 @@ struct Inner {
     turns: settle::turns::Turns,
     begin_order: run::begin_order::BeginOrder,
     hook_writes: service_db::HookWrites,
-    /// One refresh of an account's token at a time within this node; the store sees to the others.
-    refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
-    app_images: tenants::app_images::AppImages,
-    /// OAuth states that were used.
-    used_states: tenants::oauth::UsedStates,
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
-    wake_dispatch: Notify,
-    wake_scheduler: Notify,
-    wake_mailer: Notify,
-    wake_replayer: Notify,
-    wake_deliverer: Notify,
-    wake_webhooks: Notify,
-    tasks: tasks::Tasks,
+}
+
+impl Deref for Inner {
+    type Target = Ctx;
+
+    fn deref(&self) -> &Ctx {
+        &self.ctx
+    }
 }
 
 impl Engine {
@@ -301,33 +297,23 @@ impl Engine {
             config.waiting_max,
             config.waiting_bytes_max,
         );
-        let sending = deliver::reach::Reach::new(config.egress.clone(), deliver::http::common);
-        let providers = deliver::reach::Reach::new(config.egress.clone(), tenants::oauth::common);
-        let oidc = config.oidc.clone().map(tenants::oidc::Provider::new).transpose()?;
         let (traces, spans) = observe::traces::Traces::new(config.traces.as_ref())?;
+        let (cache, tasks) = (cache::Cache::default(), background::Tasks::default());
+        let ctx = Arc::new(Ctx { config, store, clock, ids, node, cache, tasks });
+        let keyring = Arc::new(keyring);
+        let tenants = tenants::Tenants::new(&ctx, &keyring, master_keys)?;
         let engine = Self(Arc::new(Inner {
-            config,
-            store,
+            programs: ctx.cache.records(),
+            ctx,
             bundler,
             runner,
-            clock,
-            ids,
             keyring,
-            master_keys,
-            rotating: tokio::sync::Mutex::default(),
+            tenants,
             started_at,
-            node,
-            cache: cache::Cache::default(),
             nodes: nodes::Nodes::default(),
-            rates: tenants::keys::Rates::default(),
             exports: observe::exports::Exports::default(),
             domains: accept::domains::Domains::default(),
             kept_files: accept::kept_files::KeptFiles::default(),
-            wrong_keys: tenants::wrong_keys::WrongKeys::default(),
-            passwords: tenants::passwords::Passwords::default(),
-            oidc,
-            sending,
-            providers,
             search_indexes: deploy::registries::SearchIndexes::default(),
             uploads: millrace_bundle::Places::new(deploy::registries::UPLOADS_MAX),
             streams: observe::streams::Streams::default(),
@@ -343,32 +329,27 @@ impl Engine {
             turns: settle::turns::Turns::default(),
             begin_order: run::begin_order::BeginOrder::default(),
             hook_writes: service_db::HookWrites::default(),
-            refreshing: Mutex::default(),
-            app_images: tenants::app_images::AppImages::default(),
-            used_states: tenants::oauth::UsedStates::default(),
             responders: Mutex::default(),
-            wake_dispatch: Notify::new(),
-            wake_scheduler: Notify::new(),
-            wake_mailer: Notify::new(),
-            wake_replayer: Notify::new(),
-            wake_deliverer: Notify::new(),
-            wake_webhooks: Notify::new(),
-            tasks: tasks::Tasks::default(),
         }));
         engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
         engine.start_with_others().await?;
-        engine.spawn_dispatcher();
-        engine.spawn_crowd_watch();
-        engine.spawn_lease_keeper();
-        engine.spawn_scheduler();
-        engine.spawn_mailer();
-        engine.spawn_replayer();
-        engine.spawn_deliverer();
-        engine.spawn_webhook_deliverer();
-        engine.spawn_pruner();
-        engine.spawn_indexer();
+        let Inner { ctx, keyring, traces, .. } = &*engine.0;
+        engine.start_task(engine.dispatcher());
+        engine.start_task(CrowdWatch { engine: engine.clone(), meter: OwnMeter::default() });
+        engine.start_task(engine.lease_keeper());
+        engine.start_task(engine.scheduler());
+        if let Some(mailer) = Mailer::new(ctx, keyring) {
+            engine.start_task(mailer);
+        }
+        engine.start_task(engine.replayer());
+        if let Some(deliverer) = Deliverer::new(ctx, traces.is_on()) {
+            engine.start_task(deliverer);
+        }
+        engine.start_task(WebhookDispatcher::new(ctx, keyring));
+        engine.start_task(Pruner::new(ctx.clone()));
+        engine.start_task(engine.search_indexer());
         if let Some(spans) = spans {
-            engine.spawn_tracer(spans);
+            engine.start_task(engine.trace_exporter(spans));
         }
         Ok(engine)
     }
@@ -410,36 +391,15 @@ impl Engine {
         }
     }
 
-    /// Starts a task that goes on until the engine stops.
-    fn keep_going<F: Future<Output = ()> + Send + 'static>(
-        &self,
-        name: &'static str,
-        task: impl Fn(Self, CancellationToken) -> F + Send + 'static,
-    ) {
-        let engine = self.clone();
-        self.0
-            .tasks
-            .keep(name, self.0.tasks.token(), move || task(engine.clone(), engine.0.tasks.token()));
-    }
-
-    /// Starts a task that goes on until nothing is under way any more: what runs need that end
-    /// while the engine stops.
-    fn keep_to_the_end<F: Future<Output = ()> + Send + 'static>(
-        &self,
-        name: &'static str,
-        task: impl Fn(Self, CancellationToken) -> F + Send + 'static,
-    ) {
-        let engine = self.clone();
-        self.0.tasks.keep(name, self.0.tasks.end_token(), move || {
-            task(engine.clone(), engine.0.tasks.end_token())
-        });
+    fn start_task(&self, task: impl Background) {
+        self.0.tasks.start(task, self.0.clock.clone());
     }
 
     fn now(&self) -> millrace_model::Timestamp {
-        self.0.clock.now()
+        self.0.ctx.now()
     }
 
     fn lease_until(&self) -> millrace_model::Timestamp {
-        self.now().plus_ms(i64::try_from(self.0.config.lease.as_millis()).unwrap_or(i64::MAX))
+        self.0.ctx.lease_until()
     }
 }

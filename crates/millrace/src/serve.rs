@@ -112,9 +112,8 @@ async fn serve_engine(
     connections_max: usize,
     engine: &Engine,
 ) -> Result<()> {
-    let first = engine
-        .bootstrap(&config.owner_email, |first| data.prepare_credentials(first, base_url))
-        .await?;
+    let keep = |first: &_| data.prepare_credentials(first, base_url);
+    let first = engine.organizations().bootstrap(&config.owner_email, keep).await?;
     if data.take_over_credentials(first.as_ref())? {
         tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
     }
@@ -135,7 +134,7 @@ async fn serve_engine(
     };
     let metrics =
         listeners.metrics.map(|listener| serve_metrics(listener, engine, limits)).transpose()?;
-    if let Some(first_visit) = engine.first_visit().await? {
+    if let Some(first_visit) = engine.people().first_visit().await? {
         tracing::info!(
             url = first_visit.url,
             "nobody can sign in yet: open this address to set the first owner's password; it works once, within a day"

@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{AccountView, ErrorKind, NewAccount, NewConnection, UpdateAccount};
+use millrace_engine::{
+    AccountView, ErrorKind, NewAccount, NewConnection, UpdateAccount, check_scope,
+};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
 use serde_json::{Value, json};
@@ -32,7 +34,8 @@ pub(crate) async fn create(
         name: params.text("name")?,
         credentials: params.object("credentials")?.unwrap_or_default(),
     };
-    let view = app.engine.create_account(&caller.acting_for(params.external_user()?), new).await?;
+    let view =
+        app.engine.accounts().create(&caller.acting_for(params.external_user()?), new).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 
@@ -55,8 +58,11 @@ pub(crate) async fn connect(
         fields: params.object("credentials")?.unwrap_or_default(),
     };
     let key = credential(&Method::POST, &headers)?;
-    let link =
-        app.engine.connect_account(&caller.acting_for(params.external_user()?), key, new).await?;
+    let link = app
+        .engine
+        .accounts()
+        .connect(&caller.acting_for(params.external_user()?), key, new)
+        .await?;
     let mut shown = wire::connection(&link.connection);
     shown["connect_url"] = json!(link.url);
     Ok(Fields::of(&params).data(shown))
@@ -69,7 +75,7 @@ pub(crate) async fn connection(
     Path(text): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let connection = app.engine.connection(&caller, &id("connection", &text)?).await?;
+    let connection = app.engine.accounts().connection(&caller, &id("connection", &text)?).await?;
     Ok(Fields::of(&query.params).data(wire::connection(&connection)))
 }
 
@@ -86,7 +92,7 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
     } else {
         Ok(code.as_str())
     };
-    match app.engine.finish_connecting(&field("state"), answer).await {
+    match app.engine.accounts().finish_connecting(&field("state"), answer).await {
         Ok(view) => {
             let words = format!(
                 "The account `{}` of {} is connected. You may close this page.",
@@ -134,22 +140,18 @@ pub(crate) async fn listed(
     show: fn(&AccountView) -> Value,
 ) -> Result<Response, ApiError> {
     let slug = query.params.text(field)?.filter(|slug| !slug.is_empty());
-    let with_credentials = with_credentials(app, caller, &query.params)?;
+    let with_credentials = with_credentials(caller, &query.params)?;
     let caller = caller.clone().acting_for(query.params.external_user()?);
     let listing =
-        app.engine.list_accounts(&caller, slug.as_deref(), with_credentials, &query.page).await?;
+        app.engine.accounts().list(&caller, slug.as_deref(), with_credentials, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |view| show(&view)))
 }
 
 /// Whether credentials are asked for, by a key that may see them.
-pub(crate) fn with_credentials(
-    app: &App,
-    caller: &Caller,
-    params: &Params,
-) -> Result<bool, ApiError> {
+pub(crate) fn with_credentials(caller: &Caller, params: &Params) -> Result<bool, ApiError> {
     let asked = params.flag("include_credentials")?.unwrap_or(false);
     if asked {
-        app.engine.check_scope(caller, Scope::Full)?;
+        check_scope(caller, Scope::Full)?;
     }
     Ok(asked)
 }
@@ -160,9 +162,12 @@ pub(crate) async fn show(
     Path(text): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let with_credentials = with_credentials(&app, &caller, &query.params)?;
-    let view =
-        app.engine.account(&caller, &id::<AccountId>("account", &text)?, with_credentials).await?;
+    let with_credentials = with_credentials(&caller, &query.params)?;
+    let view = app
+        .engine
+        .accounts()
+        .get(&caller, &id::<AccountId>("account", &text)?, with_credentials)
+        .await?;
     Ok(Fields::of(&query.params).data(wire::account(&view)))
 }
 
@@ -175,7 +180,7 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     let account = id::<AccountId>("account", &text)?;
     back.check(&params, async {
-        Ok(wire::account(&app.engine.account(&caller, &account, false).await?))
+        Ok(wire::account(&app.engine.accounts().get(&caller, &account, false).await?))
     })
     .await?;
     let external_user_id = match params.0.get("external_user_id") {
@@ -187,7 +192,7 @@ pub(crate) async fn update(
         credentials: params.object("credentials")?,
         external_user_id,
     };
-    let view = app.engine.update_account(&caller, &account, update).await?;
+    let view = app.engine.accounts().update(&caller, &account, update).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 
@@ -208,7 +213,7 @@ pub(crate) async fn check(
     Path(text): Path,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let view = app.engine.check_account(&caller, &id::<AccountId>("account", &text)?).await?;
+    let view = app.engine.accounts().check(&caller, &id::<AccountId>("account", &text)?).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 
@@ -225,6 +230,6 @@ pub(crate) async fn remove(
             &app.engine.account_would_go(&caller, &account).await?,
         ));
     }
-    app.engine.delete_account(&caller, &account).await?;
+    app.engine.accounts().delete(&caller, &account).await?;
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
 }

@@ -30,7 +30,7 @@ pub(crate) async fn create(
         rate_per_minute: params.number("rate_per_minute")?,
         expires_at: end(&params)?.flatten(),
     };
-    let (key, text) = app.engine.create_api_key(&caller, new).await?;
+    let (key, text) = app.engine.keys().create(&caller, new).await?;
     Ok(Fields::default().data(with_key(&key, &text)))
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_api_keys(&caller, &query.page).await?;
+    let listing = app.engine.keys().list(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |key| wire::api_key(&key)))
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn show(
     Path(text): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let key = app.engine.api_key(&caller, &id::<ApiKeyId>("API key", &text)?).await?;
+    let key = app.engine.keys().get(&caller, &id::<ApiKeyId>("API key", &text)?).await?;
     Ok(Fields::of(&query.params).data(wire::api_key(&key)))
 }
 
@@ -62,10 +62,10 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let key = id::<ApiKeyId>("API key", &text)?;
-    back.check(&params, async { Ok(wire::api_key(&app.engine.api_key(&caller, &key).await?)) })
+    back.check(&params, async { Ok(wire::api_key(&app.engine.keys().get(&caller, &key).await?)) })
         .await?;
     let update = UpdateApiKey { name: params.text("name")?, expires_at: end(&params)? };
-    let key = app.engine.update_api_key(&caller, &key, update).await?;
+    let key = app.engine.keys().update(&caller, &key, update).await?;
     Ok(Fields::of(&params).data(wire::api_key(&key)))
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn revoke(
     _: Params,
 ) -> Result<Response, ApiError> {
     let key = id::<ApiKeyId>("API key", &text)?;
-    app.engine.revoke_api_key(&caller, &key).await?;
+    app.engine.keys().revoke(&caller, &key).await?;
     Ok(Fields::default().data(json!({ "id": key, "deleted": true })))
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn rotate(
 ) -> Result<Response, ApiError> {
     let grace = Duration::from_secs(params.number("grace_seconds")?.unwrap_or(0));
     let (key, text) =
-        app.engine.rotate_api_key(&caller, &id::<ApiKeyId>("API key", &text)?, grace).await?;
+        app.engine.keys().rotate(&caller, &id::<ApiKeyId>("API key", &text)?, grace).await?;
     Ok(Fields::default().data(with_key(&key, &text)))
 }
 
@@ -151,5 +151,5 @@ pub(crate) async fn rotate_master(
     _: Params,
 ) -> Result<Response, ApiError> {
     Ok(Fields::default()
-        .data(json!({ "master_key_id": app.engine.rotate_master_key(&caller).await? })))
+        .data(json!({ "master_key_id": app.engine.master_key().rotate(&caller).await? })))
 }

@@ -55,7 +55,7 @@ pub(crate) async fn show(
     Path(slug): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let found = app.engine.app(&caller, &slug).await?;
+    let found = app.engine.apps().get(&caller, &slug).await?;
     Ok(Fields::of(&query.params).data(wire::app(&found)))
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn image(
     Path(slug): Path,
     _: ListQuery,
 ) -> Result<Response, ApiError> {
-    let image = app.engine.app_image(&caller, &slug).await?;
+    let image = app.engine.app_images().get(&caller, &slug).await?;
     let mut response = Body::from(image.bytes.to_vec()).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
@@ -106,7 +106,7 @@ pub(crate) async fn update(
     back: WrittenBack,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let found = app.engine.app(&caller, &slug).await?;
+    let found = app.engine.apps().get(&caller, &slug).await?;
     back.check(&params, async { Ok(wire::app(&found)) }).await?;
     put(&app, &caller, &params, found.name_slug, found.definition).await
 }
@@ -191,6 +191,6 @@ async fn put(
         custom_fields: fields.unwrap_or(before.custom_fields),
         categories: params.parsed("categories")?.unwrap_or(before.categories),
     };
-    let saved = app.engine.put_app(caller, NewApp { name_slug, definition }).await?;
+    let saved = app.engine.apps().put(caller, NewApp { name_slug, definition }).await?;
     Ok(Fields::of(params).data(wire::app(&saved)))
 }

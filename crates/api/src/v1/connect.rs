@@ -26,7 +26,7 @@ use crate::written_back::WrittenBack;
 
 /// That the path names the project of the caller's organization.
 pub(crate) async fn own_project(app: &App, caller: &Caller, project: &str) -> Result<(), ApiError> {
-    let organization = app.engine.organization(caller, &caller.org_id).await?;
+    let organization = app.engine.organizations().get(caller, &caller.org_id).await?;
     if organization.project_id.as_str() == project {
         Ok(())
     } else {
@@ -59,7 +59,7 @@ pub(crate) async fn app(
     Path(slug): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let found = app.engine.app(&caller, &slug).await?;
+    let found = app.engine.apps().get(&caller, &slug).await?;
     Ok(Fields::of(&query.params).data(connect_records::app(&found)))
 }
 
@@ -81,11 +81,9 @@ pub(crate) async fn account(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
-    let with_credentials = accounts::with_credentials(&app, &caller, &query.params)?;
-    let view = app
-        .engine
-        .account(&caller, &id::<AccountId>("account", &account)?, with_credentials)
-        .await?;
+    let with_credentials = accounts::with_credentials(&caller, &query.params)?;
+    let id = id::<AccountId>("account", &account)?;
+    let view = app.engine.accounts().get(&caller, &id, with_credentials).await?;
     Ok(Json(connect_records::account(&view)).into_response())
 }
 
@@ -96,7 +94,7 @@ pub(crate) async fn remove_account(
     params: Params,
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
-    app.engine.delete_account(&caller, &id::<AccountId>("account", &account)?).await?;
+    app.engine.accounts().delete(&caller, &id::<AccountId>("account", &account)?).await?;
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
 }
 

@@ -7,7 +7,7 @@ use axum::http::uri::Authority;
 use axum::http::{Method, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::Engine;
+use millrace_engine::Keys;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::HttpInterfaceId;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
 /// Whether a request shows what looks like a key of this server: its sender took the host for the
 /// server itself.
 fn shows_key(request: &Request) -> bool {
-    bearer(request.headers()).is_some_and(Engine::has_form_of_key)
+    bearer(request.headers()).is_some_and(Keys::has_form_of_key)
 }
 
 /// The one host that a request is for; empty where it names none, as HTTP/1.0 may. What stands

@@ -18,7 +18,7 @@ pub(crate) async fn list(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let members = app.engine.members(&caller).await?;
+    let members = app.engine.members().list(&caller).await?;
     let items = members
         .iter()
         .map(|member| (encode_cursor(member.user.id.as_str()), shown(member)))
@@ -35,7 +35,7 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     let user = id::<UserId>("member", &text)?;
     let record = async {
-        let members = app.engine.members(&caller).await?;
+        let members = app.engine.members().list(&caller).await?;
         let member = members
             .iter()
             .find(|member| member.user.id == user)
@@ -43,7 +43,7 @@ pub(crate) async fn update(
         Ok(shown(member))
     };
     back.check(&params, record).await?;
-    let member = app.engine.set_role(&caller, &user, role(&params)?).await?;
+    let member = app.engine.members().set_role(&caller, &user, role(&params)?).await?;
     Ok(Fields::of(&params).data(shown(&member)))
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn remove(
     _: Params,
 ) -> Result<Response, ApiError> {
     let user = id::<UserId>("member", &text)?;
-    app.engine.remove_member(&caller, &user).await?;
+    app.engine.members().remove(&caller, &user).await?;
     Ok(Fields::default().data(json!({ "id": user, "deleted": true })))
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn invite(
     let email = params
         .text("email")?
         .ok_or_else(|| ApiError::field("email", "`email` is missing; say who is invited"))?;
-    let made = app.engine.invite(&caller, &email, role(&params)?).await?;
+    let made = app.engine.members().invite(&caller, &email, role(&params)?).await?;
     let mut shown = invitation(&made.link);
     shown["url"] = json!(made.url);
     shown["mailed"] = json!(made.mailed);
@@ -78,7 +78,7 @@ pub(crate) async fn invitations(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let links = app.engine.invitations(&caller).await?;
+    let links = app.engine.members().invitations(&caller).await?;
     let items =
         links.iter().map(|link| (encode_cursor(link.id.as_str()), invitation(link))).collect();
     Fields::of(&query.params).whole(items, &query.page)
@@ -91,7 +91,7 @@ pub(crate) async fn withdraw(
     _: Params,
 ) -> Result<Response, ApiError> {
     let link = id::<LinkId>("invitation", &text)?;
-    app.engine.withdraw_invitation(&caller, &link).await?;
+    app.engine.members().withdraw_invitation(&caller, &link).await?;
     Ok(Fields::default().data(json!({ "id": link, "deleted": true })))
 }
 

@@ -25,7 +25,8 @@ pub(crate) async fn create(
     let name = params
         .text("name")?
         .ok_or_else(|| ApiError::field("name", "`name` is missing; say what the client is for"))?;
-    let (client, secret) = app.engine.create_oauth_client(&caller, &name, scopes(&params)?).await?;
+    let (client, secret) =
+        app.engine.oauth_clients().create(&caller, &name, scopes(&params)?).await?;
     let mut shown = shown(&client);
     shown["client_secret"] = json!(secret);
     Ok(Fields::default().data(shown))
@@ -37,7 +38,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_oauth_clients(&caller, &query.page).await?;
+    let listing = app.engine.oauth_clients().list(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |client| shown(&client)))
 }
 
@@ -47,8 +48,11 @@ pub(crate) async fn show(
     Path(text): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let client =
-        app.engine.oauth_client(&caller, &id::<OauthClientId>("OAuth client", &text)?).await?;
+    let client = app
+        .engine
+        .oauth_clients()
+        .get(&caller, &id::<OauthClientId>("OAuth client", &text)?)
+        .await?;
     Ok(Fields::of(&query.params).data(shown(&client)))
 }
 
@@ -59,7 +63,7 @@ pub(crate) async fn remove(
     _: Params,
 ) -> Result<Response, ApiError> {
     let client = id::<OauthClientId>("OAuth client", &text)?;
-    app.engine.delete_oauth_client(&caller, &client).await?;
+    app.engine.oauth_clients().delete(&caller, &client).await?;
     Ok(Fields::default().data(json!({ "id": client, "deleted": true })))
 }
 
@@ -100,7 +104,8 @@ pub(crate) async fn token(
         _ => None,
     };
     let (client, secret) = credentials(&headers, &params)?;
-    let issued = app.engine.issue_token(&client, &secret, wanted, from.as_ref()).await?;
+    let issued =
+        app.engine.oauth_clients().issue_token(&client, &secret, wanted, from.as_ref()).await?;
     let body = json!({ "access_token": issued.token, "token_type": "Bearer", "expires_in": issued.expires_in, "created_at": issued.created_at.secs() });
     Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
         .into_response())
@@ -116,7 +121,7 @@ pub(crate) async fn revoke(
     let token =
         params.text("token")?.ok_or_else(|| ApiError::field("token", "`token` is missing"))?;
     let (client, secret) = credentials(&headers, &params)?;
-    app.engine.revoke_token(&client, &secret, &token, from.as_ref()).await?;
+    app.engine.oauth_clients().revoke_token(&client, &secret, &token, from.as_ref()).await?;
     Ok(Json(json!({})).into_response())
 }
 

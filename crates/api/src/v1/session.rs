@@ -32,6 +32,7 @@ pub(crate) async fn begin(
 ) -> Result<Response, ApiError> {
     let signed_in = app
         .engine
+        .people()
         .sign_in(&needed(&params, "email")?, &needed(&params, "password")?, &client)
         .await?;
     begun(&app, &trail, signed_in).await
@@ -39,7 +40,7 @@ pub(crate) async fn begin(
 
 /// How one signs in.
 pub(crate) async fn ways(State(app): State<App>, query: ListQuery) -> Result<Response, ApiError> {
-    Ok(Fields::of(&query.params).data(json!({ "provider": app.engine.sign_in_provider() })))
+    Ok(Fields::of(&query.params).data(json!({ "provider": app.engine.oidc().provider_name() })))
 }
 
 /// Begins a sign-in by the provider. The cookie binds it to this browser.
@@ -48,7 +49,7 @@ pub(crate) async fn begin_with_provider(
     Visitor(_): Visitor,
     _: Params,
 ) -> Result<Response, ApiError> {
-    let begun = app.engine.begin_oidc().await?;
+    let begun = app.engine.oidc().begin().await?;
     let mut response =
         Fields::default().data(json!({ "url": begun.url, "expires_at": begun.expires_at.secs() }));
     put_cookie(
@@ -73,7 +74,8 @@ pub(crate) async fn finish_with_provider(
     let pending = only_cookie(&headers, SIGN_IN_COOKIE);
     let signed_in = app
         .engine
-        .finish_oidc(pending, &needed(&params, "state")?, &needed(&params, "code")?, &client)
+        .oidc()
+        .finish(pending, &needed(&params, "state")?, &needed(&params, "code")?, &client)
         .await?;
     let mut response = begun(&app, &trail, signed_in).await?;
     put_cookie(&app, &mut response, SIGN_IN_COOKIE, SIGN_IN_PATH, "", 0);
@@ -92,7 +94,8 @@ pub(crate) async fn use_link(
         email: params.text("email")?,
         password: needed(&params, "password")?,
     };
-    let signed_in = app.engine.use_link(&needed(&params, "token")?, answer, &client).await?;
+    let signed_in =
+        app.engine.people().use_link(&needed(&params, "token")?, answer, &client).await?;
     begun(&app, &trail, signed_in).await
 }
 
@@ -102,7 +105,7 @@ pub(crate) async fn open_link(
     Visitor(_): Visitor,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let (link, organization) = app.engine.open_link(&needed(&params, "token")?).await?;
+    let (link, organization) = app.engine.people().open_link(&needed(&params, "token")?).await?;
     Ok(Fields::default().data(json!({
         "kind": link.kind.as_str(), "email": link.email, "role": link.role, "org": { "id": organization.id, "name": organization.name },
         "expires_at": link.expires_at.secs(),
@@ -111,7 +114,7 @@ pub(crate) async fn open_link(
 
 async fn begun(app: &App, trail: &Trail, signed_in: SignedIn) -> Result<Response, ApiError> {
     trail.begin(app, &signed_in.caller).await?;
-    let view = app.engine.session_view(&signed_in.caller).await?;
+    let view = app.engine.people().session_view(&signed_in.caller).await?;
     let mut response = Fields::default().data(shown(&signed_in.caller, &view));
     set_cookie(app, &mut response, &signed_in.token, signed_in.max_age_secs);
     Ok(response)
@@ -145,7 +148,7 @@ pub(crate) async fn show(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let view = app.engine.session_view(&caller).await?;
+    let view = app.engine.people().session_view(&caller).await?;
     Ok(Fields::of(&query.params).data(shown(&caller, &view)))
 }
 
@@ -157,9 +160,10 @@ pub(crate) async fn switch(
 ) -> Result<Response, ApiError> {
     let caller = app
         .engine
+        .people()
         .switch_organization(&caller, &id("workspace", &needed(&params, "org_id")?)?)
         .await?;
-    let view = app.engine.session_view(&caller).await?;
+    let view = app.engine.people().session_view(&caller).await?;
     Ok(Fields::of(&params).data(shown(&caller, &view)))
 }
 
@@ -169,7 +173,7 @@ pub(crate) async fn end(
     Auth(caller): Auth,
     _: Params,
 ) -> Result<Response, ApiError> {
-    let ended = app.engine.end_session(&caller, None).await?;
+    let ended = app.engine.people().end_session(&caller, None).await?;
     let mut response = Fields::default().data(json!({ "id": ended, "deleted": true }));
     set_cookie(&app, &mut response, "", 0);
     Ok(response)
@@ -180,7 +184,7 @@ pub(crate) async fn list(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let sessions = app.engine.sessions(&caller).await?;
+    let sessions = app.engine.people().sessions(&caller).await?;
     let items = sessions
         .iter()
         .map(|session| (encode_cursor(session.id.as_str()), listed(session, &caller)))
@@ -194,7 +198,8 @@ pub(crate) async fn end_one(
     Path(text): Path,
     _: Params,
 ) -> Result<Response, ApiError> {
-    let ended = app.engine.end_session(&caller, Some(&id::<SessionId>("session", &text)?)).await?;
+    let ended =
+        app.engine.people().end_session(&caller, Some(&id::<SessionId>("session", &text)?)).await?;
     Ok(Fields::default().data(json!({ "id": ended, "deleted": true })))
 }
 
@@ -206,6 +211,7 @@ pub(crate) async fn change_password(
     params: Params,
 ) -> Result<Response, ApiError> {
     app.engine
+        .people()
         .change_password(
             &caller,
             &needed(&params, "current_password")?,
@@ -213,7 +219,7 @@ pub(crate) async fn change_password(
             &client,
         )
         .await?;
-    let view = app.engine.session_view(&caller).await?;
+    let view = app.engine.people().session_view(&caller).await?;
     Ok(Fields::of(&params).data(shown(&caller, &view)))
 }
 
@@ -223,7 +229,7 @@ pub(crate) async fn forgot(
     Visitor(client): Visitor,
     params: Params,
 ) -> Result<Response, ApiError> {
-    app.engine.forgot_password(&needed(&params, "email")?, &client)?;
+    app.engine.people().forgot_password(&needed(&params, "email")?, &client)?;
     Ok(accepted(Fields::default().data(json!({ "asked": true }))))
 }
 
@@ -234,7 +240,7 @@ pub(crate) async fn setup_link(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let made = app.engine.setup_link(&caller, params.text("email")?.as_deref()).await?;
+    let made = app.engine.people().setup_link(&caller, params.text("email")?.as_deref()).await?;
     let link = made.link;
     Ok(Fields::default().data(
         json!({ "id": link.id, "kind": link.kind.as_str(), "email": link.email, "url": made.url, "mailed": made.mailed, "expires_at": link.expires_at.secs(), "created_at": link.created_at.secs() }),

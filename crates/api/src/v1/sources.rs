@@ -178,7 +178,7 @@ pub(crate) async fn list_of(
 
 /// That the path names the caller's own organization.
 pub(crate) async fn own(app: &App, caller: &Caller, org: &str) -> Result<(), ApiError> {
-    app.engine.organization(caller, &id::<OrgId>("workspace", org)?).await?;
+    app.engine.organizations().get(caller, &id::<OrgId>("workspace", org)?).await?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{Engine, Standing, StreamItem};
+use millrace_engine::{Engine, KeyWatch, StreamItem};
 use millrace_model::event::{Event, EventFilter};
 use millrace_model::ids::{EventId, WorkflowId};
 use millrace_model::json::shown;
@@ -39,17 +39,17 @@ const REMEMBERED_MAX: usize = 4096;
 /// What a stream says, until the key that asked for it is taken no more.
 pub(crate) fn lasting(
     frames: impl Stream<Item = SseEvent> + Send + 'static,
-    key: Standing,
+    key: KeyWatch,
 ) -> impl Stream<Item = SseEvent> + Send + 'static {
     stream::unfold((Box::pin(frames), key), |(mut frames, mut key)| async move {
         loop {
-            if !key.holds().await {
+            if !key.is_valid().await {
                 return None;
             }
             tokio::select! {
                 // What came after the key's end is not told.
                 biased;
-                () = key.stirs() => {}
+                () = key.changed() => {}
                 frame = frames.next() => return frame.map(|frame| (frame, (frames, key))),
             }
         }
@@ -192,7 +192,7 @@ impl Feed {
     }
 
     /// `frame`: how an event is written.
-    fn respond(self, key: Standing, frame: fn(&Event) -> SseEvent) -> Response {
+    fn respond(self, key: KeyWatch, frame: fn(&Event) -> SseEvent) -> Response {
         let frames = self.items().map(move |item| match item {
             Fed::Event(event) => frame(&event),
             Fed::Lag(skipped) => lag_frame(skipped),

@@ -17,7 +17,7 @@ pub(crate) async fn me(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let me = app.engine.me(&caller).await?;
+    let me = app.engine.organizations().me(&caller).await?;
     let orgs: Vec<_> = me.organizations.iter().map(wire::organization).collect();
     Ok(Fields::of(&query.params).data(json!({ "id": me.user.id, "username": me.user.username, "email": me.user.email, "orgs": orgs })))
 }
@@ -27,7 +27,7 @@ pub(crate) async fn workspaces(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let me = app.engine.me(&caller).await?;
+    let me = app.engine.organizations().me(&caller).await?;
     let items = me
         .organizations
         .iter()
@@ -42,7 +42,7 @@ pub(crate) async fn workspace(
     Path(org): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let organization = app.engine.organization(&caller, &id("workspace", &org)?).await?;
+    let organization = app.engine.organizations().get(&caller, &id("workspace", &org)?).await?;
     Ok(Fields::of(&query.params).data(wire::organization(&organization)))
 }
 
@@ -55,14 +55,14 @@ pub(crate) async fn update_workspace(
 ) -> Result<Response, ApiError> {
     let org = id("workspace", &org)?;
     back.check(&params, async {
-        Ok(wire::organization(&app.engine.organization(&caller, &org).await?))
+        Ok(wire::organization(&app.engine.organizations().get(&caller, &org).await?))
     })
     .await?;
     let update = UpdateOrganization {
         name: params.text("name")?,
         error_recipients: params.words("error_recipients")?,
     };
-    let organization = app.engine.update_organization(&caller, &org, update).await?;
+    let organization = app.engine.organizations().update(&caller, &org, update).await?;
     Ok(Fields::of(&params).data(wire::organization(&organization)))
 }
 
@@ -75,10 +75,8 @@ pub(crate) async fn create_workspace(
     let text = |field| params.text(field).map(Option::unwrap_or_default);
     let (organization, key) = app
         .engine
-        .create_organization(
-            &caller,
-            NewOrganization { name: text("name")?, email: text("email")? },
-        )
+        .organizations()
+        .create(&caller, NewOrganization { name: text("name")?, email: text("email")? })
         .await?;
     let mut shown = wire::organization(&organization);
     shown["api_key"] = json!(key);
@@ -91,7 +89,7 @@ pub(crate) async fn preferences(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let (preferences, at) = app.engine.preferences(&caller).await?;
+    let (preferences, at) = app.engine.preferences().get(&caller).await?;
     Ok(Fields::of(&query.params)
         .data(json!({ "preferences": preferences, "updated_at": at.map(Timestamp::secs) })))
 }
@@ -109,6 +107,6 @@ pub(crate) async fn set_preferences(
         )
     })?;
     let shown = json!(given);
-    let at = app.engine.set_preferences(&caller, given).await?;
+    let at = app.engine.preferences().set(&caller, given).await?;
     Ok(Fields::of(&params).data(json!({ "preferences": shown, "updated_at": at.secs() })))
 }

@@ -57,7 +57,7 @@ impl Engine {
                 message: format!("the event is larger than {EVENT_BYTES_MAX} bytes"),
             });
         }
-        let app = self.app(caller, &event.app).await?;
+        let app = self.apps().get(caller, &event.app).await?;
         let mut started = Vec::new();
         for owner in
             self.0.store.app_hook_owners(&caller.org_id, &app.name_slug, &event.names).await?

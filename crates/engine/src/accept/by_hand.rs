@@ -8,6 +8,7 @@ use millrace_store::Effects;
 use serde_json::{Map, Value};
 
 use crate::accept::app_hooks::EVENT_BYTES_MAX;
+use crate::background::Task;
 use crate::run::context::Origin;
 use crate::settle::emits::shown_meta;
 use crate::{Engine, EngineError};
@@ -138,7 +139,7 @@ impl Engine {
         self.0.store.settle_effects(effects).await?;
         self.tell_streams(events);
         self.queued();
-        self.0.wake_webhooks.notify_one();
+        self.0.tasks.wake(Task::WebhookDispatcher);
         Ok(passed)
     }
 }

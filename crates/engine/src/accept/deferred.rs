@@ -11,6 +11,7 @@ use millrace_model::subscription::DEFERRED;
 use millrace_store::{Effects, StoreError};
 use serde_json::{Map, Value, json};
 
+use crate::background::Task;
 use crate::run::program::SourceProgram;
 use crate::{Engine, EngineError};
 
@@ -109,7 +110,7 @@ impl Engine {
         }
         self.tell_streams(events);
         self.queued();
-        self.0.wake_webhooks.notify_one();
+        self.0.tasks.wake(Task::WebhookDispatcher);
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ use sha2::Sha256;
 use crate::deliver::webhooks::SECRET_PREFIX;
 use crate::tenants::secrets::same;
 use crate::tenants::wrong_keys::Asker;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, check_scope};
 
 /// How far the time of a signed request may be from ours, milliseconds: an older one may be an
 /// eavesdropper's.
@@ -188,12 +188,11 @@ impl Engine {
                 let key = "this endpoint needs an API key of its organization with the scope `invoke`: `Authorization: Bearer <api key>`";
                 let Some(shown) = bearer(request) else { return refused(key) };
                 let from = request.client_ip.parse().ok().map(Asker::Address);
-                match self.authenticate(shown, from.as_ref()).await {
+                match self.keys().authenticate(shown, from.as_ref()).await {
                     Ok(caller)
-                        if caller.org_id == *org
-                            && self.check_scope(&caller, Scope::Invoke).is_ok() =>
+                        if caller.org_id == *org && check_scope(&caller, Scope::Invoke).is_ok() =>
                     {
-                        self.count_request(&caller)?
+                        self.keys().count_request(&caller)?
                     }
                     Ok(_) | Err(EngineError::Unauthorized) => return refused(key),
                     Err(error) => return Err(error),

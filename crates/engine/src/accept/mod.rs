@@ -30,11 +30,11 @@ use url::form_urlencoded;
 
 use crate::accept::endpoint_auth::Authorization;
 use crate::accept::http_event::{Receiver, http_event};
-use crate::observe::traces;
 use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::program::Program;
 use crate::run::sink::Responder;
+use crate::trace_context::continued;
 use crate::{Engine, EngineError};
 
 /// When a client gets the default answer.
@@ -81,7 +81,7 @@ impl Engine {
             self.keep_test_event(&endpoint, event).await?;
             return Ok(success_page());
         }
-        let trace_id = self.0.traces.is_on().then(|| traces::continued(&request.headers)).flatten();
+        let trace_id = self.0.traces.is_on().then(|| continued(&request.headers)).flatten();
         let origin = Origin {
             verified,
             keeps_nothing: asks_for(&request, "x-pd-nostore"),
@@ -262,13 +262,13 @@ impl Engine {
         &self,
         key: &str,
     ) -> Result<Option<Arc<HttpInterface>>, EngineError> {
-        if let Some(endpoint) = self.0.cache.endpoint(key) {
+        if let Some(endpoint) = self.0.cache.endpoints.get(key) {
             return Ok(Some(endpoint));
         }
         let read_at = self.0.cache.generation();
         let endpoint = self.0.store.endpoint(key).await?.map(Arc::new);
         if let Some(endpoint) = &endpoint {
-            self.0.cache.put_endpoint(read_at, endpoint.clone());
+            self.0.cache.endpoints.put(read_at, endpoint.key.clone(), endpoint.clone());
         }
         Ok(endpoint)
     }

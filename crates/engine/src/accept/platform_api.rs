@@ -62,7 +62,7 @@ impl Engine {
             .build()
             .map_err(failed)?;
         let mut request =
-            client.request(method, url).header(ASKED_BY, self.asked_by(org)).body(ask.body);
+            client.request(method, url).header(ASKED_BY, self.keys().asked_by(org)).body(ask.body);
         for (name, value) in [
             ("authorization", ask.headers.authorization),
             ("content-type", ask.headers.content_type),

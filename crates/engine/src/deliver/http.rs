@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::VERSION;
-use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::{TRY_TIMEOUT, Tried};
-use crate::observe::traces;
+use crate::reach::{Reach, Unreachable};
+use crate::trace_context;
 
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;
@@ -73,7 +73,7 @@ pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str
         request.headers_mut().insert("x-millrace-delivery", id);
     }
     if let Some(parent) = parent.and_then(|parent| HeaderValue::from_str(parent).ok()) {
-        request.headers_mut().entry(traces::HEADER).or_insert(parent);
+        request.headers_mut().entry(trace_context::HEADER).or_insert(parent);
     }
     for _ in 0..=REDIRECTS_MAX {
         let client = match reach.client(request.url()).await {

@@ -9,9 +9,11 @@ use millrace_model::error_chain;
 use millrace_model::ids::OrgId;
 use millrace_store::{Mail, MailResult};
 
-use crate::Engine;
-use crate::deliver::is_in_time;
+use crate::background::{Activation, Background, Next, Task};
+use crate::ctx::Ctx;
 use crate::deliver::smtp::MailServer;
+use crate::deliver::{is_in_time, recorded};
+use crate::tenants::secrets::Keyring;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);
@@ -39,52 +41,56 @@ pub async fn check_smtp(url: &str, timeout: Duration) -> Result<(), String> {
     }
 }
 
-impl Engine {
-    pub(crate) fn spawn_mailer(&self) {
-        let Some(url) = self.0.config.smtp_url.clone() else {
+/// Sends the mails of the outbox.
+pub(crate) struct Mailer {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+    server: MailServer,
+    /// The organization whose mail was tried last.
+    last: Option<OrgId>,
+}
+
+impl Background for Mailer {
+    const TASK: Task = Task::Mailer;
+
+    async fn activate(&mut self, now: &Activation) -> Next {
+        // What waits longer than a round does not wait for the next look.
+        if self.send_round(now).await { Next::Now } else { Next::Woken(POLL) }
+    }
+}
+
+impl Mailer {
+    /// None where no mail can be sent: it stays in the outbox.
+    pub(crate) fn new(ctx: &Arc<Ctx>, keyring: &Arc<Keyring>) -> Option<Self> {
+        let Some(url) = &ctx.config.smtp_url else {
             tracing::info!(
                 "no SMTP server is configured (--smtp-url): mail stays in the outbox, see `millrace mail`"
             );
-            return;
+            return None;
         };
-        let server = match MailServer::from_url(&url) {
-            Ok(server) => Arc::new(server),
+        match MailServer::from_url(url) {
+            Ok(server) => {
+                Some(Self { ctx: ctx.clone(), keyring: keyring.clone(), server, last: None })
+            }
             Err(error) => {
                 tracing::error!(
                     error = error_chain(&error),
                     "the SMTP address is not valid; mail stays in the outbox"
                 );
-                return;
+                None
             }
-        };
-        self.keep_going("mailer", move |engine, stop| {
-            let server = server.clone();
-            async move {
-                // Whose mail was tried last.
-                let mut last = None;
-                loop {
-                    // What waits longer than a round does not wait for the next look.
-                    while engine.send_round(&server, &mut last).await && !stop.is_cancelled() {}
-                    tokio::select! {
-                        biased;
-                        () = stop.cancelled() => return,
-                        () = engine.0.wake_mailer.notified() => {}
-                        () = tokio::time::sleep(POLL) => {}
-                    }
-                }
-            }
-        });
+        }
     }
 
     /// Sends some mails, in the turns of their organizations. Whether there may be more that can be
     /// sent: a server that took none is left alone for a while.
-    async fn send_round(&self, server: &MailServer, last: &mut Option<OrgId>) -> bool {
+    async fn send_round(&mut self, now: &Activation) -> bool {
         let mut is_taking = false;
         for _ in 0..ROUND {
-            if self.0.tasks.stopping() {
+            if now.stop.is_cancelled() {
                 return false;
             }
-            match self.send_next(server, last).await {
+            match self.send_next(now).await {
                 Some(is_taken) => is_taking |= is_taken,
                 None => return false,
             }
@@ -93,23 +99,23 @@ impl Engine {
     }
 
     /// Tries the mail whose turn it is. Whether it was taken; None where there is none to be tried.
-    async fn send_next(&self, server: &MailServer, last: &mut Option<OrgId>) -> Option<bool> {
-        let now = self.now();
+    async fn send_next(&mut self, activation: &Activation) -> Option<bool> {
+        let now = self.ctx.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
-        let mail = match self.0.store.claim_mail(now, hidden_until, 1, last.as_ref()).await {
+        let mail = match self.ctx.store.claim_mail(now, hidden_until, 1, self.last.as_ref()).await {
             Ok(mut mails) => mails.pop()?,
             Err(error) => {
-                tracing::error!(error = error_chain(&error), "could not read the outbox");
+                activation.failed("could not read the outbox", &error);
                 return None;
             }
         };
-        *last = Some(mail.org_id.clone());
-        if !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
+        self.last = Some(mail.org_id.clone());
+        if !is_in_time(self.ctx.now(), hidden_until, TRY_TIMEOUT) {
             return None;
         }
         let sent = match self.message(&mail) {
             Ok(message) => {
-                server.send(&message, TRY_TIMEOUT).await.map_err(|error| error_chain(&error))
+                self.server.send(&message, TRY_TIMEOUT).await.map_err(|error| error_chain(&error))
             }
             Err(error) => Err(error),
         };
@@ -118,10 +124,18 @@ impl Engine {
             Ok(()) => MailResult::Sent,
             Err(error) => self.after_failure(&mail, error),
         };
-        if let Err(error) =
-            self.recorded(hidden_until, || self.0.store.mail_result(&mail.id, result.clone())).await
+        if let Err(error) = recorded(&self.ctx, hidden_until, || {
+            self.ctx.store.mail_result(&mail.id, result.clone())
+        })
+        .await
         {
-            tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
+            activation.failed(
+                &format!(
+                    "could not record what became of the mail `{}`; it may be sent again",
+                    mail.id
+                ),
+                &error,
+            );
         }
         Some(is_taken)
     }
@@ -129,14 +143,16 @@ impl Engine {
     fn after_failure(&self, mail: &Mail, error: String) -> MailResult {
         tracing::warn!(mail.id = %mail.id, attempt = mail.attempts + 1, error, "a mail could not be sent");
         match usize::try_from(mail.attempts).ok().and_then(|n| RETRY_SECONDS.get(n)) {
-            Some(seconds) => MailResult::Retry { at: self.now().plus_ms(seconds * 1000), error },
+            Some(seconds) => {
+                MailResult::Retry { at: self.ctx.now().plus_ms(seconds * 1000), error }
+            }
             None => MailResult::Failed { error },
         }
     }
 
     fn message(&self, mail: &Mail) -> Result<Message, String> {
-        let from: Mailbox = self.0.config.mail_from.parse().map_err(|e| {
-            format!("the sender `{}` is not an address: {e}", self.0.config.mail_from)
+        let from: Mailbox = self.ctx.config.mail_from.parse().map_err(|e| {
+            format!("the sender `{}` is not an address: {e}", self.ctx.config.mail_from)
         })?;
         let to: Mailbox = mail
             .recipient
@@ -145,7 +161,7 @@ impl Engine {
         let text = match &mail.link {
             Some(sealed) => mail.text.replace(
                 Mail::LINK,
-                &self.0.keyring.open(mail.id.as_str(), sealed).map_err(|e| e.to_string())?,
+                &self.keyring.open(mail.id.as_str(), sealed).map_err(|e| e.to_string())?,
             ),
             None => mail.text.clone(),
         };

@@ -4,13 +4,13 @@
 
 pub(crate) mod http;
 pub(crate) mod mailer;
-pub(crate) mod reach;
 pub(crate) mod s3;
 pub(crate) mod shares;
 pub(crate) mod smtp;
 pub(crate) mod webhook_lanes;
 pub(crate) mod webhooks;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailboxes;
@@ -24,9 +24,11 @@ use millrace_store::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Engine;
+use crate::background::{Activation, Background, Next, Task};
+use crate::ctx::Ctx;
 use crate::deliver::shares::Shares;
-use crate::observe::traces;
+use crate::reach::Reach;
+use crate::trace_context;
 
 /// How often deliveries are looked at though nothing woke the deliverer.
 const POLL: Duration = Duration::from_secs(2);
@@ -55,23 +57,21 @@ pub(crate) fn is_in_time(now: Timestamp, hidden_until: Timestamp, try_timeout: D
     now.plus_ms(i64::try_from(try_timeout.as_millis()).unwrap_or(i64::MAX)) <= hidden_until
 }
 
-impl Engine {
-    /// Records what became of a try, again and again while the database cannot be reached: what is
-    /// not recorded is sent once more. Until others may do that, who would not wait for this.
-    pub(crate) async fn recorded<F: Future<Output = StoreResult<()>> + Send>(
-        &self,
-        hidden_until: Timestamp,
-        record: impl Fn() -> F + Send,
-    ) -> StoreResult<()> {
-        loop {
-            match record().await {
-                Err(StoreError::Overloaded | StoreError::Unavailable(_))
-                    if self.now() < hidden_until && !self.0.tasks.stopping() =>
-                {
-                    tokio::time::sleep(RECORD_AGAIN_AFTER).await;
-                }
-                done => return done,
+/// Records what became of a try, again and again while the database cannot be reached: what is
+/// not recorded is sent once more. Ends when others may do that, who would not wait for this.
+pub(crate) async fn recorded<F: Future<Output = StoreResult<()>> + Send>(
+    ctx: &Ctx,
+    hidden_until: Timestamp,
+    record: impl Fn() -> F + Send,
+) -> StoreResult<()> {
+    loop {
+        match record().await {
+            Err(StoreError::Overloaded | StoreError::Unavailable(_))
+                if ctx.now() < hidden_until && !ctx.tasks.stopping() =>
+            {
+                tokio::time::sleep(RECORD_AGAIN_AFTER).await;
             }
+            done => return done,
         }
     }
 }
@@ -111,91 +111,97 @@ struct Email {
     to: Option<Value>,
 }
 
-impl Engine {
-    pub(crate) fn spawn_deliverer(&self) {
-        // For the operator's own object store; what code names is reached by clients of its own.
-        let http = match reqwest::Client::builder()
+/// Sends what code sends with `$.send`, but for events.
+#[derive(Clone)]
+pub(crate) struct Deliverer(Arc<Deliveries>);
+
+struct Deliveries {
+    ctx: Arc<Ctx>,
+    /// For the operator's own object store; what code names is reached by clients of its own.
+    http: reqwest::Client,
+    /// Reaches what code sends to.
+    reach: Reach,
+    /// Whether deliveries carry the traces of their runs on.
+    is_traced: bool,
+    places: Shares,
+}
+
+impl Background for Deliverer {
+    const TASK: Task = Task::Deliverer;
+
+    async fn activate(&mut self, now: &Activation) -> Next {
+        if let Err(error) = self.deliver_due().await {
+            now.failed("could not read what is to be delivered", &error);
+        }
+        Next::Woken(POLL)
+    }
+}
+
+impl Deliverer {
+    /// None where no HTTP client can be made: what code sends stays queued.
+    pub(crate) fn new(ctx: &Arc<Ctx>, is_traced: bool) -> Option<Self> {
+        let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(TRY_TIMEOUT)
             .build()
-        {
-            Ok(http) => http,
-            Err(error) => {
+            .inspect_err(|error| {
                 tracing::error!(
-                    error = error_chain(&error),
+                    error = error_chain(error),
                     "no HTTP client could be made; what code sends stays queued"
                 );
-                return;
-            }
-        };
-        let places = Shares::new(UNDER_WAY_MAX, SHARE);
-        self.keep_going("deliverer", move |engine, stop| {
-            let (http, places) = (http.clone(), places.clone());
-            async move {
-                loop {
-                    engine.deliver_due(&http, &places).await;
-                    tokio::select! {
-                        biased;
-                        () = stop.cancelled() => return,
-                        () = engine.0.wake_deliverer.notified() => {}
-                        () = tokio::time::sleep(POLL) => {}
-                    }
-                }
-            }
-        });
+            })
+            .ok()?;
+        Some(Self(Arc::new(Deliveries {
+            ctx: ctx.clone(),
+            http,
+            reach: Reach::new(ctx.config.egress.clone(), http::common),
+            is_traced,
+            places: Shares::new(UNDER_WAY_MAX, SHARE),
+        })))
     }
 
     /// Starts what is due, as far as there are places; each that ends looks for the next.
-    async fn deliver_due(&self, http: &reqwest::Client, places: &Shares) {
+    async fn deliver_due(&self) -> StoreResult<()> {
+        let Deliveries { ctx, places, .. } = &*self.0;
         let free = places.free();
-        if free == 0 || self.0.tasks.stopping() {
-            return;
+        if free == 0 {
+            return Ok(());
         }
-        let now = self.now();
+        let now = ctx.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
         let held = Held { share: SHARE, by: places.held() };
-        let due = match self
-            .0
-            .store
-            .claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1), &held)
-            .await
-        {
-            Ok(due) => due,
-            Err(error) => {
-                tracing::error!(
-                    error = error_chain(&error),
-                    "could not read what is to be delivered"
-                );
-                return;
-            }
-        };
+        let limit = u32::try_from(free).unwrap_or(1);
+        let due = ctx.store.claim_deliveries(now, hidden_until, limit, &held).await?;
         for delivery in due {
             // Only this task takes places.
-            let Some(place) = places.take(&delivery.org_id) else { return };
-            let (engine, http) = (self.clone(), http.clone());
-            self.0.tasks.spawn(async move {
-                if is_in_time(engine.now(), hidden_until, TRY_TIMEOUT) {
-                    engine.deliver(&http, &delivery, hidden_until).await;
+            let Some(place) = places.take(&delivery.org_id) else { break };
+            let deliveries = self.0.clone();
+            ctx.tasks.spawn(async move {
+                if is_in_time(deliveries.ctx.now(), hidden_until, TRY_TIMEOUT) {
+                    deliveries.deliver(&delivery, hidden_until).await;
                 }
                 drop(place);
-                engine.0.wake_deliverer.notify_one();
+                deliveries.ctx.tasks.wake(Task::Deliverer);
             });
         }
+        Ok(())
     }
+}
 
-    async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery, hidden_until: Timestamp) {
+impl Deliveries {
+    async fn deliver(&self, delivery: &Delivery, hidden_until: Timestamp) {
         let trying = async {
             match delivery.kind {
                 DeliveryKind::Http => {
                     http::send(
-                        &self.0.sending,
+                        &self.reach,
                         delivery,
                         self.traceparent_of(delivery).await.as_deref(),
                     )
                     .await
                 }
                 DeliveryKind::S3 => {
-                    s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await
+                    s3::put(&self.http, self.ctx.config.s3.as_ref(), delivery, self.ctx.now()).await
                 }
                 DeliveryKind::Email => self.queue_email(delivery).await,
             }
@@ -209,10 +215,8 @@ impl Engine {
         if let Some(error) = &result.error {
             tracing::info!(delivery.id = %delivery.id, run.id = %delivery.run_id, attempt = delivery.attempts + 1, error, "a delivery failed");
         }
-        if let Err(error) = self
-            .recorded(hidden_until, || self.0.store.delivery_result(&delivery.id, result.clone()))
-            .await
-        {
+        let record = || self.ctx.store.delivery_result(&delivery.id, result.clone());
+        if let Err(error) = recorded(&self.ctx, hidden_until, record).await {
             tracing::error!(delivery.id = %delivery.id, error = error_chain(&error), "could not record a delivery; it may be tried again");
         }
     }
@@ -220,20 +224,20 @@ impl Engine {
     /// What a delivery carries on of its run's trace, where traces are on and the run is still
     /// known.
     async fn traceparent_of(&self, delivery: &Delivery) -> Option<String> {
-        if !self.0.traces.is_on() {
+        if !self.is_traced {
             return None;
         }
-        let run = self.0.store.run(&delivery.org_id, &delivery.run_id).await.ok().flatten()?;
-        traces::parent_of(&run.context, &run.id, run.attempt)
+        let run = self.ctx.store.run(&delivery.org_id, &delivery.run_id).await.ok().flatten()?;
+        trace_context::parent_of(&run.context, &run.id, run.attempt)
     }
 
     fn delivery_result(&self, delivery: &Delivery, tried: Tried) -> DeliveryResult {
-        let at = self.now();
+        let at = self.ctx.now();
         let (status, error, retry_at) = match tried {
             Tried::Taken { status } => (status, None, None),
             Tried::Never { status, error } => (status, Some(error), None),
             Tried::Later { status, error } => {
-                let random = i64::from(u16::from_le_bytes(self.0.ids.bytes()));
+                let random = i64::from(u16::from_le_bytes(self.ctx.ids.bytes()));
                 (
                     status,
                     Some(error),
@@ -265,7 +269,7 @@ impl Engine {
                 Ok(recipients) => recipients,
                 Err(error) => return Tried::never(error),
             },
-            None => match self.0.store.organization(&delivery.org_id).await {
+            None => match self.ctx.store.organization(&delivery.org_id).await {
                 Ok(Some(organization)) => vec![organization.email],
                 Ok(None) => return Tried::never("the organization is gone"),
                 Err(error) => return later(&error),
@@ -278,20 +282,20 @@ impl Engine {
                 id: MailId::from_row(format!("{}{tail}{n}", MailId::PREFIX)),
                 org_id: delivery.org_id.clone(),
                 recipient,
-                subject: crate::settle::notice::one_line(&email.subject),
+                subject: crate::checks::one_line(&email.subject),
                 text: email.text.clone().unwrap_or_default(),
                 link: None,
                 html: email.html.clone().filter(|html| !html.is_empty()),
                 status: MailStatus::Queued,
                 attempts: 0,
                 last_error: None,
-                created_at: self.now(),
+                created_at: self.ctx.now(),
             };
-            if let Err(error) = self.0.store.queue_mail(mail).await {
+            if let Err(error) = self.ctx.store.queue_mail(mail).await {
                 return later(&error);
             }
         }
-        self.0.wake_mailer.notify_one();
+        self.ctx.tasks.wake(Task::Mailer);
         Tried::Taken { status: None }
     }
 }

@@ -17,19 +17,22 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use millrace_model::error_chain;
 use millrace_model::ids::WebhookId;
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery, next_try};
-use millrace_store::WebhookTry;
+use millrace_store::{StoreResult, WebhookTry};
 use parking_lot::Mutex;
 use reqwest::StatusCode;
 use sha2::Sha256;
 use url::Url;
 
+use crate::VERSION;
 use crate::answers;
-use crate::deliver::is_in_time;
-use crate::deliver::reach::{Reach, Unreachable};
+use crate::background::{Activation, Background, Next, Task};
+use crate::ctx::Ctx;
 use crate::deliver::shares::Shares;
 use crate::deliver::webhooks::SECRET_PREFIX;
-use crate::observe::traces;
-use crate::{Engine, EngineError, VERSION};
+use crate::deliver::{is_in_time, recorded};
+use crate::reach::{Reach, Unreachable};
+use crate::tenants::secrets::Keyring;
+use crate::trace_context;
 
 /// How often due deliveries are looked for though nothing woke the task.
 const POLL: Duration = Duration::from_secs(1);
@@ -78,116 +81,117 @@ impl Tried {
     }
 }
 
-/// The webhooks that are being sent to.
+/// Sends deliveries to webhooks, those of each by themselves.
 #[derive(Clone)]
-struct Lanes {
-    reach: Arc<Reach>,
-    busy: Arc<Mutex<HashSet<WebhookId>>>,
+pub(crate) struct WebhookDispatcher(Arc<Dispatching>);
+
+struct Dispatching {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+    reach: Reach,
+    /// The webhooks that are being sent to.
+    busy: Mutex<HashSet<WebhookId>>,
     places: Shares,
     /// Whether webhooks wait for a lane that their organizations' shares would give them.
-    are_short: Arc<AtomicBool>,
+    are_short: AtomicBool,
 }
 
-impl Engine {
-    pub(crate) fn spawn_webhook_deliverer(&self) {
-        let reach = Arc::new(Reach::new(self.0.config.egress.clone(), common));
-        let lanes = Lanes {
-            reach,
-            busy: Arc::default(),
-            places: Shares::new(LANES_MAX, SHARE),
-            are_short: Arc::default(),
-        };
-        self.keep_going("webhooks", move |engine, stop| {
-            let lanes = lanes.clone();
-            async move {
-                loop {
-                    if let Err(error) = engine.open_lanes(&lanes).await {
-                        tracing::error!(
-                            error = error_chain(&error),
-                            "could not look for deliveries; trying again"
-                        );
-                    }
-                    tokio::select! {
-                        biased;
-                        () = stop.cancelled() => return,
-                        () = engine.0.wake_webhooks.notified() => {}
-                        () = tokio::time::sleep(POLL) => {}
-                    }
-                }
-            }
-        });
-    }
+impl Background for WebhookDispatcher {
+    const TASK: Task = Task::WebhookDispatcher;
 
-    async fn open_lanes(&self, lanes: &Lanes) -> Result<(), EngineError> {
-        let now = self.now();
-        let expired = self.0.store.expire_webhook_deliveries(now, EXPIRE_MAX, EXPIRED).await?;
+    async fn activate(&mut self, now: &Activation) -> Next {
+        if let Err(error) = self.0.open_lanes().await {
+            now.failed("could not look for deliveries; trying again", &error);
+        }
+        Next::Woken(POLL)
+    }
+}
+
+impl WebhookDispatcher {
+    pub(crate) fn new(ctx: &Arc<Ctx>, keyring: &Arc<Keyring>) -> Self {
+        Self(Arc::new(Dispatching {
+            ctx: ctx.clone(),
+            keyring: keyring.clone(),
+            reach: Reach::new(ctx.config.egress.clone(), common),
+            busy: Mutex::default(),
+            places: Shares::new(LANES_MAX, SHARE),
+            are_short: AtomicBool::default(),
+        }))
+    }
+}
+
+impl Dispatching {
+    async fn open_lanes(self: &Arc<Self>) -> StoreResult<()> {
+        let now = self.ctx.now();
+        let expired = self.ctx.store.expire_webhook_deliveries(now, EXPIRE_MAX, EXPIRED).await?;
         if expired > 0 {
             tracing::warn!(expired, "deliveries to webhooks were given up");
         }
-        let mut due = self.0.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
-        due.retain(|webhook| !lanes.busy.lock().contains(&webhook.id));
-        lanes.are_short.store(false, Ordering::Relaxed);
-        while let Some(at) = lanes.places.next(due.iter().map(|webhook| &webhook.org_id)) {
-            let Some(place) = lanes.places.take(&due[at].org_id) else {
-                lanes.are_short.store(true, Ordering::Relaxed);
+        let mut due = self.ctx.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
+        due.retain(|webhook| !self.busy.lock().contains(&webhook.id));
+        self.are_short.store(false, Ordering::Relaxed);
+        while let Some(at) = self.places.next(due.iter().map(|webhook| &webhook.org_id)) {
+            let Some(place) = self.places.take(&due[at].org_id) else {
+                self.are_short.store(true, Ordering::Relaxed);
                 break;
             };
             let webhook = due.remove(at);
-            lanes.busy.lock().insert(webhook.id.clone());
-            let (engine, lanes) = (self.clone(), lanes.clone());
-            self.0.tasks.spawn(async move {
+            self.busy.lock().insert(webhook.id.clone());
+            let this = self.clone();
+            self.ctx.tasks.spawn(async move {
                 let id = webhook.id.clone();
-                if let Err(error) = engine.serve_lane(&lanes, webhook).await {
+                if let Err(error) = this.serve_lane(webhook).await {
                     tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
                 }
-                lanes.busy.lock().remove(&id);
+                this.busy.lock().remove(&id);
                 drop(place);
-                engine.0.wake_webhooks.notify_one();
+                this.ctx.tasks.wake(Task::WebhookDispatcher);
             });
         }
         Ok(())
     }
 
-    async fn serve_lane(&self, lanes: &Lanes, webhook: Webhook) -> Result<(), EngineError> {
+    async fn serve_lane(&self, webhook: Webhook) -> StoreResult<()> {
         // A secret that cannot be read fails its deliveries, each with that error.
         let secret = self
-            .0
             .keyring
             .open(webhook.id.as_str(), &webhook.secret)
             .map_err(|error| error.to_string());
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
-            let now = self.now();
-            if self.0.tasks.stopping() || health.paused_until.is_some_and(|until| until > now) {
+            let now = self.ctx.now();
+            if self.ctx.tasks.stopping() || health.paused_until.is_some_and(|until| until > now) {
                 break;
             }
             let limit = if health.is_probing() { 1 } else { BATCH };
             let hidden_until = now.plus_ms(HIDDEN_MS);
             let batch = self
-                .0
+                .ctx
                 .store
                 .claim_webhook_deliveries(webhook.id.as_str(), now, hidden_until, limit)
                 .await?;
-            if batch.is_empty() || !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
+            if batch.is_empty() || !is_in_time(self.ctx.now(), hidden_until, TRY_TIMEOUT) {
                 break;
             }
-            let tried = join_all(batch.iter().map(|delivery| {
-                self.try_delivery(&lanes.reach, &webhook, secret.as_deref(), delivery)
-            }))
+            let tried = join_all(
+                batch
+                    .iter()
+                    .map(|delivery| self.try_delivery(&webhook, secret.as_deref(), delivery)),
+            )
             .await;
             let mut tries = Vec::with_capacity(batch.len());
             for (delivery, tried) in batch.iter().zip(tried) {
-                health = health.after(tried.is_up(), self.now());
+                health = health.after(tried.is_up(), self.ctx.now());
                 tries.push(self.judge(&webhook, delivery, tried));
             }
             if health.failures > 0 && health.paused_until.is_some() {
                 tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
             }
-            self.recorded(hidden_until, || {
-                self.0.store.record_webhook_deliveries(&webhook.id, tries.clone(), health)
+            recorded(&self.ctx, hidden_until, || {
+                self.ctx.store.record_webhook_deliveries(&webhook.id, tries.clone(), health)
             })
             .await?;
-            if lanes.are_short.load(Ordering::Relaxed) {
+            if self.are_short.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -210,14 +214,14 @@ impl Engine {
         // Gone: the receiver will never take it. Closed: once the operator opens the address, it
         // can be replayed.
         let gone = tried.is_closed || tried.answered == Some(StatusCode::GONE);
-        let chance = f64::from(u32::from_le_bytes(self.0.ids.bytes::<4>())) / f64::from(u32::MAX);
+        let chance = f64::from(u32::from_le_bytes(self.ctx.ids.bytes::<4>())) / f64::from(u32::MAX);
         let next_at = if gone {
             None
         } else {
             next_try(
                 delivery.attempts + 1,
                 chance,
-                self.now(),
+                self.ctx.now(),
                 tried.retry_after_ms,
                 delivery.give_up_at,
             )
@@ -232,12 +236,11 @@ impl Engine {
 
     async fn try_delivery(
         &self,
-        reach: &Reach,
         webhook: &Webhook,
         secret: Result<&str, &String>,
         delivery: &WebhookDelivery,
     ) -> Tried {
-        let secs = self.now().secs();
+        let secs = self.ctx.now().secs();
         let failed = |error: String| Tried {
             answered: None,
             error: Some(error),
@@ -254,7 +257,7 @@ impl Engine {
         let Ok(url) = Url::parse(&webhook.url) else {
             return failed("the webhook's address is damaged".into());
         };
-        let client = match reach.client(&url).await {
+        let client = match self.reach.client(&url).await {
             Ok(client) => client,
             Err(why) => {
                 return Tried {
@@ -271,7 +274,7 @@ impl Engine {
             .header("webhook-signature", signature)
             .body(delivery.body.clone());
         let request = match &delivery.traceparent {
-            Some(parent) => request.header(traces::HEADER, parent),
+            Some(parent) => request.header(trace_context::HEADER, parent),
             None => request,
         };
         let response = match request.send().await {

@@ -13,7 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::observe::traces;
+use crate::background::Task;
+use crate::trace_context;
 use crate::{Engine, EngineError};
 
 /// What a secret begins with, as Standard Webhooks writes it.
@@ -80,9 +81,8 @@ impl Engine {
         new: NewWebhook,
     ) -> Result<(Webhook, String), EngineError> {
         let url = webhook_url(&new.url)?;
-        if let Some(refusal) = Url::parse(&url)
-            .ok()
-            .and_then(|url| crate::deliver::reach::closed(&self.0.config.egress, &url))
+        if let Some(refusal) =
+            Url::parse(&url).ok().and_then(|url| crate::reach::closed(&self.0.config.egress, &url))
         {
             return Err(EngineError::invalid(
                 "url",
@@ -135,7 +135,7 @@ impl Engine {
     /// Removes a webhook and its subscriptions. What was on its way is not sent.
     pub async fn delete_webhook(&self, caller: &Caller, id: &WebhookId) -> Result<(), EngineError> {
         let there = self.0.store.delete_webhook(&caller.org_id, id).await?;
-        self.0.cache.forget_listeners();
+        self.0.cache.listeners.forget_all();
         if there { Ok(()) } else { Err(EngineError::not_found("webhook", id)) }
     }
 
@@ -181,7 +181,7 @@ impl Engine {
                 return Err(EngineError::not_found("delivery", delivery));
             }
         }
-        self.0.wake_webhooks.notify_one();
+        self.0.tasks.wake(Task::WebhookDispatcher);
         Ok(count)
     }
 
@@ -210,7 +210,7 @@ impl Engine {
             target_id: target.to_owned(),
             event_key: format!("{}:{}", event.emitter_id, event.id),
             body: serde_json::to_string(&sent).map_err(damaged)?,
-            traceparent: self.0.traces.is_on().then(|| traces::parent_of_all(trace)),
+            traceparent: self.0.traces.is_on().then(|| trace_context::parent_of_all(trace)),
             status: DeliveryStatus::Queued,
             attempts: 0,
             last_status: None,

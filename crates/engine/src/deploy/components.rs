@@ -24,7 +24,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::run::sink::Ignore;
 use crate::tenants::apps::AuthKeys;
 use crate::tenants::secrets::sha256_hex;
-use crate::{Engine, EngineError, ErrorKind};
+use crate::{Engine, EngineError, ErrorKind, check_scope};
 
 /// Wall-clock limit of loading a module to read its manifest.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -212,7 +212,7 @@ impl Engine {
         caller: &Caller,
         code: &CodeRef,
     ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
-        let may_deploy = || self.check_scope(caller, Scope::Deploy);
+        let may_deploy = || check_scope(caller, Scope::Deploy);
         let registered = match code {
             CodeRef::Component(id) => {
                 let component = self.component(caller, id.as_str()).await?;
@@ -290,7 +290,7 @@ impl Engine {
         earlier: Option<&SavedComponent>,
     ) -> Result<Built, EngineError> {
         let (built, auth_keys) = self.bundled(caller, code, earlier).await?;
-        self.infer_apps(caller, &built.component.manifest.props, &auth_keys).await?;
+        self.apps().infer(caller, &built.component.manifest.props, &auth_keys).await?;
         Ok(built)
     }
 

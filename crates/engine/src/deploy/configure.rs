@@ -23,7 +23,7 @@ use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
 use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of, env_of};
 use crate::run::sink::Answering;
-use crate::tenants::accounts::AccountUse;
+use crate::tenants::account_props::AccountUse;
 use crate::{Engine, EngineError};
 
 /// Wall-clock limit of an options method or `additionalProps`: somebody waits before a form.
@@ -339,7 +339,7 @@ impl Engine {
             .cloned()
             .collect();
         let defs = &defs;
-        let errors = self.account_errors(caller, defs, values, Site::Step).await?;
+        let errors = self.accounts().prop_errors(caller, defs, values, Site::Step).await?;
         if !errors.is_empty() {
             return Err(invalid_props(&errors));
         }

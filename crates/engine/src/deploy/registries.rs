@@ -216,11 +216,10 @@ impl Engine {
         });
         // Of an app that the catalogue has not, its components tell the slug all the same.
         let app = match asked.app {
-            Some(app) => Some(
-                self.find_app(&caller.org_id, app)
-                    .await?
-                    .map_or_else(|| app.to_owned(), |found| found.name_slug),
-            ),
+            Some(app) => {
+                let found = self.apps().find(&caller.org_id, app).await?;
+                Some(found.map_or_else(|| app.to_owned(), |found| found.name_slug))
+            }
             None => None,
         };
         Ok(search(of_type, asked.words, app.as_deref(), limit).into_iter().cloned().collect())

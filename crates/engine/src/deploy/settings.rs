@@ -7,13 +7,12 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
+use crate::checks::recipients;
 use crate::{EngineConfig, EngineError};
 
 /// The largest heap that a workflow may ask for, MiB.
 const MEMORY_MB_MAX: u32 = 10_240;
 
-/// Recipients of mails about errors.
-const RECIPIENTS_MAX: usize = 10;
 /// The largest number of runs that a limit may name.
 const LIMIT_MAX: u32 = 10_000;
 /// The longest interval of a throttle, milliseconds: 10,000 hours.
@@ -227,28 +226,6 @@ pub(crate) fn within(settings: &Settings, operator: &EngineConfig) -> Settings {
 
 fn timeout_ms_max(operator: &EngineConfig) -> u64 {
     u64::try_from(operator.timeout_max.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Addresses that mails about errors go to, each written as one.
-pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, EngineError> {
-    let mut all: Vec<String> = Vec::with_capacity(given.len());
-    for text in given {
-        let mailbox: lettre::message::Mailbox = text.parse().map_err(|_| {
-            let shown = millrace_model::shown(text);
-            EngineError::invalid(field, format!("`{shown}` is not an e-mail address; allowed are such as me@example.com, each an item of the list"))
-        })?;
-        let text = mailbox.to_string();
-        if !all.contains(&text) {
-            all.push(text);
-        }
-    }
-    if all.len() > RECIPIENTS_MAX {
-        return Err(EngineError::invalid(
-            field,
-            format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len()),
-        ));
-    }
-    Ok(all)
 }
 
 /// A setting from now on; not given, it stays. `usual`: what `true` stands for.

@@ -18,6 +18,8 @@ use millrace_store::{Interfaces, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::accept::app_hooks;
+use crate::background::Task;
+use crate::checks::check_name;
 use crate::deploy::components::{CodeRef, base_slug};
 use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
@@ -33,8 +35,6 @@ use crate::{Engine, EngineError};
 
 /// The most runs of one source at the same time that can be asked for.
 const CONCURRENCY_MAX: u32 = 1000;
-/// The most characters of a name.
-const NAME_MAX: usize = 200;
 
 /// A source to be deployed.
 #[derive(Clone, Debug)]
@@ -202,8 +202,8 @@ impl Engine {
         set_active(&mut interfaces, new.active);
         let deployment = self.new_source_deployment(caller, &source, message);
         self.0.store.deploy_source(source.clone(), interfaces.clone(), deployment).await?;
-        self.0.cache.forget_owner(source.id.as_str());
-        self.0.wake_scheduler.notify_one();
+        self.forget_owner(source.id.as_str());
+        self.0.tasks.wake(Task::Scheduler);
         Ok(self.show_source(source, &interfaces))
     }
 
@@ -405,7 +405,7 @@ impl Engine {
             let mut open = interfaces.clone();
             open.timers.iter_mut().for_each(|timer| timer.active = false);
             self.0.store.update_source(beginning, open).await?;
-            self.0.cache.forget_owner(id.as_str());
+            self.forget_owner(id.as_str());
         }
         if active && let Err(failure) = self.run_hook(&after, Hook::Activate, true).await? {
             let why = |failure: &CallFailure| {
@@ -435,14 +435,14 @@ impl Engine {
             }
             None => self.0.store.update_source(new.clone(), interfaces.clone()).await?,
         }
-        self.0.cache.forget_owner(id.as_str());
+        self.forget_owner(id.as_str());
         if let (Some(Program::Source(before)), Program::Source(after)) = (&before, &after)
             && before.isolate.id != after.isolate.id
         {
             let (runner, isolate) = (self.0.runner.clone(), before.isolate.id.clone());
             self.0.tasks.spawn(async move { runner.evict(&isolate).await });
         }
-        self.0.wake_scheduler.notify_one();
+        self.0.tasks.wake(Task::Scheduler);
         Ok((self.show_source(new, &interfaces), made))
     }
 
@@ -561,7 +561,7 @@ impl Engine {
 
     async fn remove_source(&self, org: &OrgId, id: &SourceId) -> Result<(), EngineError> {
         self.0.store.delete_source(org, id).await?;
-        self.0.cache.forget_owner(id.as_str());
+        self.forget_owner(id.as_str());
         self.remove_own_store(org, id).await
     }
 
@@ -576,7 +576,7 @@ impl Engine {
         set_active(&mut interfaces, false);
         let id = source.id.clone();
         self.0.store.update_source(source, interfaces).await?;
-        self.0.cache.forget_owner(id.as_str());
+        self.forget_owner(id.as_str());
         Ok(())
     }
 
@@ -694,17 +694,6 @@ fn require_source(component: &SavedComponent) -> Result<(), EngineError> {
             details: json!({}),
         }),
     }
-}
-
-pub(crate) fn check_name(name: &str) -> Result<String, EngineError> {
-    let name = name.trim();
-    if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(EngineError::invalid(
-            "name",
-            format!("a name has 1 to {NAME_MAX} characters on one line"),
-        ));
-    }
-    Ok(name.to_owned())
 }
 
 fn set_active(interfaces: &mut Interfaces, active: bool) {

@@ -45,7 +45,7 @@ impl Engine {
             ));
         }
         let stored = self.0.store.subscribe(self.subscription(caller, key)).await?;
-        self.0.cache.forget_listeners();
+        self.0.cache.listeners.forget_all();
         Ok(stored)
     }
 
@@ -158,7 +158,7 @@ impl Engine {
                 .collect(),
         };
         self.0.store.change_listeners(change).await?;
-        self.0.cache.forget_listeners();
+        self.0.cache.listeners.forget_all();
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let key = of_user(caller, key);
         let there = self.0.store.unsubscribe(&caller.org_id, &key).await?;
-        self.0.cache.forget_listeners();
+        self.0.cache.listeners.forget_all();
         if there {
             Ok(())
         } else {
@@ -284,7 +284,7 @@ impl Engine {
         event_name: &str,
     ) -> Result<Arc<Vec<String>>, EngineError> {
         let key = (org.clone(), emitter.to_owned(), event_name.to_owned());
-        if let Some(listeners) = self.0.cache.listeners(&key) {
+        if let Some(listeners) = self.0.cache.listeners.get(&key) {
             return Ok(listeners);
         }
         let read_at = self.0.cache.generation();
@@ -292,7 +292,7 @@ impl Engine {
         let listeners = Arc::new(
             self.0.store.listeners(org, &[emitter, glob, org.as_str()], event_name).await?,
         );
-        self.0.cache.put_listeners(read_at, key, listeners.clone());
+        self.0.cache.listeners.put(read_at, key, listeners.clone());
         Ok(listeners)
     }
 }

@@ -29,7 +29,7 @@ impl Engine {
             Err(errors) => (given.clone(), errors),
         };
         let more = [
-            self.account_errors(caller, defs, &values, site).await?,
+            self.accounts().prop_errors(caller, defs, &values, site).await?,
             self.data_store_errors(&caller.org_id, defs, &mut values, site).await?,
         ];
         for error in more.into_iter().flatten() {

@@ -12,10 +12,10 @@ use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::checks::checked_note;
 use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 use crate::deploy::configure::Subject;
 use crate::deploy::settings::{SettingsRequest, settings_of};
-use crate::deploy::workflows::checked_note;
 use crate::tenants::secrets::keep_sealed;
 use crate::{Engine, EngineError};
 

@@ -1,7 +1,6 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::NOTE_CHARS_MAX;
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
@@ -18,9 +17,10 @@ use millrace_model::workflow::{
 use millrace_store::{Interfaces, NewDeployment, RunFilter, StoreError};
 use serde_json::Value;
 
+use crate::background::Task;
+use crate::checks::{check_name, checked_note};
 use crate::deploy::components::base_slug;
 use crate::deploy::marks::{checked, marked};
-use crate::deploy::sources::check_name;
 use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, NewWorkflow, UpdateWorkflow};
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
@@ -108,7 +108,7 @@ impl Engine {
         caller: &Caller,
         new: NewWorkflow,
     ) -> Result<WorkflowView, EngineError> {
-        let organization = self.organization(caller, &caller.org_id).await?;
+        let organization = self.organizations().get(caller, &caller.org_id).await?;
         if let Some(project) = &new.project_id
             && project != organization.project_id.as_str()
         {
@@ -198,8 +198,8 @@ impl Engine {
         }
         self.save_steps(built).await?;
         self.replace_workflow(caller, workflow, over, interfaces).await?;
-        self.0.cache.forget_owner(id.as_str());
-        self.0.wake_scheduler.notify_one();
+        self.forget_owner(id.as_str());
+        self.0.tasks.wake(Task::Scheduler);
         self.workflow(caller, id).await
     }
 
@@ -304,7 +304,7 @@ impl Engine {
         workflow.made_from = marked(None, workflow.made_from)?;
         workflow.updated_at = self.now();
         self.replace_workflow(caller, workflow, over, None).await?;
-        self.0.cache.forget_owner(id.as_str());
+        self.forget_owner(id.as_str());
         self.workflow(caller, id).await
     }
 
@@ -316,7 +316,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         removable(caller, self.owned_workflow(caller, id).await)?;
         self.0.store.delete_workflow(&caller.org_id, id).await?;
-        self.0.cache.forget_owner(id.as_str());
+        self.forget_owner(id.as_str());
         Ok(())
     }
 
@@ -607,8 +607,8 @@ impl Engine {
                 limits: deployment.content.settings.limits(),
             })
             .await?;
-        self.0.cache.forget_owner(workflow.id.as_str());
-        self.0.wake_scheduler.notify_one();
+        self.forget_owner(workflow.id.as_str());
+        self.0.tasks.wake(Task::Scheduler);
         deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
         if let Some(by) = &mut deployment.made_by {
             by.name = self.0.store.user(&by.id).await?.map(|user| user.username);
@@ -627,22 +627,6 @@ fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), Engin
         id: workflow.id.to_string(),
         drafted: Box::new(drafted.clone()),
     })
-}
-
-/// A note as it is kept: without blanks around it, none where nothing is left. `field`: its place
-/// in the request.
-pub(crate) fn checked_note(
-    field: &str,
-    note: Option<String>,
-) -> Result<Option<String>, EngineError> {
-    let note = note.map(|note| note.trim().to_owned()).filter(|note| !note.is_empty());
-    match note.as_ref().map(|note| note.chars().count()).filter(|length| *length > NOTE_CHARS_MAX) {
-        Some(length) => Err(EngineError::invalid(
-            field,
-            format!("`{field}` has {length} characters; at most {NOTE_CHARS_MAX} are allowed"),
-        )),
-        None => Ok(note),
-    }
 }
 
 /// Tags as they are kept: each once, without blanks around them. None has a comma, by which people

@@ -9,7 +9,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 use millrace_store::{ErrorGroupFilter, FailedTime};
 
-use crate::deploy::workflows::checked_note;
+use crate::checks::checked_note;
 use crate::{Engine, EngineError};
 
 /// Failed runs of the owner that are looked at for the versions of a group.

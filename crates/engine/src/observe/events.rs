@@ -11,6 +11,7 @@ use millrace_model::run_stats::{Buckets, BucketsError, EndedRun, RunCounts};
 use millrace_model::tenant::Caller;
 use millrace_store::{ListedRun, Mail, NewestOf, RunFilter, RunState};
 
+use crate::background::Task;
 use crate::observe::views::RunView;
 use crate::settle::sends::{owner_of, sse_emitter};
 use crate::{Engine, EngineError, deliver};
@@ -315,7 +316,7 @@ impl Engine {
         if !self.0.store.resend_mail(&caller.org_id, id, self.now()).await? {
             return Err(EngineError::not_found("mail", id));
         }
-        self.0.wake_mailer.notify_one();
+        self.0.tasks.wake(Task::Mailer);
         self.mail(caller, id).await
     }
 

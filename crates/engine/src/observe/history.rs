@@ -1,13 +1,15 @@
 //! How much history is kept, and pruning what is not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::error_chain;
 use millrace_model::retention::Retention;
 use millrace_model::tenant::Caller;
-use millrace_store::{Leftovers, Pruning};
+use millrace_store::{Leftovers, Pruning, StoreResult};
 use tokio_util::sync::CancellationToken;
 
+use crate::background::{Activation, Background, Next, Task};
+use crate::ctx::Ctx;
 use crate::settle::sends::owner_of;
 use crate::{Engine, EngineError};
 
@@ -106,32 +108,37 @@ impl Engine {
             max: self.0.config.keep_max,
         })
     }
+}
 
-    pub(crate) fn spawn_pruner(&self) {
-        self.keep_going("pruner", |engine, stop| async move {
-            loop {
-                match engine.prune(&stop).await {
-                    Ok(0) => {}
-                    Ok(rows) => tracing::info!(rows, "old history was pruned"),
-                    Err(error) => {
-                        tracing::warn!(error = error_chain(&error), "could not prune history")
-                    }
-                }
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(PRUNE_EVERY) => {}
-                }
-            }
-        });
+/// Removes history that is not kept any more.
+pub(crate) struct Pruner {
+    ctx: Arc<Ctx>,
+}
+
+impl Background for Pruner {
+    const TASK: Task = Task::Pruner;
+
+    async fn activate(&mut self, now: &Activation) -> Next {
+        match self.prune(&now.stop).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "old history was pruned"),
+            Err(error) => now.warned("could not prune history", &error),
+        }
+        Next::After(PRUNE_EVERY)
+    }
+}
+
+impl Pruner {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
     }
 
     /// Prunes all there is to prune, step by step, until it is done or told to stop. How many rows
     /// in all.
-    async fn prune(&self, stop: &CancellationToken) -> Result<u64, EngineError> {
+    async fn prune(&self, stop: &CancellationToken) -> StoreResult<u64> {
         let (mut gone, mut after) = (0, String::new());
         loop {
-            let owners = self.0.store.history_owners(&after, OWNERS).await?;
+            let owners = self.ctx.store.history_owners(&after, OWNERS).await?;
             for owner in &owners {
                 gone += self.prune_owner(owner, stop).await?;
             }
@@ -140,48 +147,48 @@ impl Engine {
                 _ => break,
             }
         }
-        let now = self.now();
-        let audit = Retention { keep_days: self.0.config.keep_audit_days, keep_count: None };
+        let now = self.ctx.now();
+        let audit = Retention { keep_days: self.ctx.config.keep_audit_days, keep_count: None };
         let leftovers = Leftovers {
-            before: self.0.config.keep.cut(now),
+            before: self.ctx.config.keep.cut(now),
             audit_before: audit.cut(now),
             now,
             limit: PRUNE_ROWS,
         };
         loop {
-            let step = self.0.store.prune_leftovers(leftovers).await?;
+            let step = self.ctx.store.prune_leftovers(leftovers).await?;
             gone += step;
             if step == 0 || paused(stop).await {
                 break;
             }
         }
-        while self.0.store.purge_uploads(self.now(), PURGE_PARTS).await? > 0 && !paused(stop).await
-        {
-        }
-        while self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? > 0
+        while self.ctx.store.purge_uploads(self.ctx.now(), PURGE_PARTS).await? > 0
+            && !paused(stop).await
+        {}
+        while self.ctx.store.purge_data_stores(self.ctx.now(), PRUNE_ROWS).await? > 0
             && !paused(stop).await
         {}
         Ok(gone)
     }
 
-    async fn prune_owner(&self, owner: &str, stop: &CancellationToken) -> Result<u64, EngineError> {
+    async fn prune_owner(&self, owner: &str, stop: &CancellationToken) -> StoreResult<u64> {
         let keep = self
-            .0
+            .ctx
             .store
             .retention(owner_of(owner))
             .await?
             .unwrap_or_default()
-            .or(self.0.config.keep)
-            .at_most(self.0.config.keep_max);
+            .or(self.ctx.config.keep)
+            .at_most(self.ctx.config.keep_max);
         let pruning = Pruning {
             owner: owner.to_owned(),
-            before: keep.cut(self.now()),
+            before: keep.cut(self.ctx.now()),
             keep_count: keep.keep_count,
             limit: PRUNE_ROWS,
         };
         let mut gone = 0;
         while !stop.is_cancelled() {
-            let step = self.0.store.prune(pruning.clone()).await?;
+            let step = self.ctx.store.prune(pruning.clone()).await?;
             gone += step;
             if step == 0 || paused(stop).await {
                 break;

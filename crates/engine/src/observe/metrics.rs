@@ -191,6 +191,7 @@ impl Engine {
     pub async fn metrics_text(&self) -> String {
         let mut out = String::with_capacity(8192);
         self.0.metrics.write(&mut out);
+        self.0.tasks.write_metrics(&mut out);
         let mut gauge = |name: &str, about: &str, value: String| {
             head(&mut out, name, "gauge", about);
             line(&mut out, name, value);

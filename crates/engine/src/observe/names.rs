@@ -49,7 +49,9 @@ impl Engine {
         {
             found.extend(match kind {
                 NamedKind::Component => self.named_components(caller, text, limit).await?,
-                NamedKind::Member => self.members(caller).await?.into_iter().map(member).collect(),
+                NamedKind::Member => {
+                    self.members().list(caller).await?.into_iter().map(member).collect()
+                }
                 NamedKind::Run => self.named_run(caller, text).await?.into_iter().collect(),
                 NamedKind::Replay => self.named_replay(caller, text).await?.into_iter().collect(),
                 NamedKind::Deployment => {
@@ -199,7 +201,7 @@ impl Engine {
         caller: &Caller,
         id: &AccountId,
     ) -> Result<WouldGo, EngineError> {
-        removable(caller, self.account(caller, id, false).await)?;
+        removable(caller, self.accounts().get(caller, id, false).await)?;
         Ok(WouldGo {
             uses: self.0.store.naming(&caller.org_id, id.as_str(), USES_MAX).await?,
             ..WouldGo::default()

@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
+use millrace_model::Timestamp;
 use millrace_model::page::Page;
 use millrace_model::search::AskedWord;
 use millrace_model::tenant::Caller;
-use millrace_model::{Timestamp, error_chain};
 use millrace_store::{FoundRuns, IndexState, IndexStep, RunFilter};
 use tokio::time::Instant;
 
+use crate::background::{Activation, Background, Next, Task};
 use crate::{Engine, EngineError};
 
 /// Runs that were accepted so lately are left: most of them end meanwhile, and are looked at once.
@@ -32,48 +33,44 @@ const REST_MIN: Duration = Duration::from_millis(5);
 /// How long it waits while runs wait.
 const HELD_BACK_MAX: Duration = Duration::from_secs(5);
 
+/// Brings runs that ended into the index.
+pub(crate) struct SearchIndexer {
+    engine: Engine,
+}
+
+impl Background for SearchIndexer {
+    const TASK: Task = Task::SearchIndexer;
+    const DELAY: Duration = AFTER_START;
+
+    async fn activate(&mut self, activation: &Activation) -> Next {
+        let engine = &self.engine;
+        let begun = Instant::now();
+        while engine.0.places.counts().1 > 0 && begun.elapsed() < HELD_BACK_MAX {
+            if activation.stops_within(IDLE / 4).await {
+                return Next::Never;
+            }
+        }
+        let (begun, now) = (Instant::now(), engine.now());
+        let step = IndexStep {
+            now,
+            until: now.plus_ms(-BEHIND_MS),
+            swept_before: now.plus_ms(-SWEEP_EVERY_MS),
+            limit: STEP_RUNS,
+        };
+        Next::After(match engine.0.store.index_runs(step).await {
+            Ok(0) => IDLE,
+            Ok(_) => (begun.elapsed() * 2).max(REST_MIN),
+            Err(error) => {
+                activation.warned("could not index runs for the search; it is tried again", &error);
+                FAILED
+            }
+        })
+    }
+}
+
 impl Engine {
-    pub(crate) fn spawn_indexer(&self) {
-        self.keep_going("indexer", |engine, stop| async move {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(AFTER_START) => {}
-            }
-            loop {
-                let begun = Instant::now();
-                while engine.0.places.counts().1 > 0 && begun.elapsed() < HELD_BACK_MAX {
-                    tokio::select! {
-                        biased;
-                        () = stop.cancelled() => return,
-                        () = tokio::time::sleep(IDLE / 4) => {}
-                    }
-                }
-                let (begun, now) = (Instant::now(), engine.now());
-                let step = IndexStep {
-                    now,
-                    until: now.plus_ms(-BEHIND_MS),
-                    swept_before: now.plus_ms(-SWEEP_EVERY_MS),
-                    limit: STEP_RUNS,
-                };
-                let pause = match engine.0.store.index_runs(step).await {
-                    Ok(0) => IDLE,
-                    Ok(_) => (begun.elapsed() * 2).max(REST_MIN),
-                    Err(error) => {
-                        tracing::warn!(
-                            error = error_chain(&error),
-                            "could not index runs for the search; it is tried again"
-                        );
-                        FAILED
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(pause) => {}
-                }
-            }
-        });
+    pub(crate) fn search_indexer(&self) -> SearchIndexer {
+        SearchIndexer { engine: self.clone() }
     }
 
     /// Runs of the organization that have all words and fit, newest first, as [`Engine::list_runs`]

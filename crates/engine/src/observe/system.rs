@@ -48,7 +48,7 @@ impl Engine {
     /// # Errors
     /// `Forbidden` for callers of another organization than the first.
     pub async fn system(&self, caller: &Caller) -> Result<System, EngineError> {
-        self.check_first(caller, "this is of the whole server; only a key or a person of the organization that was made first can read it").await?;
+        self.organizations().check_first(caller, "this is of the whole server; only a key or a person of the organization that was made first can read it").await?;
         let (runner, config) = (&self.0.runner, &self.0.config);
         let (stats, walls) = (runner.stats(), runner.walls());
         Ok(System {

@@ -20,7 +20,7 @@ use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
 use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of};
 use crate::run::sink::{CallDb, Collector};
-use crate::tenants::accounts::AccountUse;
+use crate::tenants::account_props::AccountUse;
 use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 

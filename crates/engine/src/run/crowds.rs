@@ -13,6 +13,7 @@ use millrace_runner::{OwnMeter, Taken};
 use tokio::time::Instant;
 
 use crate::Engine;
+use crate::background::{Activation, Background, Next, Task};
 
 /// How often it is looked who has how much.
 const LOOK: Duration = Duration::from_millis(250);
@@ -120,22 +121,23 @@ pub(crate) fn adjust(bounds: &mut Bounds, at_work: &AtWork, max: usize, supply: 
     }
 }
 
-impl Engine {
-    pub(crate) fn spawn_crowd_watch(&self) {
-        // To the end: others go before, and what waits then has its places back.
-        self.keep_to_the_end("crowd watch", |engine, stop| async move {
-            let mut meter = OwnMeter::default();
-            loop {
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(LOOK) => {}
-                }
-                // Where the kernel does not tell how long anybody waits, nobody is held back.
-                let supply = meter.look().map_or(Supply::Ample, Supply::of);
-                engine.0.places.make_way(supply, Instant::now());
-            }
-        });
+/// Lowers and raises the bounds of the owners, by how long the server waits for processors.
+pub(crate) struct CrowdWatch {
+    pub(crate) engine: Engine,
+    pub(crate) meter: OwnMeter,
+}
+
+impl Background for CrowdWatch {
+    const TASK: Task = Task::ConcurrencyLimiter;
+    // Others go before, and what waits then has its places back.
+    const TO_THE_END: bool = true;
+    const DELAY: Duration = LOOK;
+
+    async fn activate(&mut self, _: &Activation) -> Next {
+        // Where the kernel does not tell how long anybody waits, nobody is held back.
+        let supply = self.meter.look().map_or(Supply::Ample, Supply::of);
+        self.engine.0.places.make_way(supply, Instant::now());
+        Next::After(LOOK)
     }
 }
 

@@ -15,7 +15,7 @@ use millrace_model::tenant::Caller;
 use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
 use serde_json::{Map, Value, json};
 
-use crate::deploy::sources::check_name;
+use crate::checks::check_name;
 use crate::error::readable;
 use crate::{Engine, EngineError};
 

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use millrace_model::error_chain;
 use millrace_model::ids::RunId;
 use millrace_model::run::Run;
 use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
+use crate::background::{Activation, Background, Next, Task};
 use crate::run::execute::Held;
 
 /// How often the queue is looked at though nothing woke the dispatcher.
@@ -24,69 +24,50 @@ const CAPPED_POLL: Duration = Duration::from_millis(50);
 /// A clock that is put right by less was not moved.
 const CLOCK_TOLERANCE_MS: i64 = 1_000;
 
-/// When the queue is looked at again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// At once: there may be more.
-    Again,
-    /// When there is a place for what would be claimed.
-    WithRoom,
-    /// When some that were passed over may have got room.
-    Soon,
-    /// When there may be something.
-    WhenWoken,
+/// Claims queued runs and starts them.
+pub(crate) struct Dispatcher {
+    engine: Engine,
+    /// The owner whose runs were claimed last.
+    turn: String,
 }
 
-impl Engine {
-    pub(crate) fn spawn_dispatcher(&self) {
-        self.keep_going("dispatcher", |engine, stop| async move {
-            let mut turn = String::new();
-            loop {
-                let next = engine.dispatch(&mut turn).await;
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = async {}, if next == Next::Again => {}
-                    () = tokio::time::sleep(CAPPED_POLL), if next == Next::Soon => {}
-                    () = engine.0.places.changed(), if next == Next::WithRoom => {}
-                    () = engine.0.wake_dispatch.notified(), if next == Next::WhenWoken => {}
-                    () = tokio::time::sleep(POLL) => {}
-                }
-            }
-        });
-    }
+impl Background for Dispatcher {
+    const TASK: Task = Task::Dispatcher;
 
-    /// Claims as many runs as there are places, and a few more: who waits for a place takes its
-    /// turn with the others that do. `turn`: the owner who came last.
-    async fn dispatch(&self, turn: &mut String) -> Next {
-        let room = (self.0.places.free() + CLAIM_AHEAD)
-            .saturating_sub(self.0.places.claimed())
-            .min(CLAIM_MAX);
+    /// Claims as many runs as there are places, and a few more: what waits for a place takes its
+    /// turn with the others that do.
+    async fn activate(&mut self, now: &Activation) -> Next {
+        let (engine, turn) = (&self.engine, &mut self.turn);
+        let places = &engine.0.places;
+        let room = (places.free() + CLAIM_AHEAD).saturating_sub(places.claimed()).min(CLAIM_MAX);
         if room == 0 {
-            return Next::WithRoom;
+            tokio::select! {
+                biased;
+                () = now.stop.cancelled() => {}
+                () = places.changed() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
+            return Next::Now;
         }
-        if self.leases_ended()
-            && let Err(error) = self.renew_leases().await
+        if engine.leases_ended()
+            && let Err(error) = engine.renew_leases().await
         {
-            tracing::error!(
-                error = error_chain(&error),
-                "could not renew leases; nothing is claimed meanwhile"
-            );
-            return Next::WhenWoken;
+            now.failed("could not renew leases; nothing is claimed meanwhile", &error);
+            return Next::Woken(POLL);
         }
-        let passed_over = self.0.places.at_their_bounds();
-        let runs = match self.claim(u32::try_from(room).unwrap_or(1), turn, &passed_over).await {
+        let passed_over = places.at_their_bounds();
+        let runs = match engine.claim(u32::try_from(room).unwrap_or(1), turn, &passed_over).await {
             Ok(runs) => runs,
             Err(error) => {
-                tracing::error!(error = error_chain(&error), "could not claim runs; trying again");
-                return Next::WhenWoken;
+                now.failed("could not claim runs; trying again", &error);
+                return Next::Woken(POLL);
             }
         };
         let next = match runs.len() {
-            0 if passed_over.is_empty() => Next::WhenWoken,
-            0 => Next::Soon,
-            count if count == room || !passed_over.is_empty() => Next::Again,
-            _ => Next::WhenWoken,
+            0 if passed_over.is_empty() => Next::Woken(POLL),
+            0 => Next::After(CAPPED_POLL),
+            count if count == room || !passed_over.is_empty() => Next::Now,
+            _ => Next::Woken(POLL),
         };
         // The last of them in the order of turns: those up to the one before come round again.
         let last = runs
@@ -97,11 +78,11 @@ impl Engine {
             *turn = last;
         }
         for run in runs {
-            let (engine, held) = (self.clone(), Held::claimed(run));
+            let (engine, held) = (engine.clone(), Held::claimed(run));
             let admission = engine.0.places.admit_claimed(&held.org_id, &held.owner);
-            let grip = self.hold(&held);
-            let responder = self.0.responders.lock().remove(&held.id);
-            self.0.tasks.spawn(async move {
+            let grip = engine.hold(&held);
+            let responder = engine.0.responders.lock().remove(&held.id);
+            self.engine.0.tasks.spawn(async move {
                 grip.may_begin().await;
                 let place = admission.place().await;
                 engine.execute(held, grip, None, responder).await;
@@ -109,6 +90,36 @@ impl Engine {
             });
         }
         next
+    }
+}
+
+/// Renews the leases of the runs that this server executes.
+pub(crate) struct LeaseKeeper {
+    engine: Engine,
+    /// Runs that were told to be lost at the last renewal.
+    lost_before: HashSet<RunId>,
+}
+
+impl Background for LeaseKeeper {
+    const TASK: Task = Task::LeaseKeeper;
+    const TO_THE_END: bool = true;
+
+    async fn activate(&mut self, now: &Activation) -> Next {
+        match self.engine.renew_leases().await {
+            Ok(lost) => self.lost_before = warn_of_lost(lost, &self.lost_before),
+            Err(error) => now.failed("could not renew leases", &error),
+        }
+        Next::After(self.engine.0.config.lease / 3)
+    }
+}
+
+impl Engine {
+    pub(crate) fn dispatcher(&self) -> Dispatcher {
+        Dispatcher { engine: self.clone(), turn: String::new() }
+    }
+
+    pub(crate) fn lease_keeper(&self) -> LeaseKeeper {
+        LeaseKeeper { engine: self.clone(), lost_before: HashSet::new() }
     }
 
     async fn claim(
@@ -130,26 +141,6 @@ impl Engine {
             fail_point!("engine.claim.before_start");
         }
         Ok(runs)
-    }
-
-    pub(crate) fn spawn_lease_keeper(&self) {
-        let every = self.0.config.lease / 3;
-        self.keep_to_the_end("lease keeper", move |engine, stop| async move {
-            let mut lost_before = HashSet::new();
-            loop {
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(every) => {}
-                }
-                match engine.renew_leases().await {
-                    Ok(lost) => lost_before = warn_of_lost(lost, &lost_before),
-                    Err(error) => {
-                        tracing::error!(error = error_chain(&error), "could not renew leases")
-                    }
-                }
-            }
-        });
     }
 
     /// Whether leases of this node may have ended by the clock, or end much later than they should:

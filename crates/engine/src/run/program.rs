@@ -27,7 +27,7 @@ use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::data_stores::StoreGrants;
 use crate::run::files::add_own_store;
-use crate::tenants::accounts::{AccountUse, names_account};
+use crate::tenants::account_props::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 
 /// Runs of one source that may wait in the queue.
@@ -129,7 +129,7 @@ impl Inputs {
                 None => &mut value,
             };
             let namespace = target.get("namespace").and_then(Value::as_str).map(str::to_owned);
-            let auth = match engine.auth_of(org, account, namespace.as_deref()).await? {
+            let auth = match engine.accounts().auth_of(org, account, namespace.as_deref()).await? {
                 Ok(auth) => auth,
                 Err(outcome) => return Ok(Err(outcome)),
             };
@@ -255,7 +255,7 @@ impl Engine {
         deployment: Option<&DeploymentId>,
     ) -> Result<Option<Arc<Program>>, EngineError> {
         let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
-        if let Some(program) = self.0.cache.program(key) {
+        if let Some(program) = self.0.programs.get(key) {
             // Ids are looked up by code too, which may name any: what another organization runs is
             // not there for this one.
             return Ok(Some(program).filter(|program| program.identity().org_id == org));
@@ -284,7 +284,7 @@ impl Engine {
             },
         };
         let Some(program) = program.map(Arc::new) else { return Ok(None) };
-        self.0.cache.put_program(read_at, key.to_owned(), program.clone());
+        self.0.programs.put(read_at, key.to_owned(), program.clone());
         Ok(Some(program))
     }
 

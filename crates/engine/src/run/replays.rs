@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{
@@ -21,11 +20,12 @@ use millrace_model::{Timestamp, error_event};
 use millrace_store::{FailedRuns, ReplayStep, StoreError};
 use serde_json::Value;
 
+use crate::background::{Activation, Background, Next, Task};
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::deploy::workflows::results_before;
 use crate::run::context::Origin;
 use crate::run::program::Program;
-use crate::{Engine, EngineError, ReplayFrom};
+use crate::{Engine, EngineError, ReplayFrom, check_scope};
 
 /// How often replays are looked at though nothing woke the task.
 const POLL: Duration = Duration::from_millis(500);
@@ -95,6 +95,37 @@ pub enum ReplayChange {
     Cancel,
 }
 
+/// Takes the steps of replays that are under way.
+pub(crate) struct Replayer {
+    engine: Engine,
+}
+
+impl Background for Replayer {
+    const TASK: Task = Task::Replayer;
+
+    /// A step of each replay that has room.
+    async fn activate(&mut self, now: &Activation) -> Next {
+        let running = match self.engine.0.store.running_replays(RUNNING_MAX).await {
+            Ok(running) => running,
+            Err(error) => {
+                now.failed("could not read the replays; trying again", &error);
+                return Next::Woken(POLL);
+            }
+        };
+        let mut more = false;
+        for replay in running {
+            let id = replay.id.clone();
+            match self.engine.step_replay(replay).await {
+                Ok(goes_on) => more |= goes_on,
+                Err(error) => {
+                    now.failed(&format!("the replay `{id}` could not go on; trying again"), &error);
+                }
+            }
+        }
+        if more { Next::Now } else { Next::Woken(POLL) }
+    }
+}
+
 impl Engine {
     /// Makes a replay; it begins at once.
     pub async fn create_replay(
@@ -104,7 +135,7 @@ impl Engine {
     ) -> Result<ReplayView, EngineError> {
         let replay = self.planned(caller, new).await?;
         self.0.store.create_replay(replay.clone()).await?;
-        self.0.wake_replayer.notify_one();
+        self.0.tasks.wake(Task::Replayer);
         Ok(ReplayView { replay, counts: ReplayCounts::default() })
     }
 
@@ -322,7 +353,7 @@ impl Engine {
                 Err(StoreError::StateChanged) => {}
                 other => {
                     other?;
-                    self.0.wake_replayer.notify_one();
+                    self.0.tasks.wake(Task::Replayer);
                     return self.replay(caller, id).await;
                 }
             }
@@ -371,7 +402,7 @@ impl Engine {
         caller: &Caller,
         workflow: &Workflow,
     ) -> Result<(), EngineError> {
-        if workflow.drafted.is_changed { self.check_scope(caller, Scope::Deploy) } else { Ok(()) }
+        if workflow.drafted.is_changed { check_scope(caller, Scope::Deploy) } else { Ok(()) }
     }
 
     /// On the newest version that is not live: a test, as all runs of a draft are.
@@ -465,43 +496,8 @@ impl Engine {
         })
     }
 
-    pub(crate) fn spawn_replayer(&self) {
-        self.keep_going("replayer", |engine, stop| async move {
-            loop {
-                let more = engine.step_replays().await;
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = engine.0.wake_replayer.notified() => {}
-                    () = tokio::time::sleep(if more { Duration::ZERO } else { POLL }) => {}
-                }
-            }
-        });
-    }
-
-    /// A step of each replay that has room; says whether any may go on at once.
-    async fn step_replays(&self) -> bool {
-        let running = match self.0.store.running_replays(RUNNING_MAX).await {
-            Ok(running) => running,
-            Err(error) => {
-                tracing::error!(
-                    error = error_chain(&error),
-                    "could not read the replays; trying again"
-                );
-                return false;
-            }
-        };
-        let mut more = false;
-        for replay in running {
-            let id = replay.id.clone();
-            match self.step_replay(replay).await {
-                Ok(goes_on) => more |= goes_on,
-                Err(error) => {
-                    tracing::error!(replay.id = %id, error = error_chain(&error), "a replay could not go on; trying again")
-                }
-            }
-        }
-        more && !self.0.tasks.stopping()
+    pub(crate) fn replayer(&self) -> Replayer {
+        Replayer { engine: self.clone() }
     }
 
     async fn step_replay(&self, mut replay: Replay) -> Result<bool, EngineError> {

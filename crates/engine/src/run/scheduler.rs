@@ -11,6 +11,7 @@ use millrace_model::source::Timer;
 use millrace_store::{ClockMark, Fired, fail_point};
 use serde_json::{Value, json};
 
+use crate::background::{Activation, Background, Next, Task};
 use crate::nodes::ALIVE_MS;
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
@@ -42,45 +43,41 @@ struct StepBack {
     known_by: Instant,
 }
 
+/// Fires timers, ends pauses and delivers deferred events when their time has come.
+pub(crate) struct Scheduler {
+    engine: Engine,
+    /// Steps back of the clock that wait to be followed.
+    steps: Vec<StepBack>,
+}
+
+impl Background for Scheduler {
+    const TASK: Task = Task::Scheduler;
+
+    async fn activate(&mut self, now: &Activation) -> Next {
+        let engine = &self.engine;
+        if let Err(error) = engine.follow_clock(&mut self.steps).await {
+            now.failed("could not follow the clock back; trying again", &error);
+        }
+        if let Err(error) = engine.wake_due().await {
+            now.failed("could not wake paused runs; trying again", &error);
+        }
+        if let Err(error) = engine.fire_due().await {
+            now.failed("could not fire timers; trying again", &error);
+        }
+        if let Err(error) = engine.deliver_deferred(ROUND_MAX).await {
+            now.failed("could not deliver deferred events; trying again", &error);
+        }
+        Next::Woken(engine.until_next_timer().await)
+    }
+
+    async fn interrupted(&mut self) {
+        self.engine.clock_steps_back().await;
+    }
+}
+
 impl Engine {
-    pub(crate) fn spawn_scheduler(&self) {
-        self.keep_going("scheduler", |engine, stop| async move {
-            let mut steps = Vec::new();
-            loop {
-                if let Err(error) = engine.follow_clock(&mut steps).await {
-                    tracing::error!(
-                        error = error_chain(&error),
-                        "could not follow the clock back; trying again"
-                    );
-                }
-                if let Err(error) = engine.wake_due().await {
-                    tracing::error!(
-                        error = error_chain(&error),
-                        "could not wake paused runs; trying again"
-                    );
-                }
-                if let Err(error) = engine.fire_due().await {
-                    tracing::error!(
-                        error = error_chain(&error),
-                        "could not fire timers; trying again"
-                    );
-                }
-                if let Err(error) = engine.deliver_deferred(ROUND_MAX).await {
-                    tracing::error!(
-                        error = error_chain(&error),
-                        "could not deliver deferred events; trying again"
-                    );
-                }
-                let sleep = engine.until_next_timer().await;
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = engine.0.wake_scheduler.notified() => {}
-                    () = engine.clock_steps_back() => {}
-                    () = tokio::time::sleep(sleep) => {}
-                }
-            }
-        });
+    pub(crate) fn scheduler(&self) -> Scheduler {
+        Scheduler { engine: self.clone(), steps: Vec::new() }
     }
 
     /// Where the clock went back, also while the server was down, moves ticks that would else wait

@@ -242,7 +242,7 @@ impl Engine {
     }
 
     async fn unstored_workflow(&self, caller: &Caller) -> Result<Workflow, EngineError> {
-        let organization = self.organization(caller, &caller.org_id).await?;
+        let organization = self.organizations().get(caller, &caller.org_id).await?;
         let now = self.now();
         Ok(Workflow {
             id: WorkflowId::generate(&self.0.ids),

@@ -20,6 +20,7 @@ use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, StoreError};
 use serde_json::value::RawValue;
 
+use crate::background::Task;
 use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::pauses::{Carried, Rest, may_pause};
@@ -190,9 +191,9 @@ impl Engine {
             self.queued();
         }
         if to_webhooks {
-            self.0.wake_webhooks.notify_one();
+            self.0.tasks.wake(Task::WebhookDispatcher);
         }
-        self.0.wake_scheduler.notify_one();
+        self.0.tasks.wake(Task::Scheduler);
         Ok(())
     }
 
@@ -264,7 +265,7 @@ impl Engine {
                 done?;
                 self.tell_streams(events);
                 self.queued();
-                self.0.wake_webhooks.notify_one();
+                self.0.tasks.wake(Task::WebhookDispatcher);
                 return Ok(());
             }
         }
@@ -276,10 +277,12 @@ impl Engine {
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
         let effects = &settlement.effects;
-        let (events, listeners, mail) =
-            (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
-        let (sent, to_webhooks) =
-            (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
+        let (events, listeners) = (effects.events.clone(), effects.runs.len());
+        let woken = [
+            (Task::Mailer, effects.notice.is_some()),
+            (Task::Deliverer, !effects.deliveries.is_empty()),
+            (Task::WebhookDispatcher, !effects.webhook_deliveries.is_empty()),
+        ];
         let run_id = settlement.run_id.clone();
         self.0.store.settle(settlement).await?;
         self.tell_streams(events);
@@ -288,14 +291,8 @@ impl Engine {
         if listeners > 0 {
             self.queued();
         }
-        if mail {
-            self.0.wake_mailer.notify_one();
-        }
-        if sent {
-            self.0.wake_deliverer.notify_one();
-        }
-        if to_webhooks {
-            self.0.wake_webhooks.notify_one();
+        for (task, _) in woken.into_iter().filter(|(_, has_work)| *has_work) {
+            self.0.tasks.wake(task);
         }
         Ok(())
     }
@@ -304,7 +301,7 @@ impl Engine {
         self.0.metrics.settled_events(events.len());
         for event in events {
             if event.name == DEFERRED {
-                self.0.wake_scheduler.notify_one();
+                self.0.tasks.wake(Task::Scheduler);
             }
             self.tell_others_of_event(&event);
             let owner = event.emitter_id.clone();

@@ -8,6 +8,7 @@ use millrace_model::ids::MailId;
 use millrace_model::run::Context;
 use millrace_store::{Mail, MailStatus, Notice};
 
+use crate::checks::one_line;
 use crate::run::execute::Held;
 use crate::run::program::Program;
 use crate::{Engine, EngineError};
@@ -192,11 +193,6 @@ fn cut(text: &str, chars_max: usize) -> String {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// A subject is one line: a name with line breaks must not add headers.
-pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(150).collect()
 }
 
 #[cfg(test)]

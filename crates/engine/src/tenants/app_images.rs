@@ -12,8 +12,11 @@ use parking_lot::Mutex;
 use serde_json::json;
 use url::Url;
 
+use crate::EngineError;
 use crate::answers;
-use crate::{Engine, EngineError};
+use crate::ctx::Ctx;
+use crate::reach::Reach;
+use crate::tenants::apps::Apps;
 
 /// The largest image.
 const IMAGE_BYTES_MAX: usize = 256 << 10;
@@ -43,26 +46,27 @@ struct Kept {
     until: i64,
 }
 
-/// Images by their addresses.
-pub(crate) struct AppImages {
-    kept: Mutex<HashMap<String, Kept>>,
+/// The images of all apps.
+pub struct AppImages {
+    ctx: Arc<Ctx>,
+    apps: Arc<Apps>,
+    reach: Arc<Reach>,
+    cache: ImageCache,
     places: Places,
 }
 
-impl Default for AppImages {
-    fn default() -> Self {
-        Self { kept: Mutex::default(), places: Places::new(FETCHED_MAX) }
-    }
-}
+/// Images by their addresses.
+#[derive(Default)]
+struct ImageCache(Mutex<HashMap<String, Kept>>);
 
-impl AppImages {
+impl ImageCache {
     fn get(&self, address: &str, now: i64) -> Option<Result<AppImage, String>> {
-        self.kept.lock().get(address).filter(|kept| kept.until > now).map(|kept| kept.found.clone())
+        self.0.lock().get(address).filter(|kept| kept.until > now).map(|kept| kept.found.clone())
     }
 
     fn put(&self, address: String, found: Result<AppImage, String>, now: i64) {
         let until = now.saturating_add(if found.is_ok() { KEPT_MS } else { AGAIN_MS });
-        let mut all = self.kept.lock();
+        let mut all = self.0.lock();
         all.retain(|_, kept| kept.until > now);
         if all.len() >= KEPT_MAX
             && let Some(soonest) =
@@ -74,14 +78,14 @@ impl AppImages {
     }
 }
 
-impl Engine {
+impl AppImages {
+    pub(crate) fn new(ctx: Arc<Ctx>, apps: Arc<Apps>, reach: Arc<Reach>) -> Self {
+        Self { ctx, apps, reach, cache: ImageCache::default(), places: Places::new(FETCHED_MAX) }
+    }
+
     /// The image of an app: not found where its record names none.
-    pub async fn app_image(
-        &self,
-        caller: &Caller,
-        slug_or_id: &str,
-    ) -> Result<AppImage, EngineError> {
-        let app = self.app(caller, slug_or_id).await?;
+    pub async fn get(&self, caller: &Caller, slug_or_id: &str) -> Result<AppImage, EngineError> {
+        let app = self.apps.get(caller, slug_or_id).await?;
         let Some(address) = app.definition.img_src.filter(|address| !address.is_empty()) else {
             return Err(EngineError::not_found("image of the app", &app.name_slug));
         };
@@ -96,32 +100,30 @@ impl Engine {
         if let Some(data) = address.strip_prefix("data:") {
             return of_data(data).map_err(failed);
         }
-        let now = self.now().ms();
-        if let Some(kept) = self.0.app_images.get(&address, now) {
+        let now = self.ctx.now().ms();
+        if let Some(kept) = self.cache.get(&address, now) {
             return kept.map_err(failed);
         }
         let too_many = |_| {
             failed("too many images of the organization are fetched at the moment, try again in a few seconds".into())
         };
         let _place = self
-            .0
-            .app_images
             .places
             .take(&caller.org_id.as_str().into(), FETCHED_OF_ONE)
             .await
             .map_err(too_many)?;
         // Another request may have asked meanwhile.
-        if let Some(kept) = self.0.app_images.get(&address, now) {
+        if let Some(kept) = self.cache.get(&address, now) {
             return kept.map_err(failed);
         }
-        let found = self.fetch_image(&address).await;
-        self.0.app_images.put(address, found.clone(), now);
+        let found = self.fetch(&address).await;
+        self.cache.put(address, found.clone(), now);
         found.map_err(failed)
     }
 
-    async fn fetch_image(&self, address: &str) -> Result<AppImage, String> {
+    async fn fetch(&self, address: &str) -> Result<AppImage, String> {
         let url = Url::parse(address).map_err(|e| format!("`img_src` is no address: {e}"))?;
-        let client = self.0.providers.client(&url).await.map_err(|why| why.to_string())?;
+        let client = self.reach.client(&url).await.map_err(|why| why.to_string())?;
         let response =
             client.get(url).send().await.map_err(|_| "its address gave no answer".to_owned())?;
         if !response.status().is_success() {
@@ -162,12 +164,12 @@ mod tests {
 
     #[test]
     fn as_many_images_are_kept_as_may_be_those_first_that_stay_longest() {
-        let (images, now) = (AppImages::default(), 1_000);
+        let (images, now) = (ImageCache::default(), 1_000);
         images.put("fails".into(), Err("no".into()), now);
         for n in 0..KEPT_MAX as i64 {
             images.put(n.to_string(), checked(b"GIF89a".to_vec()), now + n);
         }
-        assert_eq!(images.kept.lock().len(), KEPT_MAX);
+        assert_eq!(images.0.lock().len(), KEPT_MAX);
         assert!(images.get("fails", now + 1).is_none() && images.get("0", now + 1).is_some());
         assert!(
             images.get("0", now + KEPT_MS).is_none() && images.get("1", now + KEPT_MS).is_some()

@@ -1,23 +1,18 @@
 //! Apps: those that an organization registered, and the catalogue that ships with Millrace.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use millrace_model::Timestamp;
-use millrace_model::account::{App, AppDefinition, AuthType, CustomField, FIELDS_MAX, OauthClient};
+use millrace_model::account::{App, AppDefinition, FIELDS_MAX, OauthClient};
 use millrace_model::component::PropDef;
 use millrace_model::ids::{AppId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 
-use crate::tenants::secrets::sha256_hex;
-use crate::{Engine, EngineError};
-
-/// Folder, slug and the keys of `$auth` that the app's public code reads, a line for each app.
-const CATALOGUE: &str = include_str!("../../data/auth_keys.tsv");
-/// Keys of `$auth` that OAuth gives; other keys of such an app are asked for.
-const OAUTH_KEYS: [&str; 4] =
-    ["oauth_access_token", "oauth_refresh_token", "oauth_client_id", "oauth_uid"];
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::tenants::catalogue::{Catalogue, inferred};
+use crate::tenants::secrets::Keyring;
 
 /// A longer name of a key is none.
 const KEY_BYTES_MAX: usize = 200;
@@ -25,102 +20,9 @@ const KEY_BYTES_MAX: usize = 200;
 /// Keys of `$auth` that code reads, by the app's slug.
 pub(crate) type AuthKeys = BTreeMap<String, BTreeSet<String>>;
 
-struct Catalogue {
-    /// In the order of slugs.
-    apps: Vec<App>,
-    by_name: HashMap<String, usize>,
-}
-
-impl Catalogue {
-    fn get() -> &'static Self {
-        static CATALOGUE_READ: OnceLock<Catalogue> = OnceLock::new();
-        CATALOGUE_READ.get_or_init(Self::read)
-    }
-
-    fn read() -> Self {
-        let mut apps: Vec<App> = CATALOGUE
-            .lines()
-            .skip(1)
-            .filter_map(|line| {
-                let mut columns = line.split('\t').skip(1);
-                let slug = columns.next().filter(|slug| !slug.is_empty())?;
-                Some(inferred(
-                    slug,
-                    columns.next().unwrap_or("").split(',').filter(|key| !key.is_empty()),
-                ))
-            })
-            .collect();
-        apps.sort_by(|a, b| a.name_slug.cmp(&b.name_slug));
-        apps.dedup_by(|a, b| a.name_slug == b.name_slug);
-        let by_name = apps
-            .iter()
-            .enumerate()
-            .flat_map(|(at, app)| [(app.name_slug.clone(), at), (app.id.to_string(), at)])
-            .collect();
-        Self { apps, by_name }
-    }
-
-    fn find(&self, slug_or_id: &str) -> Option<&App> {
-        self.by_name.get(slug_or_id).map(|at| &self.apps[*at])
-    }
-}
-
-/// An app of which only the slug and what its code reads are known.
-fn inferred<'a>(slug: &str, keys: impl Iterator<Item = &'a str>) -> App {
-    let keys: Vec<&str> = keys.collect();
-    let auth_type = match keys.as_slice() {
-        [] => AuthType::None,
-        keys if keys.iter().any(|key| key.starts_with("oauth_")) => AuthType::Oauth,
-        _ => AuthType::Keys,
-    };
-    let custom_fields = keys
-        .iter()
-        .filter(|key| auth_type != AuthType::Oauth || !OAUTH_KEYS.contains(key))
-        .map(|key| field(key))
-        .collect();
-    let name = slug
-        .split('_')
-        .filter(|word| !word.is_empty())
-        .map(capitalized)
-        .collect::<Vec<_>>()
-        .join(" ");
-    App {
-        id: AppId::from_row(format!("{}{}", AppId::PREFIX, &sha256_hex(slug.as_bytes())[..12])),
-        org_id: None,
-        name_slug: slug.to_owned(),
-        definition: AppDefinition {
-            name,
-            auth_type,
-            description: None,
-            img_src: None,
-            custom_fields,
-            categories: Vec::new(),
-            oauth: None,
-            open: true,
-        },
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
-    }
-}
-
 fn is_slug(text: &str) -> bool {
     (1..=100).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
-}
-
-fn field(name: &str) -> CustomField {
-    CustomField {
-        name: name.to_owned(),
-        label: Some(name.to_owned()),
-        optional: true,
-        field_type: Some("password".into()),
-        ..CustomField::default()
-    }
-}
-
-fn capitalized(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// An app to be registered, or changed.
@@ -147,13 +49,13 @@ pub struct AppFilter {
 
 /// Slugs of the apps that an organization has components of.
 #[derive(Default)]
-struct Served {
+pub(crate) struct Served {
     by_sources: BTreeSet<String>,
     by_actions: BTreeSet<String>,
 }
 
 impl Served {
-    fn add(&mut self, component_type: &str, app: &str) {
+    pub(crate) fn add(&mut self, component_type: &str, app: &str) {
         let apps =
             if component_type == "action" { &mut self.by_actions } else { &mut self.by_sources };
         if !apps.contains(app) {
@@ -173,9 +75,19 @@ impl Served {
     }
 }
 
-impl Engine {
+/// The apps of all organizations, and the catalogue.
+pub struct Apps {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+}
+
+impl Apps {
+    pub(crate) const fn new(ctx: Arc<Ctx>, keyring: Arc<Keyring>) -> Self {
+        Self { ctx, keyring }
+    }
+
     /// Registers an app for the organization, or replaces its own or the catalogue's of that slug.
-    pub async fn put_app(&self, caller: &Caller, new: NewApp) -> Result<App, EngineError> {
+    pub async fn put(&self, caller: &Caller, new: NewApp) -> Result<App, EngineError> {
         let NewApp { name_slug, mut definition } = new;
         if !is_slug(&name_slug) {
             return Err(EngineError::invalid(
@@ -197,9 +109,10 @@ impl Engine {
                 format!("each of at most {FIELDS_MAX} fields has a name of its own"),
             ));
         }
-        let now = self.now();
-        let before = self.0.store.app(&caller.org_id, &name_slug).await?;
-        let id = before.as_ref().map_or_else(|| AppId::generate(&self.0.ids), |app| app.id.clone());
+        let now = self.ctx.now();
+        let before = self.ctx.store.app(&caller.org_id, &name_slug).await?;
+        let id =
+            before.as_ref().map_or_else(|| AppId::generate(&self.ctx.ids), |app| app.id.clone());
         let kept = before.as_ref().and_then(|app| app.definition.oauth.as_ref());
         if let Some(client) = &mut definition.oauth {
             self.seal_client(&id, client, kept)?;
@@ -212,7 +125,7 @@ impl Engine {
             created_at: before.map_or(now, |app| app.created_at),
             updated_at: now,
         };
-        self.0.store.put_app(app.clone()).await?;
+        self.ctx.store.put_app(app.clone()).await?;
         Ok(app)
     }
 
@@ -264,7 +177,7 @@ impl Engine {
                     "`oauth.client_secret` is missing; the provider gives it with the client's id",
                 ));
             }
-            (secret, _) => self.0.keyring.seal(&self.0.ids, app.as_str(), secret)?,
+            (secret, _) => self.keyring.seal(&self.ctx.ids, app.as_str(), secret)?,
         };
         Ok(())
     }
@@ -272,7 +185,7 @@ impl Engine {
     /// Registers the apps that a component names and nobody knows yet, with the keys of `$auth`
     /// that its code reads, so that accounts of them can be connected. An app that was registered
     /// so before learns keys that only this code reads.
-    pub(crate) async fn infer_apps(
+    pub(crate) async fn infer(
         &self,
         caller: &Caller,
         defs: &[PropDef],
@@ -290,10 +203,10 @@ impl Engine {
                 .filter(|key| key.len() <= KEY_BYTES_MAX)
                 .take(FIELDS_MAX)
                 .map(String::as_str);
-            let now = self.now();
-            let app = match self.find_app(&caller.org_id, slug).await? {
+            let now = self.ctx.now();
+            let app = match self.find(&caller.org_id, slug).await? {
                 None => {
-                    let id = AppId::generate(&self.0.ids);
+                    let id = AppId::generate(&self.ctx.ids);
                     App {
                         id,
                         org_id: Some(caller.org_id.clone()),
@@ -320,29 +233,29 @@ impl Engine {
                 }
                 Some(_) => continue,
             };
-            self.0.store.put_app(app).await?;
+            self.ctx.store.put_app(app).await?;
         }
         Ok(())
     }
 
     /// An app by slug or id.
-    pub async fn app(&self, caller: &Caller, slug_or_id: &str) -> Result<App, EngineError> {
-        self.find_app(&caller.org_id, slug_or_id)
+    pub async fn get(&self, caller: &Caller, slug_or_id: &str) -> Result<App, EngineError> {
+        self.find(&caller.org_id, slug_or_id)
             .await?
             .ok_or_else(|| EngineError::not_found("app", slug_or_id))
     }
 
-    pub(crate) async fn find_app(
+    pub(crate) async fn find(
         &self,
         org: &OrgId,
         slug_or_id: &str,
     ) -> Result<Option<App>, EngineError> {
-        if let Some(app) = self.0.store.app(org, slug_or_id).await? {
+        if let Some(app) = self.ctx.store.app(org, slug_or_id).await? {
             return Ok(Some(app));
         }
         if slug_or_id.starts_with(AppId::PREFIX)
             && let Some(app) = self
-                .0
+                .ctx
                 .store
                 .list_apps(org)
                 .await?
@@ -354,42 +267,19 @@ impl Engine {
         Ok(Catalogue::get().find(slug_or_id).cloned())
     }
 
-    async fn served(&self, caller: &Caller) -> Result<Served, EngineError> {
-        let mut served = Served::default();
-        for component in &self.search_index(&caller.org_id).await?.components {
-            served.add(&component.component_type, &component.app);
-        }
-        let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
-        loop {
-            let published = self.0.store.list_components(&caller.org_id, &page).await?;
-            for component in &published.items {
-                let kind = component.component_type.name();
-                for slug in component.manifest.props.iter().filter_map(PropDef::app) {
-                    served.add(kind, slug);
-                }
-            }
-            match published.next(|component| component.id.to_string()) {
-                None => return Ok(served),
-                next => page.after = next,
-            }
-        }
-    }
-
-    /// Apps by slug: the organization's own in place of the catalogue's.
-    pub async fn list_apps(
+    /// Apps by slug: the organization's own in place of the catalogue's. `served`: those that it
+    /// has components of, where the filter asks for them.
+    pub(crate) async fn list(
         &self,
         caller: &Caller,
         filter: &AppFilter,
+        served: Option<&Served>,
         page: &Page,
     ) -> Result<Listing<App>, EngineError> {
-        let own = self.0.store.list_apps(&caller.org_id).await?;
+        let own = self.ctx.store.list_apps(&caller.org_id).await?;
         let words: Vec<String> = filter.words.split_whitespace().map(str::to_lowercase).collect();
-        let served = match filter {
-            AppFilter { has_components: None, has_actions: None, has_triggers: None, .. } => None,
-            _ => Some(self.served(caller).await?),
-        };
         let fits = |app: &App| {
-            if served.as_ref().is_some_and(|served| !served.fits(&app.name_slug, filter)) {
+            if served.is_some_and(|served| !served.fits(&app.name_slug, filter)) {
                 return false;
             }
             let text = format!("{} {}", app.name_slug, app.definition.name.to_lowercase());
@@ -424,28 +314,5 @@ impl Engine {
             start..end.min(start + limit)
         };
         Ok(Listing::of(found[range].iter().map(|app| (*app).clone()).collect(), total_count))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_catalogue_knows_public_apps_by_slug_and_id() {
-        let catalogue = Catalogue::get();
-        assert!(catalogue.apps.len() > 3000);
-        let stripe = catalogue.find("stripe").expect("known");
-        assert_eq!(
-            (stripe.definition.auth_type, stripe.definition.custom_fields[0].name.as_str()),
-            (AuthType::Keys, "api_key")
-        );
-        assert_eq!(catalogue.find(stripe.id.as_str()), Some(stripe));
-        let gitlab = catalogue.find("gitlab").expect("known");
-        assert_eq!(gitlab.definition.auth_type, AuthType::Oauth);
-        assert_eq!(
-            gitlab.definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
-            ["base_api_url"]
-        );
     }
 }

@@ -1,17 +1,20 @@
-//! Who changed what.
+//! Audit records: who changed what.
+
+use std::sync::Arc;
 
 use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::ids::AuditId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 
-use crate::{Engine, EngineError};
+use crate::EngineError;
+use crate::ctx::Ctx;
 
-/// What a caller did.
+/// What a caller does.
 #[derive(Clone, Debug)]
-pub struct Deed {
+pub struct AuditAction {
     /// Method and route.
-    pub action: String,
+    pub route: String,
     /// What it was done to.
     pub target: Option<String>,
     /// The names of the fields that were given.
@@ -20,48 +23,57 @@ pub struct Deed {
     pub request_id: String,
 }
 
-impl Engine {
+/// The audit records of all organizations.
+pub struct Audit {
+    ctx: Arc<Ctx>,
+}
+
+impl Audit {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
+    }
+
     /// Keeps a record of what a caller is about to do; it is durable once this answers.
-    /// [`Engine::audited`] completes it.
-    pub async fn begin_audit(
+    /// [`Audit::complete`] completes it.
+    pub async fn begin(
         &self,
         caller: &Caller,
-        deed: Deed,
+        action: AuditAction,
     ) -> Result<AuditRecord, EngineError> {
-        let now = self.now();
+        let now = self.ctx.now();
         let record = AuditRecord {
-            id: AuditId::at(&self.0.ids, now),
+            id: AuditId::at(&self.ctx.ids, now),
             org_id: caller.org_id.clone(),
             created_at: now,
             user_id: caller.user_id.clone(),
             key_id: caller.key_id.to_string(),
-            action: deed.action,
-            target: deed.target,
-            fields: deed.fields,
-            request_id: deed.request_id,
+            action: action.route,
+            target: action.target,
+            fields: action.fields,
+            request_id: action.request_id,
             done: false,
         };
-        self.0.store.record_audit(record.clone()).await?;
+        self.ctx.store.record_audit(record.clone()).await?;
         Ok(record)
     }
 
     /// It was done.
-    pub async fn audited(&self, record: AuditRecord) -> Result<(), EngineError> {
-        Ok(self.0.store.record_audit(AuditRecord { done: true, ..record }).await?)
+    pub async fn complete(&self, record: AuditRecord) -> Result<(), EngineError> {
+        Ok(self.ctx.store.record_audit(AuditRecord { done: true, ..record }).await?)
     }
 
     /// It was refused: nothing was changed.
-    pub async fn forget_audit(&self, record: &AuditRecord) -> Result<(), EngineError> {
-        Ok(self.0.store.forget_audit(&record.org_id, &record.id).await?)
+    pub async fn forget(&self, record: &AuditRecord) -> Result<(), EngineError> {
+        Ok(self.ctx.store.forget_audit(&record.org_id, &record.id).await?)
     }
 
     /// The organization's records that fit, newest first.
-    pub async fn list_audit(
+    pub async fn list(
         &self,
         caller: &Caller,
         filter: &AuditFilter,
         page: &Page,
     ) -> Result<Listing<AuditRecord>, EngineError> {
-        Ok(self.0.store.list_audit(&caller.org_id, filter, page).await?)
+        Ok(self.ctx.store.list_audit(&caller.org_id, filter, page).await?)
     }
 }

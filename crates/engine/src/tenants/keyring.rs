@@ -9,8 +9,10 @@ use millrace_model::tenant::Caller;
 use millrace_model::{IdSource, Timestamp};
 use millrace_store::{DataKey, Store, StoreError};
 
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::tenants::organizations::Organizations;
 use crate::tenants::secrets::{Keyring, MasterKey};
-use crate::{Engine, EngineError};
 
 /// Where the master key is kept: a file, the environment, a command. The calls may wait for the
 /// disk or for a command.
@@ -145,17 +147,36 @@ async fn waiting<T: Send + 'static>(
     done.map_err(|e| EngineError::internal("could not use the master key", e))
 }
 
-impl Engine {
+/// Changes of the server's master key.
+pub struct MasterKeyRotation {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+    master_keys: Arc<dyn MasterKeys>,
+    organizations: Arc<Organizations>,
+    /// One at a time within this node.
+    rotating: tokio::sync::Mutex<()>,
+}
+
+impl MasterKeyRotation {
+    pub(crate) fn new(
+        ctx: Arc<Ctx>,
+        keyring: Arc<Keyring>,
+        master_keys: Arc<dyn MasterKeys>,
+        organizations: Arc<Organizations>,
+    ) -> Self {
+        Self { ctx, keyring, master_keys, organizations, rotating: tokio::sync::Mutex::default() }
+    }
+
     /// Puts another master key in the place of the one of now, and gives its id. What is sealed
     /// stays as it is, and readable throughout. Only for the organization that was made first: the
     /// key is the server's.
-    pub async fn rotate_master_key(&self, caller: &Caller) -> Result<String, EngineError> {
-        self.check_first(caller, "the master key is the server's; only a key of the organization that was made first can change it").await?;
-        let _only = self.0.rotating.lock().await;
-        let rows = self.0.store.data_keys().await?;
+    pub async fn rotate(&self, caller: &Caller) -> Result<String, EngineError> {
+        self.organizations.check_first(caller, "the master key is the server's; only a key of the organization that was made first can change it").await?;
+        let _only = self.rotating.lock().await;
+        let rows = self.ctx.store.data_keys().await?;
         let from = rows.first().map(|row| row.master_id.clone()).unwrap_or_default();
         let (masters, ids, current) =
-            (self.0.master_keys.clone(), self.0.ids.clone(), from.clone());
+            (self.master_keys.clone(), self.ctx.ids.clone(), from.clone());
         let prepared = tokio::task::spawn_blocking(move || masters.prepare(&ids, &current))
             .await
             .map_err(|e| EngineError::internal("making a master key broke down", e))?;
@@ -169,9 +190,9 @@ impl Engine {
                 message: "the key that was given is the master key of now".into(),
             });
         }
-        self.0.keyring.rewrap(&self.0.store, &rows, &from, &next, &self.0.ids).await?;
+        self.keyring.rewrap(&self.ctx.store, &rows, &from, &next, &self.ctx.ids).await?;
         // Should this fail: at the next start both keys are found, and the change ends then.
-        let masters = self.0.master_keys.clone();
+        let masters = self.master_keys.clone();
         waiting(move || masters.take_over()).await?;
         tracing::info!(from, to = next.id(), user.id = %caller.user_id, "the master key was changed");
         Ok(next.id())

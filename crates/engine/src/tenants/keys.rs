@@ -1,23 +1,29 @@
 //! API keys: who asks, what the key may do, and how often.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::Timestamp;
-use millrace_model::ids::ApiKeyId;
+use millrace_model::ids::{ApiKeyId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::rate::Bucket;
 use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
+use millrace_model::{IdSource, Timestamp};
 use parking_lot::Mutex;
 
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::tenants::key_watch::KeyWatch;
 use crate::tenants::oauth_clients::TOKEN_PREFIX;
-use crate::tenants::people::SESSION_PREFIX;
-use crate::tenants::secrets::sha256_hex;
-use crate::tenants::wrong_keys::Asker;
-use crate::{Engine, EngineError};
+use crate::tenants::people::{SESSION_PREFIX, caller_by_session};
+use crate::tenants::secrets::{Keyring, same, sha256_hex};
+use crate::tenants::wrong_keys::{Asker, WrongKeys};
 
 /// What every key begins with; tokens begin with `mrt_`.
 const KEY_PREFIX: &str = "mr_";
+/// What the codes of [`Keys::asked_by`] are made for.
+const ASKED_BY_PURPOSE: &str = "asked by";
 /// How much random text of a key or token follows.
 pub(crate) const KEY_CHARS: usize = 40;
 /// How long a look-up of a key is believed: another server on the same database may have revoked it
@@ -77,7 +83,39 @@ impl Rates {
     }
 }
 
-impl Engine {
+/// The API keys of all organizations, and who asks by keys, tokens and sessions.
+pub struct Keys {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+    rates: Rates,
+    pub(super) wrong_keys: WrongKeys,
+}
+
+impl Keys {
+    pub(crate) fn new(ctx: Arc<Ctx>, keyring: Arc<Keyring>) -> Self {
+        Self { ctx, keyring, rates: Rates::default(), wrong_keys: WrongKeys::default() }
+    }
+
+    /// Who makes a request: its client's address, unless this server itself says in [`ASKED_BY`]
+    /// that a component does.
+    ///
+    /// [`ASKED_BY`]: crate::ASKED_BY
+    pub fn asker(&self, address: Option<IpAddr>, asked_by: Option<&str>) -> Option<Asker> {
+        let own = asked_by.and_then(|text| {
+            let org: OrgId = text.split_once('-')?.0.parse().ok()?;
+            same(self.asked_by(&org).as_bytes(), text.as_bytes())
+                .then_some(Asker::Organization(org))
+        });
+        own.or(address.map(Asker::Address))
+    }
+
+    /// The value of [`ASKED_BY`] for components of an organization.
+    ///
+    /// [`ASKED_BY`]: crate::ASKED_BY
+    pub(crate) fn asked_by(&self, org: &OrgId) -> String {
+        format!("{org}-{}", self.keyring.code(ASKED_BY_PURPOSE, org.as_str()))
+    }
+
     /// Whether a text has the form of an API key or token, which is looked at no further.
     pub fn has_form_of_key(text: &str) -> bool {
         let tail = text.strip_prefix(TOKEN_PREFIX).or_else(|| text.strip_prefix(KEY_PREFIX));
@@ -100,29 +138,29 @@ impl Engine {
         // The key has 238 bits of entropy: a plain hash cannot be reversed. Only hashes are stored
         // and compared, here and by the database, so that the time of a look-up tells at most how
         // much of two hashes is the same, and nothing of a key.
-        let (hash, now) = (sha256_hex(key.as_bytes()), self.now());
-        let caller = match self.0.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
+        let (hash, now) = (sha256_hex(key.as_bytes()), self.ctx.now());
+        let caller = match self.ctx.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
             Some(caller) => caller,
             None => {
-                if let Some(wait) = from.and_then(|from| self.0.wrong_keys.wait(from, &hash, now)) {
+                if let Some(wait) = from.and_then(|from| self.wrong_keys.wait(from, &hash, now)) {
                     return Err(EngineError::WrongKeys { wait });
                 }
-                let read_at = self.0.cache.generation();
+                let read_at = self.ctx.cache.generation();
                 let found = if key.starts_with(TOKEN_PREFIX) {
-                    self.0.store.caller_by_token_hash(&hash).await?
+                    self.ctx.store.caller_by_token_hash(&hash).await?
                 } else if key.starts_with(SESSION_PREFIX) {
-                    self.caller_by_session(&hash).await?
+                    caller_by_session(&self.ctx, &hash).await?
                 } else {
-                    self.0.store.caller_by_key_hash(&hash).await?
+                    self.ctx.store.caller_by_key_hash(&hash).await?
                 };
                 let Some(caller) = found else {
                     if let Some(from) = from {
-                        self.0.wrong_keys.count(from, now);
+                        self.wrong_keys.count(from, now);
                     }
                     return Err(EngineError::Unauthorized);
                 };
-                self.0.wrong_keys.was_good(&hash);
-                self.0.cache.put_caller(read_at, hash, now, caller.clone());
+                self.wrong_keys.was_good(&hash);
+                self.ctx.cache.callers.put(read_at, hash, (now, caller.clone()));
                 caller
             }
         };
@@ -133,46 +171,26 @@ impl Engine {
         }
     }
 
+    /// Watches a key that [`Keys::authenticate`] took.
+    pub fn watch(self: &Arc<Self>, key: &str) -> KeyWatch {
+        KeyWatch::new(self.clone(), key, self.ctx.cache.caller_changes())
+    }
+
     /// Counts a request of the caller's key. `TooMany`.
     pub fn count_request(&self, caller: &Caller) -> Result<(), EngineError> {
-        let per_minute = caller.rate_per_minute.unwrap_or(self.0.config.requests_per_minute);
+        let per_minute = caller.rate_per_minute.unwrap_or(self.ctx.config.requests_per_minute);
         if per_minute == 0 {
             return Ok(());
         }
-        let counted = self.0.rates.count(&caller.key_id, per_minute, self.now());
+        let counted = self.rates.count(&caller.key_id, per_minute, self.ctx.now());
         counted.map_err(|wait_ms| EngineError::TooMany {
             per_minute,
             wait: Duration::from_millis(wait_ms.unsigned_abs()),
         })
     }
 
-    /// Whether the caller's key or role allows what needs `scope`. `ScopeMissing`.
-    pub fn check_scope(&self, caller: &Caller, scope: Scope) -> Result<(), EngineError> {
-        if caller.scopes.allow(scope) {
-            return Ok(());
-        }
-        Err(EngineError::ScopeMissing {
-            needed: scope,
-            has: caller.scopes.clone(),
-            is_session: caller.session.is_some(),
-        })
-    }
-
-    /// Lets the organization that was made first do what concerns the whole server; others are told
-    /// why not.
-    ///
-    /// # Errors
-    /// [`EngineError::Forbidden`] for the others.
-    pub async fn check_first(&self, caller: &Caller, why: &'static str) -> Result<(), EngineError> {
-        if self.0.store.first_organization().await?.as_ref() == Some(&caller.org_id) {
-            Ok(())
-        } else {
-            Err(EngineError::Forbidden(why))
-        }
-    }
-
     /// Makes a key of the caller's organization; the key itself is shown this once.
-    pub async fn create_api_key(
+    pub async fn create(
         &self,
         caller: &Caller,
         new: NewApiKey,
@@ -181,7 +199,7 @@ impl Engine {
         self.check_end(new.expires_at)?;
         check_rate(new.rate_per_minute)?;
         if self
-            .0
+            .ctx
             .store
             .list_api_keys(&caller.org_id, &Page { limit: 1, ..Page::default() })
             .await?
@@ -193,9 +211,9 @@ impl Engine {
             );
             return Err(EngineError::Conflict { code: "too_many_keys", message });
         }
-        let text = self.new_key_text();
+        let text = new_key_text(&self.ctx.ids);
         let key = ApiKey {
-            id: ApiKeyId::generate(&self.0.ids),
+            id: ApiKeyId::generate(&self.ctx.ids),
             org_id: caller.org_id.clone(),
             user_id: caller.user_id.clone(),
             name,
@@ -204,24 +222,20 @@ impl Engine {
             rate_per_minute: new.rate_per_minute,
             expires_at: new.expires_at,
             old: None,
-            created_at: self.now(),
+            created_at: self.ctx.now(),
         };
-        self.0.store.create_api_key(key.clone()).await?;
+        self.ctx.store.create_api_key(key.clone()).await?;
         Ok((key, text))
     }
 
     /// The organization's keys, newest first; never the keys themselves.
-    pub async fn list_api_keys(
-        &self,
-        caller: &Caller,
-        page: &Page,
-    ) -> Result<Listing<ApiKey>, EngineError> {
-        Ok(self.0.store.list_api_keys(&caller.org_id, page).await?)
+    pub async fn list(&self, caller: &Caller, page: &Page) -> Result<Listing<ApiKey>, EngineError> {
+        Ok(self.ctx.store.list_api_keys(&caller.org_id, page).await?)
     }
 
     /// A key's record.
-    pub async fn api_key(&self, caller: &Caller, id: &ApiKeyId) -> Result<ApiKey, EngineError> {
-        self.0
+    pub async fn get(&self, caller: &Caller, id: &ApiKeyId) -> Result<ApiKey, EngineError> {
+        self.ctx
             .store
             .api_key(&caller.org_id, id)
             .await?
@@ -229,13 +243,13 @@ impl Engine {
     }
 
     /// Gives a key another name or end.
-    pub async fn update_api_key(
+    pub async fn update(
         &self,
         caller: &Caller,
         id: &ApiKeyId,
         update: UpdateApiKey,
     ) -> Result<ApiKey, EngineError> {
-        let mut key = self.api_key(caller, id).await?;
+        let mut key = self.get(caller, id).await?;
         if let Some(name) = &update.name {
             key.name = key_name(name)?;
         }
@@ -247,21 +261,21 @@ impl Engine {
     }
 
     /// Ends a key at once. Not the one that asks: who has no other key would be locked out.
-    pub async fn revoke_api_key(&self, caller: &Caller, id: &ApiKeyId) -> Result<(), EngineError> {
+    pub async fn revoke(&self, caller: &Caller, id: &ApiKeyId) -> Result<(), EngineError> {
         if *id == caller.key_id {
             let message = format!(
                 "`{id}` is the key of this request; revoke it with another key, or rotate it"
             );
             return Err(EngineError::Conflict { code: "own_key", message });
         }
-        let there = self.0.store.delete_api_key(&caller.org_id, id).await?;
-        self.0.cache.forget_callers();
+        let there = self.ctx.store.delete_api_key(&caller.org_id, id).await?;
+        self.ctx.cache.forget_callers();
         if there { Ok(()) } else { Err(EngineError::not_found("API key", id)) }
     }
 
     /// Puts a new key in the place of one; that one is taken for `grace` longer. The new key is
     /// shown this once.
-    pub async fn rotate_api_key(
+    pub async fn rotate(
         &self,
         caller: &Caller,
         id: &ApiKeyId,
@@ -277,34 +291,47 @@ impl Engine {
                 ),
             ));
         }
-        let mut key = self.api_key(caller, id).await?;
-        let text = self.new_key_text();
+        let mut key = self.get(caller, id).await?;
+        let text = new_key_text(&self.ctx.ids);
         let before = std::mem::replace(&mut key.key_hash, sha256_hex(text.as_bytes()));
         key.old = (!grace.is_zero()).then(|| {
-            (before, self.now().plus_ms(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX)))
+            (before, self.ctx.now().plus_ms(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX)))
         });
         Ok((self.put_key(key).await?, text))
     }
 
     async fn put_key(&self, key: ApiKey) -> Result<ApiKey, EngineError> {
-        self.0.store.update_api_key(key.clone()).await?;
-        self.0.cache.forget_callers();
+        self.ctx.store.update_api_key(key.clone()).await?;
+        self.ctx.cache.forget_callers();
         Ok(key)
-    }
-
-    pub(crate) fn new_key_text(&self) -> String {
-        format!("{KEY_PREFIX}{}", self.0.ids.base62(KEY_CHARS))
     }
 
     fn check_end(&self, end: Option<Timestamp>) -> Result<(), EngineError> {
         match end {
-            Some(end) if end <= self.now() => Err(EngineError::invalid(
+            Some(end) if end <= self.ctx.now() => Err(EngineError::invalid(
                 "expires_at",
                 format!("`expires_at` is {}, which is not in the future", end.secs()),
             )),
             _ => Ok(()),
         }
     }
+}
+
+/// Whether the caller's key or role allows what needs `scope`. `ScopeMissing`.
+pub fn check_scope(caller: &Caller, scope: Scope) -> Result<(), EngineError> {
+    if caller.scopes.allow(scope) {
+        return Ok(());
+    }
+    Err(EngineError::ScopeMissing {
+        needed: scope,
+        has: caller.scopes.clone(),
+        is_session: caller.session.is_some(),
+    })
+}
+
+/// The text of a new key.
+pub(crate) fn new_key_text(ids: &IdSource) -> String {
+    format!("{KEY_PREFIX}{}", ids.base62(KEY_CHARS))
 }
 
 pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {

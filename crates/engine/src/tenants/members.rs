@@ -1,22 +1,36 @@
 //! Members of an organization, and invitations to it.
 
+use std::sync::Arc;
+
 use millrace_model::ids::{LinkId, UserId};
 use millrace_model::people::{Link, LinkKind, Member, Role};
 use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
 
-use crate::tenants::people::{NewLink, check_email};
-use crate::{Engine, EngineError};
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::tenants::links::NewLink;
+use crate::tenants::people::{People, check_email};
 
 /// How long an invitation may be accepted.
 const INVITED_MS: i64 = 7 * 24 * 3600 * 1000;
 /// Members and invitations of one organization.
 pub(crate) const MEMBERS_MAX: usize = 1_000;
 
-impl Engine {
+/// The members of all organizations.
+pub struct Members {
+    ctx: Arc<Ctx>,
+    people: Arc<People>,
+}
+
+impl Members {
+    pub(crate) const fn new(ctx: Arc<Ctx>, people: Arc<People>) -> Self {
+        Self { ctx, people }
+    }
+
     /// The members of the caller's organization, the first to join first.
-    pub async fn members(&self, caller: &Caller) -> Result<Vec<Member>, EngineError> {
-        Ok(self.0.store.members(&caller.org_id).await?)
+    pub async fn list(&self, caller: &Caller) -> Result<Vec<Member>, EngineError> {
+        Ok(self.ctx.store.members(&caller.org_id).await?)
     }
 
     /// Gives a member another role, from the member's next request on.
@@ -27,16 +41,16 @@ impl Engine {
         role: Role,
     ) -> Result<Member, EngineError> {
         let done = self
-            .0
+            .ctx
             .store
             .set_role(&caller.org_id, user, role)
             .await
             .map_err(|error| no_member(error, user))?;
-        self.0.cache.forget_callers();
+        self.ctx.cache.forget_callers();
         if !done {
             return Err(last_owner());
         }
-        let members = self.members(caller).await?;
+        let members = self.list(caller).await?;
         members
             .into_iter()
             .find(|member| member.user.id == *user)
@@ -44,14 +58,14 @@ impl Engine {
     }
 
     /// Ends a membership, with the member's sessions, keys and OAuth clients in the organization.
-    pub async fn remove_member(&self, caller: &Caller, user: &UserId) -> Result<(), EngineError> {
+    pub async fn remove(&self, caller: &Caller, user: &UserId) -> Result<(), EngineError> {
         let done = self
-            .0
+            .ctx
             .store
             .remove_member(&caller.org_id, user)
             .await
             .map_err(|error| no_member(error, user))?;
-        self.0.cache.forget_callers();
+        self.ctx.cache.forget_callers();
         if done { Ok(()) } else { Err(last_owner()) }
     }
 
@@ -65,7 +79,7 @@ impl Engine {
     ) -> Result<NewLink, EngineError> {
         let email = email.trim().to_lowercase();
         check_email(&email)?;
-        let members = self.members(caller).await?;
+        let members = self.list(caller).await?;
         if members.iter().any(|member| member.signs_in && member.user.email.to_lowercase() == email)
         {
             return Err(EngineError::Conflict {
@@ -80,6 +94,7 @@ impl Engine {
             return Err(EngineError::Conflict { code: "too_many_members", message });
         }
         let made = self
+            .people
             .new_link(
                 LinkKind::Invitation,
                 &caller.org_id,
@@ -90,13 +105,13 @@ impl Engine {
                 INVITED_MS,
             )
             .await?;
-        self.mailed(made).await
+        self.people.mailed(made).await
     }
 
     /// Invitations that may be accepted still, newest first.
     pub async fn invitations(&self, caller: &Caller) -> Result<Vec<Link>, EngineError> {
-        let now = self.now();
-        let mut links = self.0.store.links(&caller.org_id, LinkKind::Invitation).await?;
+        let now = self.ctx.now();
+        let mut links = self.ctx.store.links(&caller.org_id, LinkKind::Invitation).await?;
         links.retain(|link| link.expires_at > now);
         Ok(links)
     }
@@ -107,7 +122,7 @@ impl Engine {
         caller: &Caller,
         id: &LinkId,
     ) -> Result<(), EngineError> {
-        if self.0.store.delete_link(&caller.org_id, LinkKind::Invitation, id).await? {
+        if self.ctx.store.delete_link(&caller.org_id, LinkKind::Invitation, id).await? {
             Ok(())
         } else {
             Err(EngineError::not_found("invitation", id))

@@ -1,207 +1,91 @@
-//! Who asks: keys, users, organizations.
+//! Tenants: organizations, their people, keys, connected accounts and audit records.
 
+pub(crate) mod account_props;
 pub(crate) mod accounts;
 pub(crate) mod app_images;
 pub(crate) mod apps;
 pub(crate) mod audit;
+mod catalogue;
+pub(crate) mod key_watch;
 pub(crate) mod keyring;
 pub(crate) mod keys;
+pub(crate) mod links;
 pub(crate) mod members;
 pub(crate) mod oauth;
 pub(crate) mod oauth_clients;
 pub(crate) mod oidc;
+pub(crate) mod organizations;
 pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod preferences;
 pub(crate) mod secrets;
-pub(crate) mod standing;
 pub(crate) mod wrong_keys;
 
-use millrace_model::ids::{ApiKeyId, OrgId, ProjectId, UserId};
-use millrace_model::slug::slugify;
-use millrace_model::tenant::{ApiKey, Caller, Organization, Scopes, User};
-use millrace_store::NewTenant;
-use serde::Deserialize;
+use std::sync::Arc;
 
-use crate::deploy::settings::recipients;
-use crate::tenants::secrets::sha256_hex;
-use crate::{Engine, EngineError};
+use self::accounts::Accounts;
+use self::app_images::AppImages;
+use self::apps::Apps;
+use self::audit::Audit;
+use self::keyring::{MasterKeyRotation, MasterKeys};
+use self::keys::Keys;
+use self::members::Members;
+use self::oauth_clients::OauthClients;
+use self::oidc::Oidc;
+use self::organizations::Organizations;
+use self::people::People;
+use self::preferences::Preferences;
+use self::secrets::Keyring;
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::reach::Reach;
 
-/// What `users/me` shows.
-#[derive(Clone, Debug)]
-pub struct Me {
-    /// The user.
-    pub user: User,
-    /// The organizations it belongs to.
-    pub organizations: Vec<Organization>,
+/// The parts of this folder, each with what it needs of the others.
+pub(crate) struct Tenants {
+    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) app_images: AppImages,
+    pub(crate) apps: Arc<Apps>,
+    pub(crate) audit: Audit,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) master_key: MasterKeyRotation,
+    pub(crate) members: Members,
+    pub(crate) oauth_clients: OauthClients,
+    pub(crate) oidc: Oidc,
+    pub(crate) organizations: Arc<Organizations>,
+    pub(crate) people: Arc<People>,
+    pub(crate) preferences: Preferences,
 }
 
-/// An organization to be made.
-#[derive(Clone, Debug, Deserialize)]
-pub struct NewOrganization {
-    /// Shown name.
-    pub name: String,
-    /// Its owner's address; error notices go there.
-    pub email: String,
-}
-
-/// What may be changed of an organization; what is None stays.
-#[derive(Clone, Debug, Default)]
-pub struct UpdateOrganization {
-    /// Shown name.
-    pub name: Option<String>,
-    /// Where mails about errors go, for workflows that name nobody; none: to the owner.
-    pub error_recipients: Option<Vec<String>>,
-}
-
-/// What the first start makes.
-#[derive(Clone, Debug)]
-pub struct FirstTenant {
-    /// The key, shown once.
-    pub api_key: String,
-    /// The organization.
-    pub org_id: OrgId,
-    /// The owner.
-    pub user_id: UserId,
-    /// The owner's address.
-    pub email: String,
-}
-
-impl Engine {
-    /// The first organization, owner and key, unless there is one already; the organization that
-    /// was made first. `keep` puts the key where it is found again: nobody sees it a second time,
-    /// so that it has to be there before the database knows it.
-    pub async fn bootstrap<E: From<EngineError>>(
-        &self,
-        email: &str,
-        keep: impl FnOnce(&FirstTenant) -> Result<(), E>,
-    ) -> Result<Option<OrgId>, E> {
-        if self.first_organization().await?.is_none() {
-            let (tenant, api_key) = self.new_tenant("Main", email);
-            keep(&FirstTenant {
-                api_key,
-                org_id: tenant.organization.id.clone(),
-                user_id: tenant.user.id.clone(),
-                email: email.to_owned(),
-            })?;
-            // False where another server was first.
-            self.0.store.bootstrap(tenant).await.map_err(EngineError::from)?;
-        }
-        Ok(self.first_organization().await?)
+impl Tenants {
+    pub(crate) fn new(
+        ctx: &Arc<Ctx>,
+        keyring: &Arc<Keyring>,
+        master_keys: Arc<dyn MasterKeys>,
+    ) -> Result<Self, EngineError> {
+        let (ctx, keyring) = (|| ctx.clone(), || keyring.clone());
+        let providers = Arc::new(Reach::new(ctx().config.egress.clone(), oauth::common));
+        let organizations = Arc::new(Organizations::new(ctx()));
+        let apps = Arc::new(Apps::new(ctx(), keyring()));
+        let keys = Arc::new(Keys::new(ctx(), keyring()));
+        let people = Arc::new(People::new(ctx(), keyring()));
+        Ok(Self {
+            accounts: Arc::new(Accounts::new(ctx(), keyring(), apps.clone(), providers.clone())),
+            app_images: AppImages::new(ctx(), apps.clone(), providers),
+            audit: Audit::new(ctx()),
+            master_key: MasterKeyRotation::new(
+                ctx(),
+                keyring(),
+                master_keys,
+                organizations.clone(),
+            ),
+            members: Members::new(ctx(), people.clone()),
+            oauth_clients: OauthClients::new(ctx(), keys.clone()),
+            oidc: Oidc::new(ctx(), keyring(), people.clone())?,
+            preferences: Preferences::new(ctx()),
+            apps,
+            keys,
+            organizations,
+            people,
+        })
     }
-
-    async fn first_organization(&self) -> Result<Option<OrgId>, EngineError> {
-        Ok(self.0.store.first_organization().await?)
-    }
-
-    /// The caller's user and organizations.
-    pub async fn me(&self, caller: &Caller) -> Result<Me, EngineError> {
-        let user = self.0.store.user(&caller.user_id).await?.ok_or(EngineError::Unauthorized)?;
-        let organization =
-            self.0.store.organization(&caller.org_id).await?.ok_or(EngineError::Unauthorized)?;
-        Ok(Me { user, organizations: vec![organization] })
-    }
-
-    /// The caller's organization, by id.
-    pub async fn organization(
-        &self,
-        caller: &Caller,
-        id: &OrgId,
-    ) -> Result<Organization, EngineError> {
-        if *id != caller.org_id {
-            return Err(EngineError::not_found("workspace", id));
-        }
-        self.0.store.organization(id).await?.ok_or_else(|| EngineError::not_found("workspace", id))
-    }
-
-    /// Changes the caller's organization.
-    pub async fn update_organization(
-        &self,
-        caller: &Caller,
-        id: &OrgId,
-        update: UpdateOrganization,
-    ) -> Result<Organization, EngineError> {
-        let mut organization = self.organization(caller, id).await?;
-        if let Some(name) = &update.name {
-            organization.name = checked_name(name)?;
-        }
-        if let Some(given) = &update.error_recipients {
-            organization.error_recipients = recipients("error_recipients", given)?;
-        }
-        self.0.store.update_organization(organization.clone()).await?;
-        Ok(organization)
-    }
-
-    /// Makes another organization with its own owner and key; the key is shown this once.
-    pub async fn create_organization(
-        &self,
-        _caller: &Caller,
-        new: NewOrganization,
-    ) -> Result<(Organization, String), EngineError> {
-        let name = checked_name(&new.name)?;
-        if !new.email.contains('@')
-            || new.email.len() > 254
-            || new.email.chars().any(char::is_control)
-        {
-            return Err(EngineError::invalid(
-                "email",
-                format!("`{}` is not an e-mail address", millrace_model::shown(&new.email)),
-            ));
-        }
-        let (tenant, key) = self.new_tenant(&name, &new.email);
-        let organization = tenant.organization.clone();
-        self.0.store.create_organization(tenant).await?;
-        Ok((organization, key))
-    }
-
-    fn new_tenant(&self, name: &str, email: &str) -> (NewTenant, String) {
-        let (ids, now) = (&self.0.ids, self.now());
-        let key = self.new_key_text();
-        let org_id = OrgId::generate(ids);
-        let user_id = UserId::generate(ids);
-        let orgname = format!("{}-{}", slugify(name), ids.base62(6).to_lowercase());
-        let username = email.split('@').next().unwrap_or("owner").to_owned();
-        let tenant = NewTenant {
-            organization: Organization {
-                id: org_id.clone(),
-                name: name.to_owned(),
-                orgname,
-                email: email.to_owned(),
-                error_recipients: Vec::new(),
-                project_id: ProjectId::generate(ids),
-                created_at: now,
-            },
-            user: User {
-                id: user_id.clone(),
-                org_id: org_id.clone(),
-                username,
-                email: email.to_owned(),
-                created_at: now,
-            },
-            key: ApiKey {
-                id: ApiKeyId::generate(ids),
-                org_id,
-                user_id,
-                name: "first key".into(),
-                key_hash: sha256_hex(key.as_bytes()),
-                scopes: Scopes::full(),
-                rate_per_minute: None,
-                expires_at: None,
-                old: None,
-                created_at: now,
-            },
-        };
-        (tenant, key)
-    }
-}
-
-fn checked_name(name: &str) -> Result<String, EngineError> {
-    let name = name.trim();
-    if name.is_empty() || name.chars().count() > 100 {
-        return Err(EngineError::invalid(
-            "name",
-            "the name of a workspace has 1 to 100 characters",
-        ));
-    }
-    Ok(name.to_owned())
 }

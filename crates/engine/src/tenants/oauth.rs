@@ -1,7 +1,6 @@
 //! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing,
 //! revoking.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,15 +24,14 @@ use oauth2::{
     PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope,
     StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
 };
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::EngineError;
 use crate::answers::{self, AnswerError};
-use crate::deliver::reach::Unreachable;
-use crate::tenants::accounts::AccountView;
+use crate::reach::Unreachable;
+use crate::tenants::accounts::{AccountView, Accounts};
 use crate::tenants::secrets::sha256_hex;
-use crate::{Engine, EngineError};
 
 /// How long somebody has to log in at the provider.
 const STATE_MS: i64 = 15 * 60 * 1000;
@@ -104,20 +102,6 @@ struct State {
     until: i64,
 }
 
-/// States of people who sign in that were shown with a code, by their hashes, until they would end
-/// anyway. Each server has its own: that a code is good once as well is its provider's to see to.
-#[derive(Default)]
-pub(crate) struct UsedStates(Mutex<HashMap<String, i64>>);
-
-impl UsedStates {
-    /// Whether it was not used before; it is from now on.
-    pub(crate) fn insert(&self, hash: String, until: i64, now: i64) -> bool {
-        let mut used = self.0.lock();
-        used.retain(|_, until| *until >= now);
-        used.insert(hash, until).is_none()
-    }
-}
-
 /// An account to be connected at its provider.
 #[derive(Clone, Debug)]
 pub struct NewConnection {
@@ -131,35 +115,35 @@ pub struct NewConnection {
     pub fields: Map<String, Value>,
 }
 
-impl Engine {
+impl Accounts {
     /// Begins to connect an account: gives the provider's page. `key`: the key or token that the
     /// caller has shown, with which the connection ends.
-    pub async fn connect_account(
+    pub async fn connect(
         &self,
         caller: &Caller,
         key: &str,
         new: NewConnection,
     ) -> Result<ConnectLink, EngineError> {
-        let app = self.app(caller, &new.app).await?;
+        let app = self.apps.get(caller, &new.app).await?;
         let client = oauth_of(&app)?;
         if let Some(account) = &new.account
-            && self.account(caller, account, false).await?.account.app != app.name_slug
+            && self.get(caller, account, false).await?.account.app != app.name_slug
         {
             return Err(EngineError::invalid(
                 "account_id",
                 format!("`{account}` is an account of another app"),
             ));
         }
-        let verifier = self.0.ids.base62(64);
-        let longest = self.now().plus_ms(STATE_MS);
+        let verifier = self.ctx.ids.base62(64);
+        let longest = self.ctx.now().plus_ms(STATE_MS);
         let until = caller.ends_at.map_or(longest, |end| end.min(longest));
         let connection = Connection {
-            id: ConnectionId::generate(&self.0.ids),
+            id: ConnectionId::generate(&self.ctx.ids),
             org_id: caller.org_id.clone(),
             app: app.name_slug.clone(),
             external_user_id: caller.external_user_id.clone(),
             state: ConnectionState::Waiting,
-            created_at: self.now(),
+            created_at: self.ctx.now(),
             expires_at: until,
         };
         let state = State {
@@ -178,7 +162,7 @@ impl Engine {
         };
         let text = serde_json::to_string(&state)
             .map_err(|e| EngineError::internal("could not write a state", e))?;
-        let sealed = self.0.keyring.seal(&self.0.ids, STATE_OWNER, &text)?;
+        let sealed = self.keyring.seal(&self.ctx.ids, STATE_OWNER, &text)?;
         let provider = self.provider(&app, client)?;
         let challenge =
             PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier));
@@ -189,7 +173,7 @@ impl Engine {
         for (name, value) in &client.authorize_params {
             request = request.add_extra_param(name, value);
         }
-        self.0.store.create_connection(connection.clone()).await?;
+        self.ctx.store.create_connection(connection.clone()).await?;
         Ok(ConnectLink { connection, url: request.url().0.to_string() })
     }
 
@@ -200,13 +184,13 @@ impl Engine {
         id: &ConnectionId,
     ) -> Result<Connection, EngineError> {
         let found = self
-            .0
+            .ctx
             .store
             .connection(&caller.org_id, id)
             .await?
             .filter(|connection| caller.may_use(connection.external_user_id.as_deref()));
         let mut connection = found.ok_or_else(|| EngineError::not_found("connection", id))?;
-        if connection.expires_at < self.now() {
+        if connection.expires_at < self.ctx.now() {
             let problem = match connection.state {
                 ConnectionState::Waiting => {
                     "nobody came back from the provider in time; begin again"
@@ -240,9 +224,9 @@ impl Engine {
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .ok_or_else(refused)?;
-        let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
+        let text = self.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
         let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
-        if state.until < self.now().ms() {
+        if state.until < self.ctx.now().ms() {
             return Err(EngineError::Invalid {
                 code: "state_expired",
                 message: format!(
@@ -253,7 +237,7 @@ impl Engine {
             });
         }
         let (org, connection) = (state.org.clone(), state.connection.clone());
-        if !self.0.store.answer_connection(&org, &connection, self.now()).await? {
+        if !self.ctx.store.answer_connection(&org, &connection, self.ctx.now()).await? {
             return Err(invalid_state(
                 "this answer came before, and each is good once; begin again",
             ));
@@ -272,7 +256,7 @@ impl Engine {
             Err(_) => ConnectionState::Failed("the server could not end it; begin again".into()),
         };
         // The account is there or not, whatever is known of it: who came back is told that.
-        if let Err(error) = self.0.store.put_connection_state(&org, &connection, state).await {
+        if let Err(error) = self.ctx.store.put_connection_state(&org, &connection, state).await {
             tracing::error!(connection.id = %connection, error = %error, "how a connection ended could not be stored");
         }
         ended
@@ -302,7 +286,7 @@ impl Engine {
             session: None,
             external_user_id,
         };
-        let app = self.app(&caller, &state.app).await?;
+        let app = self.apps.get(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
         let request = request
@@ -330,15 +314,14 @@ impl Engine {
         let expires_at = self.end_of(&tokens);
         match state.account {
             Some(id) => {
-                let account = self.account(&caller, &id, false).await?.account;
+                let account = self.get(&caller, &id, false).await?.account;
                 let mut kept = self.open_credentials(&account)?;
                 kept.extend(credentials);
                 let account = self.store_credentials(account, &kept, expires_at).await?;
                 Ok(AccountView { account, app, credentials: None, warnings: Vec::new() })
             }
             None => {
-                self.insert_account(&caller, app, state.name.as_deref(), &credentials, expires_at)
-                    .await
+                self.insert(&caller, app, state.name.as_deref(), &credentials, expires_at).await
             }
         }
     }
@@ -349,13 +332,13 @@ impl Engine {
         // Who shows a token has the id of its client.
         let key = state.key.as_str();
         let found = if key.parse::<OauthClientId>().is_ok() {
-            self.0.store.caller_by_token_hash(&state.hash).await?
+            self.ctx.store.caller_by_token_hash(&state.hash).await?
         } else if key.parse::<SessionId>().is_ok() {
-            self.0.store.caller_by_session_hash(&state.hash).await?.map(|(caller, _)| caller)
+            self.ctx.store.caller_by_session_hash(&state.hash).await?.map(|(caller, _)| caller)
         } else {
-            self.0.store.caller_by_key_hash(&state.hash).await?
+            self.ctx.store.caller_by_key_hash(&state.hash).await?
         };
-        let now = self.now();
+        let now = self.ctx.now();
         Ok(found.is_some_and(|caller| {
             caller.org_id == state.org
                 && caller.ends_at.is_none_or(|end| end > now)
@@ -371,43 +354,40 @@ impl Engine {
 
     /// An account after its provider was asked for a token now, where it gave one to refresh it
     /// with.
-    pub async fn check_account(
-        &self,
-        caller: &Caller,
-        id: &AccountId,
-    ) -> Result<AccountView, EngineError> {
+    pub async fn check(&self, caller: &Caller, id: &AccountId) -> Result<AccountView, EngineError> {
         let found = self
-            .0
+            .ctx
             .store
             .account(&caller.org_id, id)
             .await?
             .filter(|account| caller.may_use(account.external_user_id.as_deref()));
         let account = found.ok_or_else(|| EngineError::not_found("account", id))?;
         let account = self.refreshed(account, true).await?;
-        self.show_account(caller, account, false).await
+        self.show(caller, account, false).await
     }
 
     /// Refreshes the token, one at a time: where another did meanwhile, only if it is `asked` for
     /// all the same.
     async fn refreshed(&self, account: Account, asked: bool) -> Result<Account, EngineError> {
-        let only = self.0.refreshing.lock().entry(account.id.clone()).or_default().clone();
+        let only = self.refreshing.lock().entry(account.id.clone()).or_default().clone();
         let turn = only.lock().await;
         // Another may have refreshed it meanwhile.
-        let current = self.0.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
+        let current =
+            self.ctx.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
         let done = if asked || self.wants_token(&current) {
             self.refresh_once(current).await
         } else {
             Ok(current)
         };
         drop(turn);
-        self.0.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
+        self.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
         done
     }
 
     /// Whether the provider is to be asked for a token: this one ends soon, and it was not asked in
     /// vain just now.
     fn wants_token(&self, account: &Account) -> bool {
-        let now = self.now().ms();
+        let now = self.ctx.now().ms();
         account.expires_at.is_some_and(|at| at.ms() <= now + AHEAD_MS)
             && (account.healthy || account.updated_at.plus_ms(AGAIN_MS).ms() <= now)
     }
@@ -416,13 +396,13 @@ impl Engine {
     async fn refresh_once(&self, mut account: Account) -> Result<Account, EngineError> {
         let began = Instant::now();
         loop {
-            let (now, version) = (self.now(), account.version);
+            let (now, version) = (self.ctx.now(), account.version);
             let until = now.plus_ms(i64::try_from(REFRESH_MAX.as_millis()).unwrap_or(i64::MAX));
-            if self.0.store.claim_refresh(&account.id, version, now, until).await? {
+            if self.ctx.store.claim_refresh(&account.id, version, now, until).await? {
                 let id = account.id.clone();
                 let done = self.refresh(account).await;
                 if done.as_ref().map_or(true, |account| account.version == version) {
-                    self.0.store.release_refresh(&id, version).await?;
+                    self.ctx.store.release_refresh(&id, version).await?;
                 }
                 return done;
             }
@@ -430,7 +410,7 @@ impl Engine {
                 return Ok(account);
             }
             tokio::time::sleep(LOOK_EVERY).await;
-            let Some(current) = self.0.store.account(&account.org_id, &account.id).await? else {
+            let Some(current) = self.ctx.store.account(&account.org_id, &account.id).await? else {
                 return Ok(account);
             };
             if current.version != version {
@@ -441,14 +421,14 @@ impl Engine {
     }
 
     async fn refresh(&self, account: Account) -> Result<Account, EngineError> {
-        let Some(app) = self.find_app(&account.org_id, &account.app).await? else {
+        let Some(app) = self.apps.find(&account.org_id, &account.app).await? else {
             return Ok(account);
         };
         let mut credentials = self.open_credentials(&account)?;
         let (Some(client), Some(token)) =
             (&app.definition.oauth, credentials.get("oauth_refresh_token").and_then(Value::as_str))
         else {
-            return if account.expires_at.is_some_and(|at| at <= self.now()) {
+            return if account.expires_at.is_some_and(|at| at <= self.ctx.now()) {
                 self.unhealthy(
                     account,
                     "its token ended, and the provider gave none to refresh it".into(),
@@ -493,7 +473,7 @@ impl Engine {
         app: &App,
         why: &str,
     ) -> Result<Account, EngineError> {
-        if account.expires_at.is_some_and(|at| at > self.now()) {
+        if account.expires_at.is_some_and(|at| at > self.ctx.now()) {
             tracing::warn!(account.id = %account.id, why, "a token could not be refreshed; it is tried again");
             return Ok(account);
         }
@@ -520,13 +500,13 @@ impl Engine {
             problem: Some(problem),
             expires_at,
             version: account.version + 1,
-            updated_at: self.now(),
+            updated_at: self.ctx.now(),
             ..account
         };
-        match self.0.store.update_account(changed.clone()).await {
+        match self.ctx.store.update_account(changed.clone()).await {
             // Whoever changed it meanwhile knows better.
             Err(StoreError::StateChanged) => {
-                Ok(self.0.store.account(&changed.org_id, &changed.id).await?.unwrap_or(changed))
+                Ok(self.ctx.store.account(&changed.org_id, &changed.id).await?.unwrap_or(changed))
             }
             done => Ok(done.map(|()| changed)?),
         }
@@ -544,12 +524,12 @@ impl Engine {
             problem: None,
             expires_at,
             version: account.version + 1,
-            updated_at: self.now(),
+            updated_at: self.ctx.now(),
             ..account
         };
-        match self.0.store.update_account(changed.clone()).await {
+        match self.ctx.store.update_account(changed.clone()).await {
             Err(StoreError::StateChanged) => {
-                let current = self.0.store.account(&changed.org_id, &changed.id).await?;
+                let current = self.ctx.store.account(&changed.org_id, &changed.id).await?;
                 current.ok_or_else(|| EngineError::not_found("account", &changed.id))
             }
             done => Ok(done.map(|()| changed)?),
@@ -558,7 +538,7 @@ impl Engine {
 
     /// Tells the provider that a token is not needed any more. What it answers changes nothing
     /// here.
-    pub(crate) fn revoke_later(&self, app: &App, credentials: &Map<String, Value>) {
+    pub(super) fn revoke_later(self: &Arc<Self>, app: &App, credentials: &Map<String, Value>) {
         let Some(url) = app.definition.oauth.as_ref().and_then(|client| client.revoke_url.clone())
         else {
             return;
@@ -567,9 +547,9 @@ impl Engine {
             .into_iter()
             .find_map(|name| credentials.get(name)?.as_str());
         let Some(token) = token else { return };
-        let (engine, token, slug) = (self.clone(), token.to_owned(), app.name_slug.clone());
-        self.0.tasks.spawn(async move {
-            let http = match engine.provider_client(&url).await {
+        let (accounts, token, slug) = (self.clone(), token.to_owned(), app.name_slug.clone());
+        self.ctx.tasks.spawn(async move {
+            let http = match accounts.provider_client(&url).await {
                 Ok(http) => http,
                 Err(why) => {
                     tracing::info!(app = slug, %why, "the provider could not be told that a token is not needed any more");
@@ -586,18 +566,18 @@ impl Engine {
     /// A client for an address that an app names, under the rules by which hosts connect.
     async fn provider_client(&self, address: &str) -> Result<reqwest::Client, Unreachable> {
         let url = url::Url::parse(address).map_err(|_| Unreachable::NoHost)?;
-        self.0.providers.client(&url).await
+        self.providers.client(&url).await
     }
 
     fn provider(&self, app: &App, client: &OauthClient) -> Result<Provider, EngineError> {
-        let secret = self.0.keyring.open(app.id.as_str(), &client.client_secret)?;
+        let secret = self.keyring.open(app.id.as_str(), &client.client_secret)?;
         let bad = |e: url::ParseError| EngineError::damaged("an app's OAuth address", e);
         Ok(Client::new(ClientId::new(client.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret))
             .set_auth_uri(AuthUrl::new(client.authorize_url.clone()).map_err(bad)?)
             .set_token_uri(TokenUrl::new(client.token_url.clone()).map_err(bad)?)
             .set_redirect_uri(
-                RedirectUrl::new(format!("{}/oauth/callback", self.0.config.base_url))
+                RedirectUrl::new(format!("{}/oauth/callback", self.ctx.config.base_url))
                     .map_err(bad)?,
             )
             .set_auth_type(if client.secret_in_body {
@@ -608,9 +588,9 @@ impl Engine {
     }
 
     fn end_of(&self, tokens: &Tokens) -> Option<Timestamp> {
-        tokens
-            .expires_in()
-            .map(|span| self.now().plus_ms(i64::try_from(span.as_millis()).unwrap_or(i64::MAX / 2)))
+        tokens.expires_in().map(|span| {
+            self.ctx.now().plus_ms(i64::try_from(span.as_millis()).unwrap_or(i64::MAX / 2))
+        })
     }
 }
 

@@ -1,15 +1,18 @@
 //! OAuth clients: programs that get short-lived tokens for their id and secret
 //! (`client_credentials`).
 
+use std::sync::Arc;
+
 use millrace_model::Timestamp;
 use millrace_model::ids::OauthClientId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::{Caller, OauthClient, OauthToken, Scopes};
 
-use crate::tenants::keys::{KEY_CHARS, key_name};
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::tenants::keys::{KEY_CHARS, Keys, key_name};
 use crate::tenants::secrets::{same, sha256_hex};
 use crate::tenants::wrong_keys::Asker;
-use crate::{Engine, EngineError};
 
 /// What every token begins with; keys begin with `mr_`.
 pub(crate) const TOKEN_PREFIX: &str = "mrt_";
@@ -29,9 +32,19 @@ pub struct IssuedToken {
     pub created_at: Timestamp,
 }
 
-impl Engine {
+/// The OAuth clients of all organizations.
+pub struct OauthClients {
+    ctx: Arc<Ctx>,
+    keys: Arc<Keys>,
+}
+
+impl OauthClients {
+    pub(crate) const fn new(ctx: Arc<Ctx>, keys: Arc<Keys>) -> Self {
+        Self { ctx, keys }
+    }
+
     /// Makes a client of the caller's organization; its secret is shown this once.
-    pub async fn create_oauth_client(
+    pub async fn create(
         &self,
         caller: &Caller,
         name: &str,
@@ -39,7 +52,7 @@ impl Engine {
     ) -> Result<(OauthClient, String), EngineError> {
         let name = key_name(name)?;
         if self
-            .0
+            .ctx
             .store
             .list_oauth_clients(&caller.org_id, &Page { limit: 1, ..Page::default() })
             .await?
@@ -51,48 +64,44 @@ impl Engine {
             );
             return Err(EngineError::Conflict { code: "too_many_clients", message });
         }
-        let secret = format!("mrs_{}", self.0.ids.base62(40));
+        let secret = format!("mrs_{}", self.ctx.ids.base62(40));
         let client = OauthClient {
-            id: OauthClientId::generate(&self.0.ids),
+            id: OauthClientId::generate(&self.ctx.ids),
             org_id: caller.org_id.clone(),
             user_id: caller.user_id.clone(),
             name,
             secret_hash: sha256_hex(secret.as_bytes()),
             scopes,
-            created_at: self.now(),
+            created_at: self.ctx.now(),
         };
-        self.0.store.create_oauth_client(client.clone()).await?;
+        self.ctx.store.create_oauth_client(client.clone()).await?;
         Ok((client, secret))
     }
 
     /// The organization's clients, newest first.
-    pub async fn list_oauth_clients(
+    pub async fn list(
         &self,
         caller: &Caller,
         page: &Page,
     ) -> Result<Listing<OauthClient>, EngineError> {
-        Ok(self.0.store.list_oauth_clients(&caller.org_id, page).await?)
+        Ok(self.ctx.store.list_oauth_clients(&caller.org_id, page).await?)
     }
 
     /// A client's record.
-    pub async fn oauth_client(
+    pub async fn get(
         &self,
         caller: &Caller,
         id: &OauthClientId,
     ) -> Result<OauthClient, EngineError> {
         let client =
-            self.0.store.oauth_client(id).await?.filter(|client| client.org_id == caller.org_id);
+            self.ctx.store.oauth_client(id).await?.filter(|client| client.org_id == caller.org_id);
         client.ok_or_else(|| EngineError::not_found("OAuth client", id))
     }
 
     /// Ends a client and its tokens.
-    pub async fn delete_oauth_client(
-        &self,
-        caller: &Caller,
-        id: &OauthClientId,
-    ) -> Result<(), EngineError> {
-        let there = self.0.store.delete_oauth_client(&caller.org_id, id).await?;
-        self.0.cache.forget_callers();
+    pub async fn delete(&self, caller: &Caller, id: &OauthClientId) -> Result<(), EngineError> {
+        let there = self.ctx.store.delete_oauth_client(&caller.org_id, id).await?;
+        self.ctx.cache.forget_callers();
         if there { Ok(()) } else { Err(EngineError::not_found("OAuth client", id)) }
     }
 
@@ -106,7 +115,7 @@ impl Engine {
         from: Option<&Asker>,
     ) -> Result<IssuedToken, EngineError> {
         let client = self.check_client(id, secret, from).await?;
-        let now = self.now();
+        let now = self.ctx.now();
         let scopes = scopes.unwrap_or_else(|| client.scopes.clone());
         if let Some(scope) = scopes.iter().find(|scope| !client.scopes.allow(*scope)) {
             return Err(EngineError::invalid(
@@ -114,7 +123,7 @@ impl Engine {
                 format!("`{scope}` is more than this client may do, which is `{}`", client.scopes),
             ));
         }
-        let text = format!("{TOKEN_PREFIX}{}", self.0.ids.base62(KEY_CHARS));
+        let text = format!("{TOKEN_PREFIX}{}", self.ctx.ids.base62(KEY_CHARS));
         let token = OauthToken {
             token_hash: sha256_hex(text.as_bytes()),
             client_id: client.id.clone(),
@@ -123,8 +132,8 @@ impl Engine {
             created_at: now,
         };
         // Tokens that are asked for count as requests do: nobody fills the table with them.
-        self.count_request(&token.clone().caller(client))?;
-        self.0.store.put_oauth_token(token).await?;
+        self.keys.count_request(&token.clone().caller(client))?;
+        self.ctx.store.put_oauth_token(token).await?;
         Ok(IssuedToken { token: text, expires_in: TOKEN_SECS, created_at: now })
     }
 
@@ -137,8 +146,8 @@ impl Engine {
         from: Option<&Asker>,
     ) -> Result<(), EngineError> {
         let client = self.check_client(id, secret, from).await?;
-        self.0.store.delete_oauth_token(&client.id, &sha256_hex(token.as_bytes())).await?;
-        self.0.cache.forget_callers();
+        self.ctx.store.delete_oauth_token(&client.id, &sha256_hex(token.as_bytes())).await?;
+        self.ctx.cache.forget_callers();
         Ok(())
     }
 
@@ -148,24 +157,24 @@ impl Engine {
         secret: &str,
         from: Option<&Asker>,
     ) -> Result<OauthClient, EngineError> {
-        let (hash, now) = (sha256_hex(secret.as_bytes()), self.now());
+        let (hash, now) = (sha256_hex(secret.as_bytes()), self.ctx.now());
         // Of both, so that a client's secret is not taken for good with another's id.
         let shown = sha256_hex(format!("{id}\n{hash}").as_bytes());
-        if let Some(wait) = from.and_then(|from| self.0.wrong_keys.wait(from, &shown, now)) {
+        if let Some(wait) = from.and_then(|from| self.keys.wrong_keys.wait(from, &shown, now)) {
             return Err(EngineError::WrongKeys { wait });
         }
         let client = match id.parse() {
-            Ok(id) => self.0.store.oauth_client(&id).await?,
+            Ok(id) => self.ctx.store.oauth_client(&id).await?,
             Err(_) => None,
         };
         match client.filter(|client| same(client.secret_hash.as_bytes(), hash.as_bytes())) {
             Some(client) => {
-                self.0.wrong_keys.was_good(&shown);
+                self.keys.wrong_keys.was_good(&shown);
                 Ok(client)
             }
             None => {
                 if let Some(from) = from {
-                    self.0.wrong_keys.count(from, now);
+                    self.keys.wrong_keys.count(from, now);
                 }
                 Err(EngineError::WrongClient)
             }

@@ -1,22 +1,31 @@
 //! Preferences of a person in an organization: what the web application keeps for them, such as
 //! columns and saved views.
 
+use std::sync::Arc;
+
 use millrace_model::Timestamp;
 use millrace_model::tenant::Caller;
 use serde_json::{Map, Value};
 
-use crate::{Engine, EngineError};
+use crate::EngineError;
+use crate::ctx::Ctx;
 
 /// The largest preferences, bytes of JSON.
 const BYTES_MAX: usize = 64 << 10;
 
-impl Engine {
+/// The preferences of all people.
+pub struct Preferences {
+    ctx: Arc<Ctx>,
+}
+
+impl Preferences {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
+    }
+
     /// What the caller's person prefers in the organization, and when it was written; none: never.
-    pub async fn preferences(
-        &self,
-        caller: &Caller,
-    ) -> Result<(Value, Option<Timestamp>), EngineError> {
-        match self.0.store.preferences(&caller.user_id, &caller.org_id).await? {
+    pub async fn get(&self, caller: &Caller) -> Result<(Value, Option<Timestamp>), EngineError> {
+        match self.ctx.store.preferences(&caller.user_id, &caller.org_id).await? {
             Some((text, at)) => Ok((
                 serde_json::from_str(&text)
                     .map_err(|e| EngineError::damaged("stored preferences", e))?,
@@ -27,7 +36,7 @@ impl Engine {
     }
 
     /// Writes what the caller's person prefers in the organization, in the place of what was there.
-    pub async fn set_preferences(
+    pub async fn set(
         &self,
         caller: &Caller,
         preferences: Map<String, Value>,
@@ -40,8 +49,8 @@ impl Engine {
             );
             return Err(EngineError::invalid("preferences", message));
         }
-        let now = self.now();
-        self.0.store.put_preferences(&caller.user_id, &caller.org_id, &text, now).await?;
+        let now = self.ctx.now();
+        self.ctx.store.put_preferences(&caller.user_id, &caller.org_id, &text, now).await?;
         Ok(now)
     }
 }

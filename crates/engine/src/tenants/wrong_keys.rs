@@ -15,14 +15,9 @@ use millrace_model::Timestamp;
 use millrace_model::ids::OrgId;
 use parking_lot::Mutex;
 
-use crate::Engine;
-use crate::tenants::secrets::same;
-
 /// The header by which this server tells itself whose component asks. Nobody else can make its
 /// value.
 pub const ASKED_BY: &str = "x-millrace-asked-by";
-/// What the codes in it are made for.
-const PURPOSE: &str = "asked by";
 /// Wrong keys of one address in a minute; then it waits.
 const WRONG_MAX: u32 = 300;
 /// The span in which they are counted.
@@ -58,24 +53,6 @@ impl fmt::Display for Asker {
             Self::Address(address) => address.fmt(f),
             Self::Organization(org) => write!(f, "components of {org}"),
         }
-    }
-}
-
-impl Engine {
-    /// Who makes a request: its client's address, unless this server itself says in [`ASKED_BY`]
-    /// that a component does.
-    pub fn asker(&self, address: Option<IpAddr>, asked_by: Option<&str>) -> Option<Asker> {
-        let own = asked_by.and_then(|text| {
-            let org: OrgId = text.split_once('-')?.0.parse().ok()?;
-            same(self.asked_by(&org).as_bytes(), text.as_bytes())
-                .then_some(Asker::Organization(org))
-        });
-        own.or(address.map(Asker::Address))
-    }
-
-    /// The value of [`ASKED_BY`] for components of an organization.
-    pub(crate) fn asked_by(&self, org: &OrgId) -> String {
-        format!("{org}-{}", self.0.keyring.code(PURPOSE, org.as_str()))
     }
 }
 

@@ -4,6 +4,9 @@
 mod id_token;
 mod provider;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
@@ -12,16 +15,17 @@ use millrace_model::people::{Link, Login, Role};
 use millrace_model::tenant::User;
 use millrace_store::{Identity, StoreError, UsedLink};
 use oauth2::{CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::provider::Provider;
-use self::provider::ProviderError;
+use self::provider::{Provider, ProviderError};
+use crate::ctx::Ctx;
 use crate::tenants::keys::key_name;
 use crate::tenants::members::MEMBERS_MAX;
 use crate::tenants::oauth::invalid_state;
-use crate::tenants::people::{Client, SignedIn, check_email};
-use crate::tenants::secrets::{same, sha256_hex};
-use crate::{Engine, EngineError, error_chain};
+use crate::tenants::people::{Client, People, SignedIn, check_email};
+use crate::tenants::secrets::{Keyring, same, sha256_hex};
+use crate::{EngineError, error_chain};
 
 /// How long somebody has to sign in at the provider.
 const PENDING_MS: i64 = 15 * 60 * 1000;
@@ -88,16 +92,48 @@ struct Pending {
     until: i64,
 }
 
-impl Engine {
+/// States of people who sign in that were shown with a code, by their hashes, until they would end
+/// anyway. Each server has its own: that a code is good once as well is its provider's to see to.
+#[derive(Default)]
+struct UsedStates(Mutex<HashMap<String, i64>>);
+
+impl UsedStates {
+    /// Whether it was not used before; it is from now on.
+    fn insert(&self, hash: String, until: i64, now: i64) -> bool {
+        let mut used = self.0.lock();
+        used.retain(|_, until| *until >= now);
+        used.insert(hash, until).is_none()
+    }
+}
+
+/// Sign-in by a provider of OpenID Connect, where the operator named one.
+pub struct Oidc {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+    people: Arc<People>,
+    provider: Option<Provider>,
+    used_states: UsedStates,
+}
+
+impl Oidc {
+    pub(crate) fn new(
+        ctx: Arc<Ctx>,
+        keyring: Arc<Keyring>,
+        people: Arc<People>,
+    ) -> Result<Self, EngineError> {
+        let provider = ctx.config.oidc.clone().map(Provider::new).transpose()?;
+        Ok(Self { ctx, keyring, people, provider, used_states: UsedStates::default() })
+    }
+
     /// The provider's name, where people can sign in by one.
-    pub fn sign_in_provider(&self) -> Option<&str> {
-        self.0.oidc.as_ref().map(|provider| provider.config.name.as_str())
+    pub fn provider_name(&self) -> Option<&str> {
+        self.provider.as_ref().map(|provider| provider.config.name.as_str())
     }
 
     /// Begins a sign-in: gives the provider's page, and what the browser keeps until it comes back.
-    pub async fn begin_oidc(&self) -> Result<OidcBegun, EngineError> {
-        let provider = self.provider_of_people()?;
-        let (ids, now) = (&self.0.ids, self.now());
+    pub async fn begin(&self) -> Result<OidcBegun, EngineError> {
+        let provider = self.provider()?;
+        let (ids, now) = (&self.ctx.ids, self.ctx.now());
         let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
         let until = now.plus_ms(PENDING_MS);
         let pending = Pending {
@@ -108,9 +144,9 @@ impl Engine {
         };
         let text = serde_json::to_string(&pending)
             .map_err(|e| EngineError::internal("could not write a sign-in", e))?;
-        let sealed = URL_SAFE_NO_PAD.encode(self.0.keyring.seal(ids, PENDING_OWNER, &text)?);
+        let sealed = URL_SAFE_NO_PAD.encode(self.keyring.seal(ids, PENDING_OWNER, &text)?);
         let client = provider
-            .client(&metadata, &self.oidc_redirect())
+            .client(&metadata, &self.redirect())
             .map_err(|error| refused(provider, &error))?;
         let (url, _) = client
             .authorize_url(|| CsrfToken::new(pending.state))
@@ -129,16 +165,16 @@ impl Engine {
     }
 
     /// Ends a sign-in: the browser that began came back with a code. Each answer is good once.
-    pub async fn finish_oidc(
+    pub async fn finish(
         &self,
         pending: Option<&str>,
         state: &str,
         code: &str,
         client: &Client,
     ) -> Result<SignedIn, EngineError> {
-        let provider = self.provider_of_people()?;
-        let now = self.now();
-        self.0.passwords.count_answer(client.asker.as_ref(), now)?;
+        let provider = self.provider()?;
+        let now = self.ctx.now();
+        self.people.passwords.count_answer(client.asker.as_ref(), now)?;
         let pending = self.pending(pending, state, now)?;
         if code.is_empty() || code.len() > BROUGHT_BYTES_MAX {
             return Err(EngineError::invalid(
@@ -147,14 +183,13 @@ impl Engine {
             ));
         }
         let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
-        if !self.0.used_states.insert(sha256_hex(pending.state.as_bytes()), pending.until, now.ms())
-        {
+        if !self.used_states.insert(sha256_hex(pending.state.as_bytes()), pending.until, now.ms()) {
             return Err(invalid_state(
                 "this answer came before, and each is good once; sign in again",
             ));
         }
         let claims = provider
-            .claims(&metadata, &self.oidc_redirect(), code, pending.verifier, (&pending.nonce, now))
+            .claims(&metadata, &self.redirect(), code, pending.verifier, (&pending.nonce, now))
             .await;
         let claims = claims.map_err(|error| refused(provider, &error))?;
         let identity = Identity { issuer: metadata.issuer.clone(), subject: claims.sub };
@@ -177,8 +212,8 @@ impl Engine {
         }
         let (user, org) =
             self.let_in(provider, identity, &email, claims.person.name.as_deref()).await?;
-        let signed_in = self.begin_session(&user, org.as_ref(), client).await?;
-        self.0.passwords.answer_was_right(client.asker.as_ref());
+        let signed_in = self.people.begin_session(&user, org.as_ref(), client).await?;
+        self.people.passwords.answer_was_right(client.asker.as_ref());
         Ok(signed_in)
     }
 
@@ -201,7 +236,7 @@ impl Engine {
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .ok_or_else(foreign)?;
-        let text = self.0.keyring.open(PENDING_OWNER, &sealed).map_err(|_| foreign())?;
+        let text = self.keyring.open(PENDING_OWNER, &sealed).map_err(|_| foreign())?;
         let pending: Pending = serde_json::from_str(&text).map_err(|_| foreign())?;
         if !same(pending.state.as_bytes(), state.as_bytes()) {
             return Err(foreign());
@@ -228,7 +263,7 @@ impl Engine {
         email: &str,
         name: Option<&str>,
     ) -> Result<(UserId, Option<OrgId>), EngineError> {
-        let (store, now) = (&self.0.store, self.now());
+        let (store, now) = (&self.ctx.store, self.ctx.now());
         let by_identity = store.user_of_identity(&identity).await?;
         let known = match (&by_identity, store.login(email).await?) {
             (Some(user), _) => Some(user.clone()),
@@ -266,7 +301,7 @@ impl Engine {
             return Err(EngineError::Conflict { code: "too_many_members", message });
         }
         let user = found.unwrap_or_else(|| User {
-            id: UserId::generate(&self.0.ids),
+            id: UserId::generate(&self.ctx.ids),
             org_id: invitations.first().map_or(&first, |link| &link.org_id).clone(),
             username: name
                 .and_then(|name| key_name(name).ok())
@@ -304,7 +339,7 @@ impl Engine {
                 },
                 other => other.into(),
             })?;
-            self.0.cache.forget_callers();
+            self.ctx.cache.forget_callers();
         }
         Ok((user.id, joined))
     }
@@ -312,22 +347,22 @@ impl Engine {
     /// A member of the first organization who has the address and never signed in: the owner whom
     /// the operator named.
     async fn unvisited(&self, first: &OrgId, email: &str) -> Result<Option<User>, EngineError> {
-        let members = self.0.store.members(first).await?;
+        let members = self.ctx.store.members(first).await?;
         Ok(members
             .into_iter()
             .find(|member| !member.signs_in && member.user.email.to_lowercase() == email)
             .map(|member| member.user))
     }
 
-    fn provider_of_people(&self) -> Result<&Provider, EngineError> {
-        self.0.oidc.as_ref().ok_or(EngineError::Conflict {
+    fn provider(&self) -> Result<&Provider, EngineError> {
+        self.provider.as_ref().ok_or(EngineError::Conflict {
             code: "no_provider",
             message: "people sign in to this server by password; the operator sets another provider with --oidc-issuer".into(),
         })
     }
 
-    fn oidc_redirect(&self) -> String {
-        format!("{}{REDIRECT}", self.0.config.base_url)
+    fn redirect(&self) -> String {
+        format!("{}{REDIRECT}", self.ctx.config.base_url)
     }
 }
 

@@ -1,0 +1,33 @@
+//! Context that every part of the engine shares: configuration, store, clock, ids and tasks.
+
+use std::sync::Arc;
+
+use millrace_model::{Clock, IdSource, Timestamp};
+use millrace_store::Store;
+
+use crate::EngineConfig;
+use crate::background::Tasks;
+use crate::cache::Cache;
+
+/// What every part of the engine needs, and nothing more. Shared as `Arc<Ctx>`.
+pub(crate) struct Ctx {
+    pub(crate) config: EngineConfig,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<IdSource>,
+    /// Names this process in leases.
+    pub(crate) node: String,
+    pub(crate) cache: Cache,
+    pub(crate) tasks: Tasks,
+}
+
+impl Ctx {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// End of a lease that is taken now.
+    pub(crate) fn lease_until(&self) -> Timestamp {
+        self.now().plus_ms(i64::try_from(self.config.lease.as_millis()).unwrap_or(i64::MAX))
+    }
+}

@@ -1,0 +1,79 @@
+//! Parts of the engine by name: `engine.keys().create(…)`.
+
+use std::sync::Arc;
+
+use crate::Engine;
+use crate::tenants::accounts::Accounts;
+use crate::tenants::app_images::AppImages;
+use crate::tenants::apps::Apps;
+use crate::tenants::audit::Audit;
+use crate::tenants::keyring::MasterKeyRotation;
+use crate::tenants::keys::Keys;
+use crate::tenants::members::Members;
+use crate::tenants::oauth_clients::OauthClients;
+use crate::tenants::oidc::Oidc;
+use crate::tenants::organizations::Organizations;
+use crate::tenants::people::People;
+use crate::tenants::preferences::Preferences;
+
+impl Engine {
+    /// Accounts of apps that organizations connected.
+    pub fn accounts(&self) -> &Arc<Accounts> {
+        &self.0.tenants.accounts
+    }
+
+    /// Images of apps.
+    pub fn app_images(&self) -> &AppImages {
+        &self.0.tenants.app_images
+    }
+
+    /// Apps that organizations registered, and the catalogue.
+    pub fn apps(&self) -> &Apps {
+        &self.0.tenants.apps
+    }
+
+    /// Records of who changed what.
+    pub fn audit(&self) -> &Audit {
+        &self.0.tenants.audit
+    }
+
+    /// API keys, and who asks by keys, tokens and sessions.
+    pub fn keys(&self) -> &Arc<Keys> {
+        &self.0.tenants.keys
+    }
+
+    /// The server's master key.
+    pub fn master_key(&self) -> &MasterKeyRotation {
+        &self.0.tenants.master_key
+    }
+
+    /// Members of organizations, and invitations.
+    pub fn members(&self) -> &Members {
+        &self.0.tenants.members
+    }
+
+    /// Programs that get short-lived tokens.
+    pub fn oauth_clients(&self) -> &OauthClients {
+        &self.0.tenants.oauth_clients
+    }
+
+    /// Sign-in by a provider of OpenID Connect.
+    pub fn oidc(&self) -> &Oidc {
+        &self.0.tenants.oidc
+    }
+
+    /// Organizations of the server.
+    pub fn organizations(&self) -> &Organizations {
+        &self.0.tenants.organizations
+    }
+
+    /// People: passwords, sessions, links.
+    pub fn people(&self) -> &Arc<People> {
+        &self.0.tenants.people
+    }
+
+    /// What the web application keeps for people.
+    pub fn preferences(&self) -> &Preferences {
+        &self.0.tenants.preferences
+    }
+}
