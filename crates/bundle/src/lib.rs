@@ -21,7 +21,6 @@ mod own;
 mod packages;
 mod pages;
 mod peers;
-mod places;
 mod plugin;
 mod reach;
 mod reads;
@@ -40,6 +39,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_fair::{Class, FairSemaphore, Permit, Policy, Rejected};
 use millrace_model::component::{Beside, Responds};
 use millrace_model::egress::Shared;
 pub use millrace_walls::Kernel;
@@ -51,7 +51,6 @@ pub use crate::error::BundleError;
 use crate::facts::KnownFacts;
 pub use crate::index::{Index, IndexEntry, Unindexed};
 use crate::known::Known;
-pub use crate::places::{Place, Places, Share};
 pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
@@ -107,7 +106,7 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Bundler {
     config: BundlerConfig,
-    places: Places,
+    slots: FairSemaphore<Arc<str>>,
     /// For whom it works; nobody in particular where it is empty.
     organization: Arc<str>,
     facts: Arc<KnownFacts>,
@@ -209,7 +208,7 @@ impl Bundler {
     fn with(config: BundlerConfig, work: Work) -> Self {
         Self {
             config,
-            places: Places::new(BUNDLES_MAX),
+            slots: FairSemaphore::new(Policy::one_at_a_time(BUNDLES_MAX)),
             organization: "".into(),
             facts: Arc::default(),
             work,
@@ -223,9 +222,15 @@ impl Bundler {
         Self { organization: organization.into(), ..self.clone() }
     }
 
-    async fn place(&self, places_max: usize) -> Result<Place, BundleError> {
+    /// Waits for a bundle slot, of which the organization may have `slots_max` for such work.
+    async fn slot(&self, slots_max: usize) -> Result<Permit<Arc<str>>, BundleError> {
         let waiting_max = if self.organization.is_empty() { usize::MAX } else { WAITING_MAX };
-        self.places.take(&self.organization, Share { places_max, waiting_max }).await
+        self.slot_of(Class::of_tenant(slots_max, waiting_max)).await
+    }
+
+    async fn slot_of(&self, class: Class) -> Result<Permit<Arc<str>>, BundleError> {
+        let slot = self.slots.acquire(self.organization.clone(), (), &class).await;
+        slot.map_err(|Rejected| BundleError::Waiting { waiting_max: class.waiting.tenant })
     }
 
     /// Lets processes try to get out of their walls, where there are any.
@@ -265,9 +270,9 @@ impl Bundler {
 
     /// Bundles a component.
     pub async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let places_max =
+        let slots_max =
             if matches!(request.entry, Entry::Url { .. }) { OF_ADDRESSES_MAX } else { BUNDLES_MAX };
-        let _place = self.place(places_max).await?;
+        let _slot = self.slot(slots_max).await?;
         match &self.work {
             Work::Here(workshop) => workshop.bundle(request).await,
             Work::InProcesses(command) => command.bundle(&self.config, request).await,
@@ -283,10 +288,7 @@ impl Bundler {
         files: BTreeMap<String, String>,
     ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
         // Refused so late, all of its upload and unpacking would be in vain.
-        let _place = self
-            .places
-            .take(&self.organization, Share { places_max: BUNDLES_MAX, waiting_max: usize::MAX })
-            .await?;
+        let _slot = self.slot_of(Class::UNBOUNDED).await?;
         match &self.work {
             Work::Here(_) => {
                 tokio::task::spawn_blocking(move || (Index::of(&files, None), files)).await.map_err(
@@ -342,8 +344,8 @@ impl Bundler {
                 if let Some(known) = self.facts.get(&key) {
                     return Ok(known);
                 }
-                let _place = self.place(BUNDLES_MAX).await?;
-                // Who had the place before may have read the same.
+                let _slot = self.slot(BUNDLES_MAX).await?;
+                // The bundle before may have read the same.
                 if let Some(known) = self.facts.get(&key) {
                     return Ok(known);
                 }

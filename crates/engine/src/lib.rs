@@ -43,7 +43,7 @@ use deliver::Deliverer;
 use deliver::mailer::Mailer;
 use deliver::webhook_lanes::WebhookDispatcher;
 use observe::history::Pruner;
-use run::crowds::CrowdWatch;
+use run::admission::PressureWatch;
 
 pub use accept::app_hooks::AppEvent;
 pub use accept::by_hand::{NewEvent, PassedOn};
@@ -124,7 +124,7 @@ pub struct EngineConfig {
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
     pub running_max: usize,
-    /// Accepted runs that wait for one of those places, beyond which requests are refused; of one
+    /// Accepted runs that wait for one of those slots, beyond which requests are refused; of one
     /// owner half as many.
     pub waiting_max: usize,
     /// Bytes of the events of those, beyond which requests are refused too; of one owner half as
@@ -239,13 +239,13 @@ struct Inner {
     domains: accept::domains::Domains,
     kept_files: accept::kept_files::KeptFiles,
     search_indexes: deploy::registries::SearchIndexes,
-    /// Turns for archives of registries.
-    uploads: millrace_bundle::Places,
+    /// Slots for archives of registries.
+    uploads: millrace_fair::FairSemaphore<millrace_model::ids::OrgId>,
     streams: observe::streams::Streams,
     metrics: Metrics,
     traces: observe::traces::Traces,
-    /// Places for runs under way, and who waits for one.
-    places: run::places::Places,
+    /// Run slots, and the runs that wait for one.
+    admission: run::admission::Admission,
     refusals: accept::refusals::Refusals,
     /// Runs that this node holds: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, run::execute::Hold>>,
@@ -292,7 +292,7 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let places = run::places::Places::new(
+        let admission = run::admission::Admission::new(
             config.running_max,
             config.waiting_max,
             config.waiting_bytes_max,
@@ -315,11 +315,11 @@ impl Engine {
             domains: accept::domains::Domains::default(),
             kept_files: accept::kept_files::KeptFiles::default(),
             search_indexes: deploy::registries::SearchIndexes::default(),
-            uploads: millrace_bundle::Places::new(deploy::registries::UPLOADS_MAX),
+            uploads: millrace_fair::FairSemaphore::new(deploy::registries::UPLOADS),
             streams: observe::streams::Streams::default(),
             metrics: Metrics::default(),
             traces,
-            places,
+            admission,
             refusals: accept::refusals::Refusals::default(),
             held: Mutex::default(),
             holds: AtomicU64::new(0),
@@ -335,7 +335,7 @@ impl Engine {
         engine.start_with_others().await?;
         let Inner { ctx, keyring, traces, .. } = &*engine.0;
         engine.start_task(engine.dispatcher());
-        engine.start_task(CrowdWatch { engine: engine.clone(), meter: OwnMeter::default() });
+        engine.start_task(PressureWatch { engine: engine.clone(), meter: OwnMeter::default() });
         engine.start_task(engine.lease_keeper());
         engine.start_task(engine.scheduler());
         if let Some(mailer) = Mailer::new(ctx, keyring) {
@@ -363,7 +363,7 @@ impl Engine {
     /// others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
-        if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
+        if tokio::time::timeout(grace, self.0.admission.slots.idle()).await.is_err() {
             tracing::warn!(
                 grace_s = grace.as_secs(),
                 "some runs did not end in time; they run again at the next start"

@@ -281,12 +281,10 @@ impl Engine {
         responder: Option<Responder>,
     ) -> Result<(), EngineError> {
         let bytes = run.event.len() + run.context.len();
-        let admission = if self.0.tasks.stopping() {
-            None
-        } else {
-            self.0.places.admit(&run.org_id, &run.owner, bytes)
-        };
-        let Some(admission) = admission else { return Err(EngineError::Overloaded) };
+        if self.0.tasks.stopping() {
+            return Err(EngineError::Overloaded);
+        }
+        let ticket = self.0.admission.admit(&run.org_id, &run.owner, bytes)?;
         let held = Held::claimed_here(&run);
         // What ends this early, be it a panic, lets go of the run: held for ever, its lease would
         // be renewed for ever.
@@ -295,9 +293,9 @@ impl Engine {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             grip.may_begin().await;
-            let place = admission.place().await;
+            let slot = ticket.granted().await;
             engine.execute(held, grip, Some(program), responder).await;
-            drop(place);
+            drop(slot);
         });
         fail_point!("engine.accept.before_answer");
         Ok(())

@@ -5,7 +5,6 @@
 pub(crate) mod http;
 pub(crate) mod mailer;
 pub(crate) mod s3;
-pub(crate) mod shares;
 pub(crate) mod smtp;
 pub(crate) mod webhook_lanes;
 pub(crate) mod webhooks;
@@ -14,9 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailboxes;
+use millrace_fair::{FairSemaphore, Policy, Quotas};
 use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
-use millrace_model::ids::MailId;
+use millrace_model::ids::{MailId, OrgId};
 use millrace_model::json;
 use millrace_store::{
     Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailStatus, StoreError, StoreResult,
@@ -26,7 +26,6 @@ use serde_json::Value;
 
 use crate::background::{Activation, Background, Next, Task};
 use crate::ctx::Ctx;
-use crate::deliver::shares::Shares;
 use crate::reach::Reach;
 use crate::trace_context;
 
@@ -35,8 +34,7 @@ const POLL: Duration = Duration::from_secs(2);
 /// A try that takes longer has failed; a claimed delivery is hidden from others for twice that.
 pub(crate) const TRY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Deliveries under way at once, and those of one organization among them.
-const UNDER_WAY_MAX: usize = 32;
-const SHARE: u32 = 16;
+const UNDER_WAY: Quotas = Quotas::of(32).tenant(16);
 /// Tries, after which it has failed for good.
 const ATTEMPTS_MAX: i64 = 8;
 /// The wait after the first try, milliseconds; each further one is so many times longer: about an
@@ -123,7 +121,7 @@ struct Deliveries {
     reach: Reach,
     /// Whether deliveries carry the traces of their runs on.
     is_traced: bool,
-    places: Shares,
+    slots: FairSemaphore<OrgId>,
 }
 
 impl Background for Deliverer {
@@ -156,31 +154,33 @@ impl Deliverer {
             http,
             reach: Reach::new(ctx.config.egress.clone(), http::common),
             is_traced,
-            places: Shares::new(UNDER_WAY_MAX, SHARE),
+            slots: FairSemaphore::new(Policy::fewest_held(UNDER_WAY)),
         })))
     }
 
-    /// Starts what is due, as far as there are places; each that ends looks for the next.
+    /// Starts what is due, as far as slots are free; each that ends looks for the next.
     async fn deliver_due(&self) -> StoreResult<()> {
-        let Deliveries { ctx, places, .. } = &*self.0;
-        let free = places.free();
+        let Deliveries { ctx, slots, .. } = &*self.0;
+        let free = slots.free();
         if free == 0 {
             return Ok(());
         }
         let now = ctx.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
-        let held = Held { share: SHARE, by: places.held() };
+        let count = |held| u32::try_from(held).unwrap_or(u32::MAX);
+        let by = slots.held_by_tenant().into_iter().map(|(org, held)| (org, count(held))).collect();
+        let held = Held { share: count(UNDER_WAY.tenant), by };
         let limit = u32::try_from(free).unwrap_or(1);
         let due = ctx.store.claim_deliveries(now, hidden_until, limit, &held).await?;
         for delivery in due {
-            // Only this task takes places.
-            let Some(place) = places.take(&delivery.org_id) else { break };
+            // Only this task takes slots, and the store keeps to the organizations' quotas.
+            let Some(slot) = slots.try_acquire(delivery.org_id.clone(), ()) else { break };
             let deliveries = self.0.clone();
             ctx.tasks.spawn(async move {
                 if is_in_time(deliveries.ctx.now(), hidden_until, TRY_TIMEOUT) {
                     deliveries.deliver(&delivery, hidden_until).await;
                 }
-                drop(place);
+                drop(slot);
                 deliveries.ctx.tasks.wake(Task::Deliverer);
             });
         }

@@ -14,8 +14,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use millrace_fair::{FairSemaphore, Policy, Quotas};
 use millrace_model::error_chain;
-use millrace_model::ids::WebhookId;
+use millrace_model::ids::{OrgId, WebhookId};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery, next_try};
 use millrace_store::{StoreResult, WebhookTry};
 use parking_lot::Mutex;
@@ -27,7 +28,6 @@ use crate::VERSION;
 use crate::answers;
 use crate::background::{Activation, Background, Next, Task};
 use crate::ctx::Ctx;
-use crate::deliver::shares::Shares;
 use crate::deliver::webhooks::SECRET_PREFIX;
 use crate::deliver::{is_in_time, recorded};
 use crate::reach::{Reach, Unreachable};
@@ -44,7 +44,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const HIDDEN_MS: i64 = 30_000;
 /// Webhooks that are sent to at once, and those of one organization among them.
 const LANES_MAX: usize = 64;
-const SHARE: u32 = 32;
+const LANES: Policy = Policy::fewest_held(Quotas::of(LANES_MAX).tenant(32));
 /// Deliveries to one webhook at once, and batches before another webhook may have the lane; one
 /// where others have less than their share and no lane.
 const BATCH: u32 = 8;
@@ -91,8 +91,8 @@ struct Dispatching {
     reach: Reach,
     /// The webhooks that are being sent to.
     busy: Mutex<HashSet<WebhookId>>,
-    places: Shares,
-    /// Whether webhooks wait for a lane that their organizations' shares would give them.
+    slots: FairSemaphore<OrgId>,
+    /// Whether webhooks wait for a lane that their organizations' quotas would give them.
     are_short: AtomicBool,
 }
 
@@ -114,7 +114,7 @@ impl WebhookDispatcher {
             keyring: keyring.clone(),
             reach: Reach::new(ctx.config.egress.clone(), common),
             busy: Mutex::default(),
-            places: Shares::new(LANES_MAX, SHARE),
+            slots: FairSemaphore::new(LANES),
             are_short: AtomicBool::default(),
         }))
     }
@@ -130,8 +130,8 @@ impl Dispatching {
         let mut due = self.ctx.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
         due.retain(|webhook| !self.busy.lock().contains(&webhook.id));
         self.are_short.store(false, Ordering::Relaxed);
-        while let Some(at) = self.places.next(due.iter().map(|webhook| &webhook.org_id)) {
-            let Some(place) = self.places.take(&due[at].org_id) else {
+        while let Some(at) = self.slots.first_among(due.iter().map(|webhook| &webhook.org_id)) {
+            let Some(slot) = self.slots.try_acquire(due[at].org_id.clone(), ()) else {
                 self.are_short.store(true, Ordering::Relaxed);
                 break;
             };
@@ -144,7 +144,7 @@ impl Dispatching {
                     tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
                 }
                 this.busy.lock().remove(&id);
-                drop(place);
+                drop(slot);
                 this.ctx.tasks.wake(Task::WebhookDispatcher);
             });
         }

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
-use millrace_bundle::{Share, Unindexed, unpack_tree};
+use millrace_bundle::{BundleError, Unindexed, unpack_tree};
+use millrace_fair::{Class, Policy, Rejected};
 use millrace_model::Timestamp;
 use millrace_model::component::{KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
@@ -32,9 +33,9 @@ const FILES_BYTES_MAX: usize = 8 << 20;
 const VERSIONS_NAMED: usize = 10;
 /// Archives that are taken at once: of each the server has all files in memory, until they are
 /// stored.
-pub(crate) const UPLOADS_MAX: usize = 2;
+pub(crate) const UPLOADS: Policy = Policy::one_at_a_time(2);
 /// Of one organization, one at a time; these may wait, with their archives.
-const UPLOADS_OF_ONE: Share = Share { places_max: 1, waiting_max: 4 };
+const UPLOADS_OF_ONE: Class = Class::of_tenant(1, 4);
 /// Organizations whose search index is kept.
 const INDEXES_MAX: usize = 16;
 
@@ -127,16 +128,13 @@ impl Engine {
         if !is_new && !exists {
             return Err(EngineError::not_found("registry", name));
         }
-        let place = self
-            .0
-            .uploads
-            .take(&caller.org_id.as_str().into(), UPLOADS_OF_ONE)
-            .await
-            .map_err(bundle_error)?;
+        let waiting_max = UPLOADS_OF_ONE.waiting.tenant;
+        let slot = self.0.uploads.acquire(caller.org_id.clone(), (), &UPLOADS_OF_ONE).await;
+        let slot = slot.map_err(|Rejected| bundle_error(BundleError::Waiting { waiting_max }))?;
         let app = name.clone();
-        // The place goes along: what is unpacked for a client that went away is in memory, too.
-        let (_place, files) =
-            tokio::task::spawn_blocking(move || (place, unpack_tree(&archive, &app)))
+        // The slot goes along: what is unpacked for a client that went away is in memory, too.
+        let (_slot, files) =
+            tokio::task::spawn_blocking(move || (slot, unpack_tree(&archive, &app)))
                 .await
                 .map_err(|e| EngineError::internal("reading the archive broke down", e))?;
         let bundler = self.0.bundler.of(caller.org_id.as_str());

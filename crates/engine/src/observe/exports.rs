@@ -1,15 +1,14 @@
 //! Handing history over whole: how much of it waits for its client, and for how long.
 
-use std::collections::HashSet;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_fair::{FairSemaphore, Permit, Policy, Quotas};
 use millrace_model::ids::OrgId;
 use millrace_model::tenant::Caller;
 use millrace_store::{ExportFilter, Exported};
-use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,21 +23,21 @@ const WAITING_BYTES: u32 = 1 << 20;
 const PIECE_BYTES: usize = 200;
 /// So many of the smallest fit into what may wait.
 const WAITING_PIECES: usize = WAITING_BYTES as usize / PIECE_BYTES;
-/// Exports under way at once, of all organizations: each holds a connection of the database for as
-/// long as its client reads.
-const EXPORTS_MAX: usize = 2;
+/// Exports under way at once, one of an organization: each holds a connection of the database for
+/// as long as its client reads.
+const UNDER_WAY: Policy = Policy::fewest_held(Quotas::of(2).tenant(1));
 /// How long an export may wait for its client, and how many bytes that it takes bring a second of
 /// it back.
 const TAKING_GRACE: Duration = Duration::from_secs(60);
 const TAKEN_PER_SECOND: u64 = 64 << 10;
 
-/// An export under way. It has its place until this is dropped: what its client has not taken is in
-/// memory.
+/// An export under way. It holds its permit until this is dropped: what its client has not taken is
+/// in memory.
 pub struct Export {
     pieces: mpsc::Receiver<Waiting>,
     done: oneshot::Receiver<Result<(), EngineError>>,
     taken: Taken,
-    _place: Arc<ExportPlace>,
+    _permit: Arc<Permit<OrgId>>,
 }
 
 /// A piece with its part of the bytes that may wait.
@@ -48,14 +47,13 @@ type Waiting = (Exported, OwnedSemaphorePermit);
 #[derive(Clone, Debug, Default)]
 pub struct Taken(watch::Sender<u64>);
 
-/// Whose exports are under way.
-#[derive(Default)]
-pub(crate) struct Exports(Arc<Mutex<HashSet<OrgId>>>);
+/// Exports under way, by organization.
+pub(crate) struct Exports(FairSemaphore<OrgId>);
 
-/// A place of an export, for as long as it is held.
-struct ExportPlace {
-    exports: Arc<Mutex<HashSet<OrgId>>>,
-    org: OrgId,
+impl Default for Exports {
+    fn default() -> Self {
+        Self(FairSemaphore::new(UNDER_WAY))
+    }
 }
 
 /// Who takes an export, and how long it may still be waited for.
@@ -104,26 +102,14 @@ impl Taken {
 }
 
 impl Exports {
-    fn enter(&self, org: &OrgId) -> Result<ExportPlace, EngineError> {
-        let mut under_way = self.0.lock();
-        if under_way.contains(org) {
-            return Err(EngineError::ExportUnderWay(
-                "an export of this organization is under way, and one may be at once; try again when it is over",
-            ));
-        }
-        if under_way.len() >= EXPORTS_MAX {
-            return Err(EngineError::ExportUnderWay(
-                "two exports of others are under way, as many as the server does at once; try again when one is over",
-            ));
-        }
-        under_way.insert(org.clone());
-        Ok(ExportPlace { exports: self.0.clone(), org: org.clone() })
-    }
-}
-
-impl Drop for ExportPlace {
-    fn drop(&mut self) {
-        self.exports.lock().remove(&self.org);
+    fn enter(&self, org: &OrgId) -> Result<Permit<OrgId>, EngineError> {
+        self.0.try_acquire(org.clone(), ()).ok_or_else(|| {
+            EngineError::ExportUnderWay(if self.0.held_by_tenant().contains_key(org) {
+                "an export of this organization is under way, and one may be at once; try again when it is over"
+            } else {
+                "two exports of others are under way, as many as the server does at once; try again when one is over"
+            })
+        })
     }
 }
 
@@ -178,14 +164,14 @@ impl Engine {
         if let Some(owner) = &filter.owner {
             self.check_owner(caller, owner).await?;
         }
-        let place = Arc::new(self.0.exports.enter(&caller.org_id)?);
+        let permit = Arc::new(self.0.exports.enter(&caller.org_id)?);
         let (out, read) = mpsc::channel(READ_AHEAD);
         let (give, pieces) = mpsc::channel(WAITING_PIECES);
         let (tell, done) = oneshot::channel();
         let taken = Taken::default();
         let mut client = Client::of(&taken);
         let (engine, org, stop, held) =
-            (self.clone(), caller.org_id.clone(), self.0.tasks.token(), place.clone());
+            (self.clone(), caller.org_id.clone(), self.0.tasks.token(), permit.clone());
         self.0.tasks.spawn(async move {
             let exported = tokio::select! {
                 biased;
@@ -214,7 +200,7 @@ impl Engine {
                 cut.cancel();
             }
         });
-        Ok(Export { pieces, done, taken, _place: place })
+        Ok(Export { pieces, done, taken, _permit: permit })
     }
 }
 
@@ -314,9 +300,9 @@ mod tests {
         let (exports, ids) = (Exports::default(), IdSource::default());
         let [a, b, c] = [(); 3].map(|()| ids::OrgId::generate(&ids));
         let refused = |org| matches!(exports.enter(org), Err(EngineError::ExportUnderWay(_)));
-        let first = exports.enter(&a).expect("a place");
+        let first = exports.enter(&a).expect("a permit");
         assert!(refused(&a));
-        let _second = exports.enter(&b).expect("a place");
+        let _second = exports.enter(&b).expect("a permit");
         assert!(refused(&c));
         drop(first);
         assert!(exports.enter(&a).is_ok() && exports.enter(&c).is_ok());

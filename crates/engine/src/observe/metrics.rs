@@ -216,7 +216,8 @@ impl Engine {
                 count.to_string(),
             );
         }
-        let (running, waiting) = self.0.places.counts();
+        let slots = &self.0.admission.slots;
+        let (running, waiting) = (slots.held(), slots.waiting());
         gauge("millrace_runs_running", "Runs under way here", running.to_string());
         gauge(
             "millrace_runs_waiting",

@@ -45,7 +45,7 @@ impl Background for SearchIndexer {
     async fn activate(&mut self, activation: &Activation) -> Next {
         let engine = &self.engine;
         let begun = Instant::now();
-        while engine.0.places.counts().1 > 0 && begun.elapsed() < HELD_BACK_MAX {
+        while engine.0.admission.slots.waiting() > 0 && begun.elapsed() < HELD_BACK_MAX {
             if activation.stops_within(IDLE / 4).await {
                 return Next::Never;
             }

@@ -58,7 +58,7 @@ impl Engine {
             is_single: self.0.store.single_node(),
             servers: 1 + self.0.nodes.others.load(Ordering::SeqCst),
             unfinished_runs: self.0.store.unfinished_runs().await.ok(),
-            runs: self.0.places.counts(),
+            runs: (self.0.admission.slots.held(), self.0.admission.slots.waiting()),
             hosts: (stats.hosts, stats.blank_hosts),
             free_bytes: self.free_bytes(),
             resident_bytes: resident_bytes(),

@@ -16,7 +16,7 @@ use crate::run::execute::Held;
 const POLL: Duration = Duration::from_millis(500);
 /// Runs claimed at once.
 const CLAIM_MAX: usize = 64;
-/// Runs that are claimed though no place is free.
+/// Runs that are claimed though no run slot is free.
 const CLAIM_AHEAD: usize = 16;
 /// How often the queue is looked at while some of its owners have as many runs under way as they
 /// may.
@@ -34,17 +34,18 @@ pub(crate) struct Dispatcher {
 impl Background for Dispatcher {
     const TASK: Task = Task::Dispatcher;
 
-    /// Claims as many runs as there are places, and a few more: what waits for a place takes its
-    /// turn with the others that do.
+    /// Claims as many runs as there are free run slots, and a few more: those wait for a slot like
+    /// accepted runs.
     async fn activate(&mut self, now: &Activation) -> Next {
         let (engine, turn) = (&self.engine, &mut self.turn);
-        let places = &engine.0.places;
-        let room = (places.free() + CLAIM_AHEAD).saturating_sub(places.claimed()).min(CLAIM_MAX);
+        let slots = &engine.0.admission.slots;
+        let room =
+            (slots.free() + CLAIM_AHEAD).saturating_sub(slots.waiting_exempt()).min(CLAIM_MAX);
         if room == 0 {
             tokio::select! {
                 biased;
                 () = now.stop.cancelled() => {}
-                () = places.changed() => {}
+                () = slots.changed() => {}
                 () = tokio::time::sleep(POLL) => {}
             }
             return Next::Now;
@@ -55,7 +56,8 @@ impl Background for Dispatcher {
             now.failed("could not renew leases; nothing is claimed meanwhile", &error);
             return Next::Woken(POLL);
         }
-        let passed_over = places.at_their_bounds();
+        let passed_over: Vec<_> =
+            slots.owners_at_quota().iter().map(|owner| owner.as_str().to_owned()).collect();
         let runs = match engine.claim(u32::try_from(room).unwrap_or(1), turn, &passed_over).await {
             Ok(runs) => runs,
             Err(error) => {
@@ -79,14 +81,14 @@ impl Background for Dispatcher {
         }
         for run in runs {
             let (engine, held) = (engine.clone(), Held::claimed(run));
-            let admission = engine.0.places.admit_claimed(&held.org_id, &held.owner);
+            let ticket = engine.0.admission.admit_claimed(&held.org_id, &held.owner);
             let grip = engine.hold(&held);
             let responder = engine.0.responders.lock().remove(&held.id);
             self.engine.0.tasks.spawn(async move {
                 grip.may_begin().await;
-                let place = admission.place().await;
+                let slot = ticket.granted().await;
                 engine.execute(held, grip, None, responder).await;
-                drop(place);
+                drop(slot);
             });
         }
         next

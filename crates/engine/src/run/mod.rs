@@ -2,17 +2,16 @@
 //! again.
 
 pub(crate) mod actions;
+pub(crate) mod admission;
 pub(crate) mod asks;
 pub(crate) mod begin_order;
 pub(crate) mod context;
-pub(crate) mod crowds;
 pub(crate) mod data_stores;
 pub(crate) mod dispatch;
 pub(crate) mod execute;
 pub(crate) mod files;
 pub(crate) mod late;
 pub(crate) mod pauses;
-pub(crate) mod places;
 pub(crate) mod program;
 pub(crate) mod progress;
 pub(crate) mod replays;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use millrace_bundle::{Places, Share};
+use millrace_fair::{Class, FairSemaphore, Policy, Rejected};
+use millrace_model::ids::OrgId;
 use millrace_model::tenant::Caller;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -29,7 +30,7 @@ const AGAIN_MS: i64 = 10 * 60 * 1000;
 /// Images that are fetched at the same time.
 const FETCHED_MAX: usize = 4;
 /// Of one organization: a page shows many, and one whose images are slow holds up nobody else's.
-const FETCHED_OF_ONE: Share = Share { places_max: FETCHED_MAX, waiting_max: 100 };
+const FETCHED_OF_ONE: Class = Class::of_tenant(FETCHED_MAX, 100);
 
 /// An image of an app.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ pub struct AppImages {
     apps: Arc<Apps>,
     reach: Arc<Reach>,
     cache: ImageCache,
-    places: Places,
+    slots: FairSemaphore<OrgId>,
 }
 
 /// Images by their addresses.
@@ -80,7 +81,8 @@ impl ImageCache {
 
 impl AppImages {
     pub(crate) fn new(ctx: Arc<Ctx>, apps: Arc<Apps>, reach: Arc<Reach>) -> Self {
-        Self { ctx, apps, reach, cache: ImageCache::default(), places: Places::new(FETCHED_MAX) }
+        let slots = FairSemaphore::new(Policy::one_at_a_time(FETCHED_MAX));
+        Self { ctx, apps, reach, cache: ImageCache::default(), slots }
     }
 
     /// The image of an app: not found where its record names none.
@@ -104,14 +106,11 @@ impl AppImages {
         if let Some(kept) = self.cache.get(&address, now) {
             return kept.map_err(failed);
         }
-        let too_many = |_| {
+        let too_many = |Rejected| {
             failed("too many images of the organization are fetched at the moment, try again in a few seconds".into())
         };
-        let _place = self
-            .places
-            .take(&caller.org_id.as_str().into(), FETCHED_OF_ONE)
-            .await
-            .map_err(too_many)?;
+        let slot = self.slots.acquire(caller.org_id.clone(), (), &FETCHED_OF_ONE).await;
+        let _slot = slot.map_err(too_many)?;
         // Another request may have asked meanwhile.
         if let Some(kept) = self.cache.get(&address, now) {
             return kept.map_err(failed);
