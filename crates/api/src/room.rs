@@ -1,15 +1,14 @@
 //! The memory that requests take: their bodies and answers, what reading makes of bodies, and pages
 //! while they are read and made into answers.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use axum::http::Extensions;
 use axum::response::Response;
 use millrace_engine::EngineError;
+use millrace_fair::{FairSemaphore, Permit, Policy, Quotas};
 use millrace_model::ids::OrgId;
 use millrace_model::page::Room;
 use millrace_model::tenant::{Scope, Scopes};
@@ -25,8 +24,6 @@ const MADE_AT_ONCE_BYTES_MAX: usize = 256 << 10;
 /// How many of these at once.
 static LARGE_PAGES: Semaphore = Semaphore::const_new(2);
 
-/// An organization leaves a part of the room to others, a fourth.
-const FOR_OTHERS: usize = 4;
 /// So much of the room is left to answers: what is done is to be told.
 const FOR_ANSWERS: usize = 4;
 
@@ -96,43 +93,33 @@ impl Use {
 #[derive(Debug)]
 pub(crate) struct Memory {
     max: usize,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Debug, Default)]
-struct Taken {
-    all: usize,
-    by_org: HashMap<Option<OrgId>, usize>,
+    bytes: FairSemaphore<Option<OrgId>>,
 }
 
 impl Memory {
     pub(crate) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { max, taken: Mutex::default() })
+        let policy = Policy::fewest_held(Quotas::shared_by_tenant(max));
+        Arc::new(Self { max, bytes: FairSemaphore::new(policy) })
     }
 
-    /// How much may be taken before no more is for this.
-    const fn max_for(&self, purpose: Use) -> usize {
-        match purpose {
+    /// How much may be taken before no more is for this purpose, and before no more of one
+    /// organization is.
+    const fn quotas(&self, purpose: Use) -> Quotas {
+        Quotas::shared_by_tenant(match purpose {
             Use::Body => self.max - self.max / FOR_ANSWERS,
             Use::Answer | Use::Reading => self.max,
-        }
-    }
-
-    /// What an organization has of that at most.
-    const fn max_of_org(&self, purpose: Use) -> usize {
-        let max = self.max_for(purpose);
-        max - max / FOR_OTHERS
+        })
     }
 
     /// How much counts of what one body, answer or page takes: what needs more than an organization
     /// may have has it where that has nothing else.
     fn counts(&self, purpose: Use, bytes: usize) -> usize {
-        bytes.saturating_sub(purpose.uncounted()).min(self.max_of_org(purpose))
+        bytes.saturating_sub(purpose.uncounted()).min(self.quotas(purpose).tenant)
     }
 
     #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {
-        self.taken.lock().unwrap().all
+        self.bytes.held()
     }
 }
 
@@ -142,8 +129,8 @@ pub(crate) struct Share {
     memory: Arc<Memory>,
     purpose: Use,
     whose: Whose,
-    /// Whose it was when it was counted first.
-    counted_for: OnceLock<Option<OrgId>>,
+    /// Of the organization that was known when it was counted first.
+    permit: OnceLock<Permit<Option<OrgId>>>,
     /// Grows in one place at a time.
     bytes: AtomicUsize,
 }
@@ -154,7 +141,7 @@ impl Share {
             memory: memory.clone(),
             purpose,
             whose,
-            counted_for: OnceLock::new(),
+            permit: OnceLock::new(),
             bytes: AtomicUsize::new(0),
         }
     }
@@ -171,34 +158,16 @@ impl Share {
         let more =
             self.memory.counts(self.purpose, after) - self.memory.counts(self.purpose, before);
         if more > 0 {
-            let org = self.counted_for.get_or_init(|| self.whose.org.get().cloned());
-            let mut taken = self.memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
-            let of_org = taken.by_org.get(org).copied().unwrap_or(0) + more;
-            let has_room = of_org <= self.memory.max_of_org(self.purpose)
-                && taken.all + more <= self.memory.max_for(self.purpose);
-            if !has_room && !anyway {
+            let empty = || self.memory.bytes.empty_permit(self.whose.org.get().cloned(), ());
+            let permit = self.permit.get_or_init(empty);
+            if anyway {
+                permit.grow_anyway(more);
+            } else if !permit.grow(more, self.memory.quotas(self.purpose)) {
                 return false;
             }
-            taken.all += more;
-            taken.by_org.insert(org.clone(), of_org);
         }
         self.bytes.store(after, Ordering::Relaxed);
         true
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let counted = self.memory.counts(self.purpose, *self.bytes.get_mut());
-        let Some(org) = self.counted_for.take().filter(|_| counted > 0) else { return };
-        let mut taken = self.memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.all -= counted;
-        if let Entry::Occupied(mut of_org) = taken.by_org.entry(org) {
-            *of_org.get_mut() -= counted;
-            if *of_org.get() == 0 {
-                of_org.remove();
-            }
-        }
     }
 }
 
@@ -284,8 +253,7 @@ mod tests {
         drop(large);
         assert!(small.grow(1) && none.grow(SMALL + 1) && another.grow(2 << 20));
         drop((small, another, none));
-        let taken = memory.taken.lock().unwrap();
-        assert_eq!((taken.all, taken.by_org.len()), (0, 0));
+        assert_eq!((memory.taken(), memory.bytes.held_by_tenant().len()), (0, 0));
     }
 
     #[test]
@@ -316,7 +284,6 @@ mod tests {
         later.is(&"o_1".parse().unwrap());
         assert!(share.grow(1));
         drop(share);
-        let taken = memory.taken.lock().unwrap();
-        assert_eq!((taken.all, taken.by_org.len()), (0, 0));
+        assert_eq!((memory.taken(), memory.bytes.held_by_tenant().len()), (0, 0));
     }
 }
