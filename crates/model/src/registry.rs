@@ -132,13 +132,12 @@ fn score(component: &RegistryComponent, words: &[String]) -> Option<u32> {
 }
 
 fn weight(text: &str, word: &str, whole: u32) -> u32 {
-    let is_whole = |part: &str| part == word;
-    if text.split(|c: char| !c.is_alphanumeric()).any(is_whole) {
-        whole
-    } else if text.contains(word) {
-        whole / 2
-    } else {
+    if !text.contains(word) {
         0
+    } else if text.split(|c: char| !c.is_alphanumeric()).any(|part| part == word) {
+        whole
+    } else {
+        whole / 2
     }
 }
 

@@ -17,6 +17,7 @@ use crate::contract::known::only;
 use crate::endpoints::SANDBOX;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
+use crate::v1::names::words;
 use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
 
@@ -36,7 +37,7 @@ pub(crate) async fn listed(
     show: fn(&Registered) -> Value,
 ) -> Result<Response, ApiError> {
     let filter = AppFilter {
-        words: query.params.text("q")?.unwrap_or_default(),
+        words: words(&query.params, "q")?,
         has_components: query.params.flag("has_components")?,
         has_actions: query.params.flag("has_actions")?,
         has_triggers: query.params.flag("has_triggers")?,

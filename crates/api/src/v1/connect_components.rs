@@ -11,6 +11,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Path, Paths, encode_cursor};
 use crate::v1::connect::own_project;
+use crate::v1::names::words;
 use crate::v1::{connect_records, registries};
 use crate::wire::Fields;
 
@@ -34,7 +35,7 @@ pub(crate) async fn list(
             ));
         }
     };
-    let (words, of_app) = (query.params.text("q")?.unwrap_or_default(), query.params.text("app")?);
+    let (words, of_app) = (words(&query.params, "q")?, query.params.text("app")?);
     let found = app
         .engine
         .search_components(

@@ -1,5 +1,7 @@
 //! `/search`, and what would go with a record that is deleted.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::WouldGo;
@@ -14,6 +16,8 @@ use crate::wire::Fields;
 
 /// Characters of a search; more are a misunderstanding.
 const TEXT_MAX: usize = 200;
+/// Words of a search of apps or components: each is looked for in all of them.
+const WORDS_MAX: usize = 32;
 /// Records that a search gives where it does not say how many.
 const LIMIT: u32 = 20;
 
@@ -49,6 +53,20 @@ pub(crate) async fn search(
     let limit = params.text("limit")?.map_or(LIMIT, |_| query.page.limit);
     let found = app.engine.find_named(&caller, &text, &kinds, limit as usize).await?;
     Ok(Fields::default().data(found.iter().map(shown).collect()))
+}
+
+/// The words of a search of apps or components, each once.
+pub(crate) fn words(params: &Params, field: &str) -> Result<String, ApiError> {
+    let text = params.text(field)?.unwrap_or_default().to_lowercase();
+    let mut seen = BTreeSet::new();
+    let words: Vec<&str> = text.split_whitespace().filter(|word| seen.insert(*word)).collect();
+    if words.len() > WORDS_MAX {
+        return Err(ApiError::field(
+            field,
+            format!("`{field}` has {} different words, allowed are {WORDS_MAX}", words.len()),
+        ));
+    }
+    Ok(words.join(" "))
 }
 
 pub(crate) fn shown(named: &Named) -> Value {

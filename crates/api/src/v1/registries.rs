@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
+use crate::v1::names::words;
 use crate::wire::{self, Fields};
 
 /// The largest archive: the whole public tree is a tenth of it.
@@ -84,7 +85,7 @@ pub(crate) async fn search(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let words = query.params.text("query")?.unwrap_or_default();
+    let words = words(&query.params, "query")?;
     let of_app = query.params.text("app")?;
     let limit = usize::try_from(query.page.limit).unwrap_or(usize::MAX);
     let component_type = query.params.text("type")?;

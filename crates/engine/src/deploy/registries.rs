@@ -202,16 +202,6 @@ impl Engine {
     ) -> Result<Vec<RegistryComponent>, EngineError> {
         let index = self.search_index(&caller.org_id).await?;
         let published = self.published(caller).await?;
-        let keys: HashSet<&str> =
-            published.iter().map(|component| component.key.as_str()).collect();
-        // A key names what was published first, so that is what is found under it.
-        let others = index
-            .components
-            .iter()
-            .filter(|component| !asked.is_own && !keys.contains(component.key.as_str()));
-        let of_type = published.iter().chain(others).filter(|component| {
-            asked.component_type.is_none_or(|kind| component.component_type == kind)
-        });
         // Of an app that the catalogue has not, its components tell the slug all the same.
         let app = match asked.app {
             Some(app) => {
@@ -220,7 +210,25 @@ impl Engine {
             }
             None => None,
         };
-        Ok(search(of_type, asked.words, app.as_deref(), limit).into_iter().cloned().collect())
+        let (words, kind) = (asked.words.to_owned(), asked.component_type.map(str::to_owned));
+        let is_own = asked.is_own;
+        let looked_through = move || {
+            let keys: HashSet<&str> =
+                published.iter().map(|component| component.key.as_str()).collect();
+            // A key names what was published first, so that is what is found under it.
+            let others = index
+                .components
+                .iter()
+                .filter(|component| !is_own && !keys.contains(component.key.as_str()));
+            let of_type = published.iter().chain(others).filter(|component| {
+                kind.as_ref().is_none_or(|kind| component.component_type == *kind)
+            });
+            search(of_type, &words, app.as_deref(), limit).into_iter().cloned().collect()
+        };
+        // Registries may have very many components: the thread would serve nobody else meanwhile.
+        tokio::task::spawn_blocking(looked_through)
+            .await
+            .map_err(|e| EngineError::internal("the search of components broke down", e))
     }
 
     /// What the organization published, as what a registry holds: it has no file, and its app is
