@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 use millrace_model::own_files::{
-    DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data, is_data_of, text_of,
+    AppFolders, DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data, is_data_of, text_of,
 };
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::{BundleError, tape};
 /// Code files of the largest public tree are 30 MB.
 const BYTES_MAX: usize = 192 << 20;
 const FILES_MAX: usize = 60_000;
+/// Files and whatever else an archive has: each costs its reading, also what is left out.
+const ENTRIES_MAX: usize = 4 * FILES_MAX;
 /// A larger file is no component.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// A longer path is left out: it is part of a key of the database.
@@ -33,7 +35,7 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
     let (mut files, mut total) = (BTreeMap::new(), 0);
     let mut readers = BTreeSet::new();
     let mut has_data = false;
-    let read = tape::files(unpacked, usize::MAX, |path, entry| {
+    let read = tape::files(unpacked, ENTRIES_MAX, |path, entry| {
         let path = path.to_string_lossy().trim_start_matches("./").to_owned();
         if !is_wanted(&path) || entry.size() > FILE_BYTES_MAX {
             has_data |= is_data(&path);
@@ -68,10 +70,11 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
         Refused::Unread(e) => bad(e),
     };
     read.map_err(refused)?;
+    let readers = AppFolders::from_iter(readers);
     if has_data && !readers.is_empty() {
         // Which data is wanted is known once all code was read.
         let again = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
-        let read = tape::files(again, usize::MAX, |path, entry| {
+        let read = tape::files(again, ENTRIES_MAX, |path, entry| {
             let path = path.to_string_lossy().trim_start_matches("./").to_owned();
             if path.len() > PATH_BYTES_MAX
                 || !is_data_of(&path, &readers)
@@ -127,51 +130,47 @@ fn is_wanted(path: &str) -> bool {
 
 /// A checkout has `components/<app>`; other trees are apps side by side, or one app; archives have
 /// one folder around it all.
-fn laid_out(mut files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<String, String>> {
+fn laid_out(files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<String, String>> {
+    // Where paths begin within the folders that are around them all.
+    let mut at = 0;
+    let placed = |before: &str, at: usize, files: BTreeMap<String, String>| {
+        files.into_iter().map(|(path, text)| (format!("{before}{}", &path[at..]), text)).collect()
+    };
     loop {
-        if files.keys().any(|path| is_component(path.strip_prefix("components/"), 1)) {
-            return Some(files);
+        let any = |is: &dyn Fn(&str) -> bool| files.keys().any(|path| is(&path[at..]));
+        if any(&|path| is_component(path.strip_prefix("components/"), 1)) {
+            return Some(placed("", at, files));
         }
-        if files.keys().any(|path| is_component(Some(path), 0)) {
-            let manifest =
-                files.get("package.json").and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let (first, last) = (files.keys().next()?, files.keys().next_back()?);
+        let (begin, first, last) = (&first[..at], &first[at..], &last[at..]);
+        if any(&|path| is_component(Some(path), 0)) {
+            let manifest = files
+                .get(&format!("{begin}package.json"))
+                .and_then(|text| serde_json::from_str::<Value>(text).ok());
             let named = manifest
                 .as_ref()
                 .and_then(|m| m.get("name")?.as_str())
                 .and_then(|name| name.rsplit('/').next());
-            let app =
-                named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app).to_owned();
-            return Some(
-                files
-                    .into_iter()
-                    .map(|(path, text)| (format!("components/{app}/{path}"), text))
-                    .collect(),
-            );
+            let app = named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app);
+            return Some(placed(&format!("components/{app}/"), at, files));
         }
+        let around = first.split_once('/').map(|(folder, _)| &first[..=folder.len()]);
+        // The paths are in order: what the first and the last begin with, all do.
+        let around = around.filter(|around| last.starts_with(around));
         // npm's archives have the folder `package` around one app; it is no app's name.
-        let is_npm = files.contains_key("package/package.json")
-            && files.keys().all(|path| path.starts_with("package/"));
-        if !is_npm && files.keys().any(|path| is_component(Some(path), 1)) {
-            return Some(
-                files
-                    .into_iter()
-                    .map(|(path, text)| (format!("components/{path}"), text))
-                    .collect(),
-            );
+        let is_npm = around == Some("package/")
+            && files.contains_key(&format!("{begin}package/package.json"));
+        if !is_npm && any(&|path| is_component(Some(path), 1)) {
+            return Some(placed("components/", at, files));
         }
-        let around = files.keys().next()?.split_once('/')?.0.to_owned() + "/";
-        if !files.keys().all(|path| path.starts_with(&around)) {
-            return None;
-        }
-        files =
-            files.into_iter().map(|(path, text)| (path[around.len()..].to_owned(), text)).collect();
+        at += around?.len();
     }
 }
 
 /// Whether a path is `sources/<slug>/<file>` below so many folders.
 fn is_component(path: Option<&str>, folders: usize) -> bool {
-    let parts: Vec<&str> = path.unwrap_or_default().split('/').collect();
-    parts.len() == folders + 3 && matches!(parts[folders], "sources" | "actions")
+    let mut parts = path.unwrap_or_default().split('/').skip(folders);
+    matches!(parts.next(), Some("sources" | "actions")) && parts.take(3).count() == 2
 }
 
 #[cfg(test)]
@@ -204,6 +203,9 @@ mod tests {
                 "components/acme/sources/new/new.mjs".to_owned()
             ])
         );
+        let deep = format!("{}acme/sources/new/new.mjs", "around/".repeat(60));
+        assert_eq!(paths(&[&deep, "around/LICENSE"]), None);
+        assert_eq!(paths(&[&deep]), one);
         assert_eq!(paths(&["src/index.mjs"]), None);
         assert_eq!(paths(&[]), None);
     }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -163,13 +164,44 @@ pub fn app_folder(path: &str) -> &str {
     &path[..at.unwrap_or(0)]
 }
 
+/// Folders of apps, as [`app_folder`] gives them; those within others are left out, so that one
+/// look tells whether a path is in any of them.
+#[derive(Debug, Default)]
+pub struct AppFolders(BTreeSet<String>);
+
+impl FromIterator<String> for AppFolders {
+    fn from_iter<T: IntoIterator<Item = String>>(folders: T) -> Self {
+        let sorted: BTreeSet<String> = folders.into_iter().collect();
+        let mut kept = Self::default();
+        for folder in sorted {
+            if !kept.hold(&folder) {
+                kept.0.insert(folder);
+            }
+        }
+        kept
+    }
+}
+
+impl AppFolders {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a path is in one of them. As none is within another, it can only be the last that
+    /// does not come after the path.
+    fn hold(&self, path: &str) -> bool {
+        let upto = (Bound::Unbounded, Bound::Included(path));
+        self.0.range::<str, _>(upto).next_back().is_some_and(|folder| path.starts_with(folder))
+    }
+}
+
 /// Whether a file of a tree is data that is taken: by its name, and for one of the apps whose
 /// folders are given.
 #[must_use]
-pub fn is_data_of(path: &str, apps: &BTreeSet<String>) -> bool {
-    is_data(path)
-        && path.split('/').all(|part| problem_of_part(part).is_none())
-        && apps.iter().any(|app| path.starts_with(app.as_str()))
+pub fn is_data_of(path: &str, apps: &AppFolders) -> bool {
+    is_data(path) && path.split('/').all(|part| problem_of_part(part).is_none()) && apps.hold(path)
 }
 
 /// Why a part of a path is not the name of an author's file or folder.
@@ -313,7 +345,7 @@ mod tests {
         ] {
             assert_eq!(app_folder(path), app, "{path}");
         }
-        let apps = BTreeSet::from(["components/acme/".to_owned()]);
+        let apps = AppFolders::from_iter(["components/acme/".to_owned()]);
         assert!(is_data_of("components/acme/data/x.csv", &apps));
         for path in [
             "components/other/x.csv",
@@ -323,6 +355,22 @@ mod tests {
         ] {
             assert!(!is_data_of(path, &apps), "{path}");
         }
+    }
+
+    #[test]
+    fn a_path_is_in_a_folder_of_many_wherever_these_lie() {
+        let folders = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let apps: AppFolders = folders(&["a/", "a/b/", "a-b/", "a/b/c/", "c/d/", "c/d/e/", "b/"]);
+        assert_eq!(apps.0.iter().collect::<Vec<_>>(), ["a-b/", "a/", "b/", "c/d/"]);
+        for path in ["a/x", "a/b/x", "a/zz/x", "a-b/x", "b/x", "c/d/x", "c/d/e/x", "c/d/z"] {
+            assert!(apps.hold(path), "{path}");
+        }
+        for path in ["", "a", "ab/x", "a-/x", "c/x", "c/e/x", "d/x", "c/d"] {
+            assert!(!apps.hold(path), "{path}");
+        }
+        let all: AppFolders = folders(&["", "a/"]);
+        assert!(all.hold("x") && all.hold("a/x") && all.0.len() == 1);
+        assert!(AppFolders::default().is_empty() && !AppFolders::default().hold("x"));
     }
 
     #[test]

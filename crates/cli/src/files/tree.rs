@@ -3,7 +3,6 @@
 //!
 //! It is read here and not by the server, which would read for whoever has a key.
 
-use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use millrace_model::own_files::{DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data_of};
+use millrace_model::own_files::{
+    AppFolders, DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data_of,
+};
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 
@@ -232,7 +233,7 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let mut waiting = vec![top];
     let mut data = Vec::new();
-    let mut readers = BTreeSet::new();
+    let mut readers = Vec::new();
     while let Some(current) = waiting.pop() {
         for path in entries(&current)? {
             let failed = |source| CliError::Read { path: path.clone(), source };
@@ -249,7 +250,7 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
                 if below.to_str().is_some_and(|below| !below.ends_with(".json"))
                     && std::str::from_utf8(&text).is_ok_and(asks_where_it_lies)
                 {
-                    readers.insert(app_folder(&below.to_string_lossy()).to_owned());
+                    readers.push(app_folder(&below.to_string_lossy()).to_owned());
                 }
                 append(&mut builder, below, &text).map_err(failed)?;
             } else if found.is_file() && found.len() <= DATA_FILE_BYTES_MAX {
@@ -258,6 +259,7 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
         }
     }
     // Files that are no code are taken where code of their app asks where it lies.
+    let readers = AppFolders::from_iter(readers);
     for path in data {
         let below = path.strip_prefix(folder).unwrap_or(&path);
         let Some(name) = below.to_str().filter(|name| is_data_of(name, &readers)) else { continue };
