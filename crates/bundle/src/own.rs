@@ -124,27 +124,33 @@ pub(crate) fn loose(
     readers: &BTreeSet<String>,
 ) -> Vec<(String, String)> {
     let is_code = |path: &str| has_ending(path) && !path.ends_with(".json");
-    let mut waiting: Vec<String> = Vec::new();
+    let mut waiting: BTreeSet<String> = BTreeSet::new();
+    let mut begins: BTreeSet<String> = BTreeSet::new();
     for reader in readers {
         let Some(code) = files.get(reader) else { continue };
         let folder = reader.rsplit_once('/').map_or("", |(folder, _)| folder);
-        for text in named(code) {
+        // A text may stand in code as often as it likes.
+        for text in BTreeSet::from_iter(named(code)) {
             let Some(base) = lead(folder, &text) else { continue };
             waiting.extend(tree::candidates(&base).find(|path| files.contains_key(path)));
             // The beginning of a name that is made as the code runs.
             if text.contains('/') && (text.starts_with('.') || text.starts_with('/')) {
-                let begin = if text.ends_with('/') { format!("{base}/") } else { base };
-                waiting.extend(
-                    files
-                        .range(begin.clone()..)
-                        .take_while(|(path, _)| path.starts_with(&begin))
-                        .map(|(path, _)| path.clone()),
-                );
+                begins.insert(if text.ends_with('/') { format!("{base}/") } else { base });
             }
         }
     }
+    // Beginnings in their order: what begins with an earlier one is there already.
+    let mut last: Option<&String> = None;
+    for begin in &begins {
+        if last.is_some_and(|last| begin.starts_with(last.as_str())) {
+            continue;
+        }
+        last = Some(begin);
+        let named = files.range(begin.clone()..).take_while(|(path, _)| path.starts_with(begin));
+        waiting.extend(named.map(|(path, _)| path.clone()));
+    }
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-    while let Some(path) = waiting.pop() {
+    while let Some(path) = waiting.pop_first() {
         if !is_code(&path) || readers.contains(&path) || !seen.insert(path.clone()) {
             continue;
         }
