@@ -17,6 +17,9 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
+/// Six fields that list all of their values have 600 characters.
+const EXPRESSION_BYTES_MAX: usize = 1_000;
+
 /// Longer than any change of clocks for summer or winter.
 const CHANGE_MAX: TimeDelta = TimeDelta::hours(3);
 
@@ -34,6 +37,10 @@ impl CronTimes {
     /// Five fields, six that begin with seconds, or a word; else what is wrong.
     pub(super) fn parse(expression: &str) -> Result<Self, String> {
         let expression = expression.trim();
+        // It is read again for each of its ticks.
+        if expression.len() > EXPRESSION_BYTES_MAX {
+            return Err(format!("it has more than {EXPRESSION_BYTES_MAX} characters"));
+        }
         let nickname = NICKNAMES.iter().find(|(word, _)| word.eq_ignore_ascii_case(expression));
         let fields: Vec<&str> =
             nickname.map_or(expression, |(_, fields)| fields).split_whitespace().collect();
@@ -256,6 +263,11 @@ mod tests {
         ] {
             assert_eq!(firings(word, "UTC", "2026-03-01T10:20:00Z", 1), [expected], "{word}");
         }
+        let long = format!("{} * * * *", ["*/5"; 250].join(","));
+        assert!(CronTimes::parse(&long).is_err_and(|why| why.contains("1000 characters")));
+        let all = |of: std::ops::Range<u8>| of.map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let listed = [all(0..60), all(0..60), all(0..24), all(1..32), all(1..13), all(0..7)];
+        assert!(CronTimes::parse(&listed.join(" ")).is_ok());
         assert!(CronTimes::parse("@reboot").is_err_and(|why| why.contains("@midnight")));
     }
 }
