@@ -89,7 +89,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let front = Arc::new(front);
-    let places = Arc::new(Semaphore::new(limits.connections_max));
+    let places = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     let connections = TaskTracker::new();
     loop {
