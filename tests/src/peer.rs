@@ -15,6 +15,8 @@ pub enum Says {
     Status(&'static str),
     /// A status, and JSON.
     Refuses(&'static str, String),
+    /// A status, a media type, and what is called so.
+    As(&'static str, &'static str, String),
     /// A status, the beginning of a body, and blanks without an end.
     Endless(&'static str, &'static str),
     /// A status, and header lines without an end.
@@ -98,6 +100,7 @@ fn answer(
         Says::Refuses(status, body) => {
             stream.write_all(whole(status, "application/json", &body).as_bytes())
         }
+        Says::As(status, kind, body) => stream.write_all(whole(status, kind, &body).as_bytes()),
         Says::Status(status) => stream.write_all(whole(status, "application/json", "").as_bytes()),
         Says::Endless(status, start) => {
             let head = format!(

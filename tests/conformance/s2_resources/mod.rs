@@ -5,6 +5,7 @@ mod bad_components;
 mod component;
 mod interfaces;
 mod oauth;
+mod odd_providers;
 mod props;
 mod sends;
 mod services;

@@ -19,6 +19,7 @@ pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod preferences;
 pub(crate) mod secrets;
+pub(crate) mod token_answers;
 pub(crate) mod wrong_keys;
 
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing,
 //! revoking.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,19 +18,20 @@ use oauth2::basic::{
     BasicTokenIntrospectionResponse, BasicTokenType,
 };
 use oauth2::{
-    AsyncHttpClient, AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken,
-    EndpointNotSet, EndpointSet, ExtraTokenFields, HttpRequest, HttpResponse, PkceCodeChallenge,
-    PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope,
-    StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
+    AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet,
+    EndpointSet, ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken,
+    RequestTokenError, Scope as ProviderScope, StandardRevocableToken, StandardTokenResponse,
+    TokenResponse as _, TokenUrl,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::EngineError;
-use crate::answers::{self, AnswerError};
+use crate::answers::AnswerError;
 use crate::reach::Unreachable;
 use crate::tenants::accounts::{AccountView, Accounts};
 use crate::tenants::secrets::sha256_hex;
+use crate::tenants::token_answers::{AskFailed, BoundedClient};
 
 /// How long somebody has to log in at the provider.
 const STATE_MS: i64 = 15 * 60 * 1000;
@@ -41,8 +41,6 @@ const AHEAD_MS: i64 = 5 * 60 * 1000;
 const AGAIN_MS: i64 = 10 * 1000;
 /// How long the provider may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The largest answer of a provider, bytes.
-pub(crate) const ANSWER_BYTES_MAX: usize = 256 << 10;
 /// For how long a server that began to refresh a token is waited for.
 const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether another server has refreshed a token.
@@ -600,43 +598,6 @@ pub(crate) fn common() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .timeout(TIMEOUT)
         .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
-}
-
-/// Why a provider gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AskFailed {
-    #[error("the request cannot be made or sent")]
-    Unsent(#[source] reqwest::Error),
-    #[error("the answer is none of HTTP")]
-    NoAnswer(#[source] oauth2::http::Error),
-    #[error(transparent)]
-    Unread(#[from] AnswerError),
-}
-
-/// The HTTP client of the OAuth client: what a provider answers has a bound.
-pub(crate) struct BoundedClient(pub(crate) reqwest::Client);
-
-impl<'c> AsyncHttpClient<'c> for BoundedClient {
-    type Error = AskFailed;
-    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, AskFailed>> + Send + 'c>>;
-
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        Box::pin(async move {
-            let request = request.try_into().map_err(AskFailed::Unsent)?;
-            let response = self
-                .0
-                .execute(request)
-                .await
-                .map_err(|error| AskFailed::Unsent(error.without_url()))?;
-            let mut answer = oauth2::http::Response::builder().status(response.status());
-            for (name, value) in response.headers() {
-                answer = answer.header(name, value);
-            }
-            answer
-                .body(answers::whole(response, ANSWER_BYTES_MAX).await?)
-                .map_err(AskFailed::NoAnswer)
-        })
-    }
 }
 
 pub(crate) fn invalid_state(message: &str) -> EngineError {

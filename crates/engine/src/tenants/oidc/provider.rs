@@ -17,7 +17,8 @@ use url::{Host, Url};
 use super::OidcConfig;
 use super::id_token::{self, Claims, Expected, IdTokenError, Person};
 use crate::answers::{self, AnswerError};
-use crate::tenants::oauth::{self, ANSWER_BYTES_MAX, BoundedClient};
+use crate::tenants::oauth;
+use crate::tenants::token_answers::{ANSWER_BYTES_MAX, BoundedClient};
 use crate::{EngineError, error_chain};
 
 /// How long what the provider says of itself is used, and how long after a failure it is not asked
