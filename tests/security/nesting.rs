@@ -107,14 +107,17 @@ async fn code_is_refused_that_is_nested_too_deep_whatever_nests_it() {
 #[tokio::test]
 async fn packages_and_registries_are_bound_by_it_as_well() {
     let deep = nested(("// 1\n// 2\nmodule.exports = ", "[", "]"), DEEP);
-    let registry = Registry::of(&[(
-        "deep",
-        &[(tar::EntryType::Regular, "package/index.js", deep.as_bytes())],
-    )]);
+    let marked = format!("\u{feff}{deep}");
+    let registry = Registry::of(&[
+        ("deep", &[(tar::EntryType::Regular, "package/index.js", deep.as_bytes())]),
+        ("marked", &[(tar::EntryType::Regular, "package/index.js", marked.as_bytes())]),
+    ]);
     let field = Field::start_with(&["--npm-registry", &registry.url]).await;
-    let refused = crate::bundling::deploy(&field.server, "deep").await;
-    is_refused(&refused, "a package");
-    assert!(refused.text.contains("deep@1.0.0"), "{}", refused.text);
+    for package in ["deep", "marked"] {
+        let refused = crate::bundling::deploy(&field.server, package).await;
+        is_refused(&refused, package);
+        assert!(refused.text.contains(&format!("{package}@1.0.0")), "{}", refused.text);
+    }
     field.healthy().await;
 }
 

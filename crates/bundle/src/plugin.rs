@@ -18,7 +18,7 @@ use rolldown::plugin::{
 use rolldown_common::{ModuleType, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
-use crate::author::Author;
+use crate::author::{Author, has_ending};
 use crate::dependencies::{Dependencies, From};
 use crate::depth;
 use crate::laying::Root;
@@ -27,6 +27,7 @@ use crate::overrides::Overrides;
 use crate::own;
 use crate::packages::Packages;
 use crate::reads::{depends_on_its_place, may_load_made};
+use crate::rewritten::rewritten;
 use crate::sloppy::evaluated;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, Lock, LockedPackage};
@@ -77,6 +78,8 @@ pub(crate) struct MillracePlugin {
     modules: &'static [(&'static str, &'static str)],
     /// Whether decorators are TypeScript's older ones.
     experimental_decorators: bool,
+    /// Modules whose depth was checked.
+    checked: Mutex<BTreeSet<String>>,
     /// The first error of ours: the bundler only passes on text.
     failure: Mutex<Option<BundleError>>,
 }
@@ -116,6 +119,7 @@ impl MillracePlugin {
             imports: Mutex::default(),
             modules,
             experimental_decorators,
+            checked: Mutex::default(),
             failure: Mutex::default(),
         }
     }
@@ -213,6 +217,7 @@ impl MillracePlugin {
         self.chosen.lock().clone_from(&before.chosen.lock());
         self.direct.lock().clone_from(&before.direct.lock());
         self.unfit.lock().clone_from(&before.unfit.lock());
+        self.checked.lock().clone_from(&before.checked.lock());
         if let Some(beside) = beside {
             // It is set once, before anything is bundled.
             let _ = self.laid.set(beside);
@@ -341,6 +346,13 @@ impl MillracePlugin {
         self.source_name(below)
     }
 
+    /// Whether a module's depth was checked: in an attempt before, or before all of them.
+    fn is_checked(&self, id: &str) -> bool {
+        let is_given = |path: &str| self.author.is_given() && has_ending(path);
+        id.strip_prefix(&self.author_prefix).is_some_and(is_given)
+            || self.checked.lock().contains(id)
+    }
+
     fn author_id(&self, path: &str) -> String {
         format!("{}{path}", self.author_prefix)
     }
@@ -459,19 +471,14 @@ impl Plugin for MillracePlugin {
                 ..HookTransformOutput::default()
             }));
         }
-        if let Some(code) = args.code.strip_prefix('\u{feff}') {
-            return Ok(Some(HookTransformOutput {
-                code: Some(code.into()),
-                map: HookTransformOutputMap::Null,
-                ..HookTransformOutput::default()
-            }));
+        let unmarked = args.code.strip_prefix('\u{feff}');
+        let given = unmarked.unwrap_or(args.code);
+        if let Some(kind) = source_type(args.module_type).filter(|_| !self.is_checked(args.id)) {
+            depth::check(&self.shown(args.id), given, kind).map_err(|error| self.fail(error))?;
+            self.checked.lock().insert(args.id.to_owned());
         }
-        if let Some(kind) = source_type(args.module_type) {
-            depth::check(&self.shown(args.id), args.code, kind)
-                .map_err(|error| self.fail(error))?;
-        }
-        let rewritten = rewritten(args.code);
-        let code = rewritten.as_deref().unwrap_or(args.code);
+        let rewritten = rewritten(given).or_else(|| unmarked.map(str::to_owned));
+        let code = rewritten.as_deref().unwrap_or(given);
         if !args.id.ends_with(".json")
             && let Some((folder, _)) =
                 self.packages.owner(Path::new(args.id.split('?').next().unwrap_or(args.id)))
@@ -492,39 +499,6 @@ impl Plugin for MillracePlugin {
             ..HookTransformOutput::default()
         }))
     }
-}
-
-/// `require(__dirname + "/x")` is `require("./x")`: only so can one file hold both. And
-/// `const require_x = require("./x")`, which bundlers of the rolldown family write, is named apart
-/// from what this bundler calls the module: it would declare one of the names twice.
-fn rewritten(code: &str) -> Option<String> {
-    const COMPUTED: [&str; 2] = ["require(__dirname + '/", "require(__dirname + \"/"];
-    const BUNDLED: &str = "require_";
-    let is_computed = COMPUTED.iter().any(|text| code.contains(text));
-    let is_bundled = code.contains("const require_") && code.contains(" = require(");
-    if !is_computed && !is_bundled {
-        return None;
-    }
-    let code = code.replace(COMPUTED[0], "require('./").replace(COMPUTED[1], "require(\"./");
-    if !is_bundled {
-        return Some(code);
-    }
-    let mut renamed = String::with_capacity(code.len() + 256);
-    let mut rest = code.as_str();
-    while let Some(at) = rest.find(BUNDLED) {
-        let is_name = !renamed_end(&renamed, &rest[..at])
-            .is_some_and(|c| c.is_alphanumeric() || "_$.".contains(c));
-        renamed.push_str(&rest[..at]);
-        renamed.push_str(if is_name { "required_" } else { BUNDLED });
-        rest = &rest[at + BUNDLED.len()..];
-    }
-    renamed.push_str(rest);
-    Some(renamed)
-}
-
-/// The character before what comes next.
-fn renamed_end(done: &str, more: &str) -> Option<char> {
-    more.chars().next_back().or_else(|| done.chars().next_back())
 }
 
 fn builtin(specifier: &str) -> HookResolveIdOutput {
@@ -549,19 +523,5 @@ pub(crate) fn unsupported(specifier: &str, importer: &str, reason: &str) -> Bund
         specifier: specifier.into(),
         importer: importer.into(),
         reason: reason.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rewritten;
-
-    #[test]
-    fn names_that_bundlers_give_to_modules_are_named_apart() {
-        let code = "const require_context = require('./context.cjs'); const require_context$1 = require('./b.cjs'); x.require_y; a(require_context.c);";
-        let expected = "const required_context = require('./context.cjs'); const required_context$1 = require('./b.cjs'); x.require_y; a(required_context.c);";
-        assert_eq!(rewritten(code).as_deref(), Some(expected));
-        assert_eq!(rewritten("require(__dirname + '/x.js')").as_deref(), Some("require('./x.js')"));
-        assert_eq!(rewritten("const x = require('./x'); y.require_z"), None);
     }
 }
