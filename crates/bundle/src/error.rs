@@ -163,6 +163,16 @@ pub enum BundleError {
         /// The limit.
         seconds_max: u64,
     },
+    /// Its process had used more processor time than it may.
+    #[error(
+        "{what} took more than {seconds_max} s of processor time, the limit; import fewer or smaller packages, or only the parts that are used"
+    )]
+    TooMuchComputed {
+        /// What.
+        what: String,
+        /// The limit.
+        seconds_max: u64,
+    },
     /// The bundler's own words.
     #[error("the component does not bundle:\n{text}")]
     Build {
@@ -238,7 +248,7 @@ impl BundleError {
             Self::Archive { .. } => "invalid_archive",
             Self::TooLarge { .. } | Self::TooManyFiles { .. } => "component_too_large",
             Self::OutOfMemory { .. } => "bundle_out_of_memory",
-            Self::TimedOut { .. } => "bundle_timeout",
+            Self::TimedOut { .. } | Self::TooMuchComputed { .. } => "bundle_timeout",
             Self::Build { .. }
             | Self::Nested { .. }
             | Self::FileIsFolder { .. }

@@ -26,6 +26,7 @@ mod reach;
 mod reads;
 mod registry;
 mod responds;
+mod rewritten;
 mod sloppy;
 mod specifier;
 mod tape;
@@ -92,13 +93,19 @@ pub struct BundlerConfig {
 pub struct Limits {
     /// Downloads of its packages included.
     pub time: Duration,
+    /// Processor time of each of its processes, of all threads together.
+    pub processor: Duration,
     /// Memory of each of its processes, MiB.
     pub memory_mb: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(180), memory_mb: 2048 }
+        Self {
+            time: Duration::from_secs(180),
+            processor: Duration::from_secs(240),
+            memory_mb: 2048,
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Limits that a process sets for itself, and capabilities that it gives up: only system calls, so
 //! that a child may make them before exec.
 
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
 use crate::checked;
 
 /// Sets a limit, never above what the process itself has.
@@ -15,6 +18,26 @@ pub fn limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Result
         unsafe { libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max: value }) }
             .into(),
     )
+}
+
+/// Sets how much processor time this process may use, of all its threads together: `SIGXCPU` ends
+/// it then, and a second later it is killed.
+///
+/// # Errors
+/// Where the kernel refuses it.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+pub fn limit_processor(seconds: u64) -> std::io::Result<()> {
+    let most = hard_limit(libc::RLIMIT_CPU)?;
+    let limit =
+        libc::rlimit { rlim_cur: seconds.min(most), rlim_max: seconds.saturating_add(1).min(most) };
+    // SAFETY: a plain system call on a value of our own.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_CPU, &raw const limit) }.into())
+}
+
+/// Whether a process ended because it had used the processor time of [`limit_processor`].
+#[must_use]
+pub fn is_out_of_processor_time(status: ExitStatus) -> bool {
+    status.signal() == Some(libc::SIGXCPU)
 }
 
 /// What a limit may be raised to.

@@ -309,7 +309,10 @@ impl WorkerCommand {
             Heard::Nothing => (role, started.ended().await),
             Heard::NothingOf(fetcher) => (Role::Fetches, fetcher.ended().await),
         };
-        if ended.is_out_of_memory {
+        if ended.is_out_of_time() {
+            let seconds_max = config.limits.processor.as_secs();
+            Err(BundleError::TooMuchComputed { what: job_of(role).into(), seconds_max })
+        } else if ended.is_out_of_memory {
             Err(out_of_memory(role, config))
         } else {
             Ok(End::BrokeDown(ended))
@@ -395,11 +398,14 @@ async fn too_much(looked: &Looked, config: &BundlerConfig) -> Role {
 }
 
 fn out_of_memory(role: Role, config: &BundlerConfig) -> BundleError {
-    let what = match role {
+    BundleError::OutOfMemory { what: job_of(role).into(), mib_max: config.limits.memory_mb }
+}
+
+const fn job_of(role: Role) -> &'static str {
+    match role {
         Role::Bundles => "bundling the component",
         Role::Fetches => "fetching the component's packages",
-    };
-    BundleError::OutOfMemory { what: what.into(), mib_max: config.limits.memory_mb }
+    }
 }
 
 fn misunderstood() -> BundleError {

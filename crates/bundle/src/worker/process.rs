@@ -103,6 +103,7 @@ fn wall_in(order: &Order) -> std::io::Result<()> {
         data_bytes_max: order.memory_bytes + stacks,
         file_bytes_max,
         descriptors_max: DESCRIPTORS_MAX,
+        processor_seconds_max: order.processor_seconds,
     })
 }
 
