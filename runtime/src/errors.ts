@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { hide, hideFoldersOfRequire, hideProgram, OF_THREADS, withoutFolders, withoutFrames } from "./folders.ts";
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
-import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
+import { isErrorLike, masked, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
 import type { WireError } from "./types.ts";
 
 const STACK_MAX = 64 << 10;
@@ -139,16 +139,25 @@ function classOf(error: object): string {
 /** The stack of an error as an author reads it; never without its message. */
 function stackOf(error: object, message = messageOf(error)): string {
   const stack = wholeStackOf(error);
-  return typeof stack === "string" && stack !== "" ? asCodeKnows(withSourceLine(stack)).replaceAll("/component/", "") : `${classOf(error)}: ${asCodeKnows(message)}`;
+  if (typeof stack !== "string" || stack === "") return `${classOf(error)}: ${shownMessage(message)}`;
+  const shown = asCodeKnows(withSourceLine(stack)).replaceAll("/component/", "");
+  const frames = shown.search(/\n\s+at /);
+  // What stands before the frames is the message, which some HTTP clients make of the whole address.
+  return frames < 0 ? shownMessage(shown) : shownMessage(shown.slice(0, frames)) + shown.slice(frames);
+}
+
+/** A message without the folders of the server and without credentials. */
+function shownMessage(message: string): string {
+  return masked(cut(asCodeKnows(message), MESSAGE_MAX));
 }
 
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message and what lay behind it. */
 export function wireError(thrown: unknown): WireError {
   if (!isErrorLike(thrown)) {
-    const message = cut(asCodeKnows(shownValue(thrown)), MESSAGE_MAX);
+    const message = shownMessage(shownValue(thrown));
     return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
   }
-  const message = cut(asCodeKnows(withLimit(messageOf(thrown), read(thrown, "stack"))), MESSAGE_MAX);
+  const message = shownMessage(withLimit(messageOf(thrown), read(thrown, "stack")));
   const stack = stackOf(thrown, message) + asCodeKnows(shownBehind(thrown, (error) => stackOf(error)));
   return { code: classOf(thrown), name: nameOf(thrown), message, stack: cut(stack, STACK_MAX) };
 }

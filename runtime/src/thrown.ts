@@ -26,6 +26,9 @@ const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s@"']+@/g;
 const SECRET_IN_JSON = /("[^"]*(?:password|secret|token|api_?key|authorization|cookie)[^"]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
 const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 
+/** Commands of databases whose arguments are credentials: Redis's. */
+const SECRET_COMMAND = /^(auth|hello|acl|config|migrate)$/i;
+
 /** Text that `inspect` shows as it is. */
 class Raw {
   readonly #text: string;
@@ -88,7 +91,8 @@ function functionName(value: object): string {
   return `[class ${shown === "" ? "(anonymous)" : shown}${typeof base === "string" && base !== "" ? ` extends ${base}` : ""}]`;
 }
 
-const masked = (text: string): string =>
+/** Text without the credentials that stand in addresses, JSON and headers within it. */
+export const masked = (text: string): string =>
   text.replace(SECRET_IN_ADDRESS, "$1[hidden]@").replace(SECRET_IN_QUERY, "$1[hidden]").replace(SECRET_IN_JSON, '$1"[hidden]"').replace(SECRET_SCHEME, "$1 [hidden]");
 
 function shortened(text: string): string {
@@ -182,7 +186,9 @@ class Views {
       const descriptor = Object.getOwnPropertyDescriptor(value, name);
       if (!descriptor) continue;
       const { value: field } = descriptor as { value: unknown };
+      const isOfCommand = name === "args" && SECRET_COMMAND.test(String(typeof value === "object" && read(value, "name")));
       if (descriptor.get) put(name, new Raw("[Getter]"));
+      else if (isOfCommand) put(name, HIDDEN);
       else if (field === undefined) continue;
       else if (SECRET.test(name) && field !== null && (typeof field === "string" || typeof field === "object")) put(name, HIDDEN);
       else put(name, this.of(field, errors, data + 1));

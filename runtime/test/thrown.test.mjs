@@ -163,6 +163,26 @@ test("requests, responses and secrets of HTTP clients stay out at any depth, the
   assert.equal(errors[6].message, "{ reason: 'down' }");
 });
 
+test("messages that clients make of addresses, headers and requests hold no secrets, and what they say besides stays", async () => {
+  const [fetched, ky, graphql, redis, text, cause, plain] = await errorsOf([
+    // node-fetch, ky and ofetch, graphql-request, ioredis.
+    `throw Object.assign(new Error("request to https://u:" + s + "@acme.test/v1?api_key=" + s + "&page=2 failed, reason: connect ECONNREFUSED"), { name: "FetchError", type: "system", code: "ECONNREFUSED" });`,
+    `throw new Error("Request failed with status code 404: GET https://acme.test/?access_token=" + s);`,
+    `throw new Error('GraphQL Error (Code: 401): {"response":{"status":401},"request":{"variables":{"user":"u","password":"' + s + '"}}}');`,
+    `throw Object.assign(new Error("WRONGPASS invalid username-password pair"), { command: { name: "auth", args: ["default", s] } });`,
+    `throw "Authorization: Bearer " + s + s;`,
+    `throw new Error("outer", { cause: new Error("GET https://acme.test/?sig=" + s + " failed") });`,
+    `throw new Error("see https://acme.test/a?page=2 and //x/y@z; monkey=5");`,
+  ], `const s = ["s3", "cret"].join("");`);
+  for (const error of [fetched, ky, graphql, redis, text, cause]) assert.doesNotMatch(JSON.stringify(error), /s3cret/);
+  assert.equal(fetched.message, "request to https://[hidden]@acme.test/v1?api_key=[hidden]&page=2 failed, reason: connect ECONNREFUSED");
+  assert.match(fetched.stack, /^(Fetch)?Error: request to https:\/\/\[hidden\]@acme\.test[^\n]*ECONNREFUSED\n/);
+  assert.match(graphql.message, /"status":401[^]*"user":"u","password":"\[hidden\]"/);
+  assert.match(redis.stack, /command: \{ name: 'auth', args: \[hidden\] \}/);
+  assert.match(cause.stack, /\[cause\]: Error: GET https:\/\/acme\.test\/\?sig=\[hidden\] failed/);
+  assert.equal(plain.message, "see https://acme.test/a?page=2 and //x/y@z; monkey=5");
+});
+
 test("stacks, messages and output show no folder of the server", async () => {
   const code = `import { dirname } from "node:path"; import { fileURLToPath } from "node:url";
     export default { async run() {
