@@ -46,10 +46,16 @@ export interface HttpResponse {
   body?: Loose;
 }
 
+/** A body that stands for a whole answer, with the status 200; a `Response` brings its own status and headers. */
+export type HttpBody = string | ArrayBuffer | SharedArrayBuffer | ArrayBufferView | AsyncIterable<unknown> | Blob | FormData | URLSearchParams | Request | Response;
+
+/** An answer: its fields, or a body in their place; a promise of one is awaited. */
+export type HttpAnswer<Fields = HttpResponse> = Fields | HttpBody | null | undefined;
+
 export interface HttpInterface {
   /** Its URL. */
   endpoint: string;
-  respond(response: HttpResponse): Promise<void>;
+  respond(response?: HttpAnswer | PromiseLike<HttpAnswer>): Promise<void>;
 }
 
 /** Awaited, the whole list; with `for await`, one by one. */
@@ -160,11 +166,14 @@ export interface Context {
   [key: string]: Loose;
 }
 
+/** Sent at the end of the run, or at once where it is `immediate`. */
+type StepAnswer = HttpAnswer<HttpResponse & { immediate?: boolean }>;
+
 export interface $ {
   /** `$summary` is shown to the user; any other name is read as `steps.<step>.<name>`. */
   export(name: string, value: unknown): void;
   /** Answers the request that started the workflow, at its end unless `immediate`. */
-  respond(response: HttpResponse & { immediate?: boolean }): Promise<void>;
+  respond(response?: StepAnswer | PromiseLike<StepAnswer>): Promise<void>;
   flow: {
     /** Ends the workflow, here. */
     exit(reason?: string): never;
