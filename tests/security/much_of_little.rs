@@ -95,3 +95,60 @@ async fn a_run_pauses_only_so_often() {
         "{error}"
     );
 }
+
+/// Each word of a search is looked for in each app and component that there is.
+#[tokio::test]
+async fn a_search_has_so_many_words() {
+    let server = Server::shared().await;
+    let words = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join("+");
+    let workflow = server.workflow("w", json!([]), &[]).await;
+    let project = workflow["project_id"].as_str().expect("a project");
+    let components = format!("/connect/{project}/components");
+    for (path, field) in [
+        ("/components/search", "query"),
+        ("/apps", "q"),
+        ("/connect/apps", "q"),
+        (components.as_str(), "q"),
+    ] {
+        let asked = async |words: String| server.get(&format!("{path}?{field}={words}")).await;
+        assert_eq!(asked(words(32)).await.status, 200, "{path}");
+        assert_eq!(asked(["slack"; 9_000].join("+")).await.status, 200, "{path}: one word");
+        let refused = asked(words(33)).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"), "{path}");
+        assert!(
+            refused.text.contains(&format!("`{field}` has 33 different words, allowed are 32")),
+            "{}",
+            refused.text
+        );
+    }
+}
+
+/// What is left out of an archive is read all the same.
+#[tokio::test]
+async fn an_archive_of_a_registry_has_so_many_entries_and_its_depth_costs_nothing() {
+    let packed = |paths: &mut dyn Iterator<Item = String>| {
+        let gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut archive = tar::Builder::new(gz);
+        for path in paths {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            header.set_mode(0o644);
+            archive.append_data(&mut header, &path, std::io::empty()).expect("packs");
+        }
+        archive.into_inner().and_then(flate2::write::GzEncoder::finish).expect("packs")
+    };
+    let server = Server::start().await;
+    let add = async |name: &str, archive: Vec<u8>| {
+        let request = server.raw(Method::POST, &format!("/v1/registries?name={name}"));
+        answer(request.bearer_auth(&server.api_key).body(archive)).await
+    };
+    let many = add("many", packed(&mut (0..=240_000).map(|n| format!("{n}")))).await;
+    assert_eq!(many.status, 422, "{}", many.text);
+    assert!(many.text.contains("it has more than 240000 entries"), "{}", many.text);
+    // Each level around all files was once a walk over all of their paths, written anew.
+    let deep = "d/".repeat(120);
+    let begun = std::time::Instant::now();
+    let deep = add("deep", packed(&mut (0..20_000).map(|n| format!("{deep}{n}.js")))).await;
+    assert_eq!(deep.status, 422, "{}", deep.text);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+}
