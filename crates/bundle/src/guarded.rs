@@ -1,5 +1,5 @@
 //! Whether a package can do without a module that it requires: each `require` of it stands in a
-//! `try` block.
+//! `try` block, or what is required in the block has another way in its `catch`.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{CallExpression, TryStatement};
@@ -44,9 +44,73 @@ pub(crate) fn is_guarded(text: &str, specifier: &str) -> bool {
     finder.guarded > 0 && finder.bare == 0
 }
 
+/// Whether code loads something in a `try` block, and a file of its own where that fails: machine
+/// code, and what does the same in JavaScript.
+pub(crate) fn has_another_way(text: &str) -> bool {
+    if !text.contains("catch") {
+        return false;
+    }
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, SourceType::cjs()).parse();
+    let mut finder = Ways { found: false };
+    finder.visit_program(&parsed.program);
+    finder.found
+}
+
+struct Ways {
+    found: bool,
+}
+
+impl<'a> Visit<'a> for Ways {
+    fn visit_try_statement(&mut self, statement: &TryStatement<'a>) {
+        let (mut tried, mut otherwise) = (Requires::default(), Requires::default());
+        tried.visit_block_statement(&statement.block);
+        if let Some(handler) = &statement.handler {
+            otherwise.visit_catch_clause(handler);
+        }
+        self.found |= tried.any && otherwise.own;
+        walk::walk_try_statement(self, statement);
+    }
+}
+
+#[derive(Default)]
+struct Requires {
+    any: bool,
+    /// Whether one is of a file beside.
+    own: bool,
+}
+
+impl<'a> Visit<'a> for Requires {
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        if let Some(name) = call.common_js_require() {
+            self.any = true;
+            self.own |= name.value.starts_with('.');
+        }
+        walk::walk_call_expression(self, call);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_guarded;
+    use super::{has_another_way, is_guarded};
+
+    #[test]
+    fn what_fails_has_another_way_where_the_catch_loads_a_file_of_its_own() {
+        assert!(has_another_way(
+            "try { module.exports = require('./bindings') } catch (err) { module.exports = require('./js') }"
+        ));
+        assert!(has_another_way(
+            "let a; try { a = require('node-gyp-build')(__dirname); } catch (e) { a = require('./fallback'); }"
+        ));
+        for none in [
+            "module.exports = require('node-gyp-build')(__dirname);",
+            "try { require('./a.node'); } catch (e) { throw new Error('build it'); }",
+            "try { require('./a.node'); } catch (e) { require('os'); }",
+            "try { f(); } catch (e) { require('./b'); }",
+        ] {
+            assert!(!has_another_way(none), "{none}");
+        }
+    }
 
     #[test]
     fn only_try_blocks_guard() {

@@ -5,6 +5,7 @@
 
 mod archive;
 mod author;
+mod class_names;
 mod dependencies;
 mod depth;
 mod error;
@@ -12,6 +13,7 @@ pub mod extract;
 mod facts;
 mod guarded;
 mod index;
+mod kinds;
 mod known;
 mod language;
 mod laying;

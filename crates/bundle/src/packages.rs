@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::guarded::has_another_way;
 use crate::registry::{Chosen, Registry, wants_newer};
 use crate::specifier::Bare;
 use crate::unpack::{LARGEST, unpack};
@@ -250,7 +251,9 @@ impl Packages {
     /// JavaScript works without.
     pub(crate) fn is_native(folder: &Path, import_name: &str) -> bool {
         let home = folder.join("node_modules").join(import_name);
-        home.join("binding.gyp").exists() && !home.join("fallback.js").exists()
+        home.join("binding.gyp").exists()
+            && !home.join("fallback.js").exists()
+            && !main_of(&home).is_some_and(|code| has_another_way(&code))
     }
 
     /// The package that a file in the store belongs to: its label and manifest.
@@ -296,4 +299,21 @@ async fn is_there(folder: &Path) -> bool {
 
 fn internal(error: impl std::error::Error + Send + Sync + 'static) -> BundleError {
     BundleError::Internal { what: "could not install a package", source: Box::new(error) }
+}
+
+/// The code that `require` of a package gets, where its `main` or `index.js` is a file.
+fn main_of(home: &Path) -> Option<String> {
+    let manifest = std::fs::read_to_string(home.join("package.json")).ok()?;
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).ok()?;
+    let main = manifest.get("main").and_then(serde_json::Value::as_str).unwrap_or("index.js");
+    if Path::new(main)
+        .components()
+        .any(|part| matches!(part, Component::ParentDir | Component::RootDir))
+    {
+        return None;
+    }
+    let path = home.join(main);
+    [path.clone(), path.with_added_extension("js"), path.join("index.js")]
+        .iter()
+        .find_map(|path| std::fs::read_to_string(path).ok())
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use millrace_model::component::Beside;
-use oxc_span::SourceType;
 use parking_lot::Mutex;
 use rolldown::plugin::{
     HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput,
@@ -21,6 +20,7 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 use crate::author::{Author, has_ending};
 use crate::dependencies::{Dependencies, From};
 use crate::depth;
+use crate::kinds::{module_type, names_factory, source_type};
 use crate::laying::Root;
 use crate::names::begun_by;
 use crate::overrides::Overrides;
@@ -383,26 +383,6 @@ fn code_bytes(folder: &Path) -> u64 {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(size).sum()
 }
 
-fn module_type(kind: SourceType) -> ModuleType {
-    match (kind.is_typescript(), kind.is_jsx()) {
-        (true, true) => ModuleType::Tsx,
-        (true, false) => ModuleType::Ts,
-        (false, true) => ModuleType::Jsx,
-        (false, false) => ModuleType::Js,
-    }
-}
-
-/// How code of such a module is read; None: it is no code.
-fn source_type(of_module: &ModuleType) -> Option<SourceType> {
-    match of_module {
-        ModuleType::Js => Some(SourceType::unambiguous()),
-        ModuleType::Jsx => Some(SourceType::unambiguous().with_jsx(true)),
-        ModuleType::Ts => Some(SourceType::ts()),
-        ModuleType::Tsx => Some(SourceType::tsx()),
-        _ => None,
-    }
-}
-
 impl Plugin for MillracePlugin {
     fn name(&self) -> Cow<'static, str> {
         "millrace".into()
@@ -436,6 +416,11 @@ impl Plugin for MillracePlugin {
             ModuleType::Json
         } else {
             module_type(self.author.kind_of(path, address, &code))
+        };
+        let code = if matches!(kind, ModuleType::Jsx | ModuleType::Tsx) && names_factory(&code) {
+            format!("/** @jsxRuntime classic */ {code}")
+        } else {
+            code
         };
         // As a comment, for the bundle has lines before it.
         let code = if code.starts_with("#!") && kind != ModuleType::Json {

@@ -13,17 +13,17 @@ use rolldown::{
     BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform,
     ResolveOptions, SourceMapType, TsConfig,
 };
-use rolldown_common::{
-    BundlerTransformOptions, DecoratorOptions, Either, Output, OutputChunk, TreeshakeOptions,
-};
+use rolldown_common::{BundlerTransformOptions, Output, OutputChunk, TreeshakeOptions};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
+use crate::class_names::with_own_names;
 use crate::dependencies::{From, version};
 use crate::depth;
-use crate::language::{evaluates, needs_lowering};
+use crate::kinds::lowered;
+use crate::language::evaluates;
 use crate::laying::{Root, folder_of, placed};
 use crate::names::{Names, names};
 use crate::own;
@@ -378,9 +378,10 @@ impl Job {
         let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
         let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
         let responds = responds::responds(texts.iter(), &chunk.code);
+        let code = with_own_names(&chunk);
         let auth_keys = extract::auth_keys_of(&texts, author.entry());
         Ok(Bundle {
-            code: format!("{banner}\n{}", chunk.code),
+            code: format!("{banner}\n{}", code.as_deref().unwrap_or(&chunk.code)),
             source_map,
             lock: plugin.lock(),
             beside,
@@ -397,30 +398,6 @@ impl Job {
 /// The package that a specifier names, if it names one.
 fn package_of(specifier: &str) -> Option<Bare> {
     Bare::parse(specifier).filter(|bare| !is_builtin(specifier) && !is_builtin(&bare.name))
-}
-
-/// How syntax is lowered that the Node in use does not have, where the author's files have such.
-fn lowered(
-    author: &Author,
-    node_version: &str,
-) -> Result<Option<BundlerTransformOptions>, BundleError> {
-    let experimental = author.has_experimental_decorators();
-    let major = node_version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
-    let mut needs = false;
-    for (path, text) in author.given() {
-        needs |= needs_lowering(&path, &text, major, experimental)?;
-    }
-    let target = if major == 0 { "es2025".to_owned() } else { format!("node{major}") };
-    let decorator = DecoratorOptions {
-        legacy: Some(true),
-        emit_decorator_metadata: Some(experimental),
-        ..DecoratorOptions::default()
-    };
-    Ok(needs.then(|| BundlerTransformOptions {
-        target: Some(Either::Left(target)),
-        decorator: Some(decorator),
-        ..BundlerTransformOptions::default()
-    }))
 }
 
 fn options(

@@ -1,5 +1,6 @@
 //! Chapter 8: limits.
 
+mod as_installed;
 mod imports;
 mod language;
 mod packages;

@@ -155,17 +155,6 @@ const BESIDE: &[Package] = &[
         ],
     ),
     (
-        "marked",
-        r#"{}"#,
-        &[
-            (
-                "index.js",
-                "\u{feff}module.exports = require('fs').readFileSync(__dirname + '/x.txt', 'utf8');",
-            ),
-            ("x.txt", "marked"),
-        ],
-    ),
-    (
         "makes-require",
         r#"{ "type": "module", "exports": "./a.js", "dependencies": { "plain": "^1.0.0" } }"#,
         &[(
@@ -247,7 +236,6 @@ async fn s8_packages_that_depend_on_where_they_lie_behave_as_installed() {
         ("reads-data", json!("afm")),
         ("reads-url", json!("dat")),
         ("reads-dirname", json!("txt")),
-        ("marked", json!("marked")),
         ("makes-require", json!("plain")),
         ("resolves", json!("data.jsontrue")),
         ("works", json!("worked")),

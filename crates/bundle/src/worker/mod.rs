@@ -311,7 +311,7 @@ impl WorkerCommand {
         };
         if ended.is_out_of_time() {
             let seconds_max = config.limits.processor.as_secs();
-            Err(BundleError::TooMuchComputed { what: job_of(role).into(), seconds_max })
+            Err(BundleError::TooMuchComputed { what: role.job().into(), seconds_max })
         } else if ended.is_out_of_memory {
             Err(out_of_memory(role, config))
         } else {
@@ -398,14 +398,7 @@ async fn too_much(looked: &Looked, config: &BundlerConfig) -> Role {
 }
 
 fn out_of_memory(role: Role, config: &BundlerConfig) -> BundleError {
-    BundleError::OutOfMemory { what: job_of(role).into(), mib_max: config.limits.memory_mb }
-}
-
-const fn job_of(role: Role) -> &'static str {
-    match role {
-        Role::Bundles => "bundling the component",
-        Role::Fetches => "fetching the component's packages",
-    }
+    BundleError::OutOfMemory { what: role.job().into(), mib_max: config.limits.memory_mb }
 }
 
 fn misunderstood() -> BundleError {

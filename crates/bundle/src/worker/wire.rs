@@ -34,6 +34,16 @@ pub(super) enum Role {
     Fetches,
 }
 
+impl Role {
+    /// What it does, in words.
+    pub(super) const fn job(self) -> &'static str {
+        match self {
+            Self::Bundles => "bundling the component",
+            Self::Fetches => "fetching the component's packages",
+        }
+    }
+}
+
 /// The second line.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
