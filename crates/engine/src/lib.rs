@@ -238,7 +238,7 @@ struct Inner {
     exports: observe::exports::Exports,
     domains: accept::domains::Domains,
     kept_files: accept::kept_files::KeptFiles,
-    search_indexes: deploy::registries::SearchIndexes,
+    search_indexes: deploy::search_index::SearchIndexes,
     /// Slots for archives of registries.
     uploads: millrace_fair::FairSemaphore<millrace_model::ids::OrgId>,
     streams: observe::streams::Streams,
@@ -314,7 +314,7 @@ impl Engine {
             exports: observe::exports::Exports::default(),
             domains: accept::domains::Domains::default(),
             kept_files: accept::kept_files::KeptFiles::default(),
-            search_indexes: deploy::registries::SearchIndexes::default(),
+            search_indexes: deploy::search_index::SearchIndexes::default(),
             uploads: millrace_fair::FairSemaphore::new(deploy::registries::UPLOADS),
             streams: observe::streams::Streams::default(),
             metrics: Metrics::default(),

@@ -83,7 +83,7 @@ async fn s2_7_5_a_provider_that_answers_in_its_own_way_gives_tokens_and_reasons_
                 );
             }
             Err(reason) => {
-                assert!(page.status == 422 && page.text.contains(reason), "{slug}: {}", page.text);
+                assert!(page.status == 400 && page.text.contains(reason), "{slug}: {}", page.text);
                 assert_eq!(account, &Value::Null, "{slug}");
             }
         }

@@ -6,6 +6,7 @@ pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;
 pub(crate) mod registries;
+pub(crate) mod search_index;
 pub(crate) mod served_apps;
 pub(crate) mod settings;
 pub(crate) mod sources;

@@ -4,12 +4,11 @@
 //! The server never reads a folder or an address of its own for a registry: whoever may use the API
 //! would read it, too.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use millrace_bundle::{BundleError, Unindexed, unpack_tree};
 use millrace_fair::{Class, Policy, Rejected};
-use millrace_model::Timestamp;
 use millrace_model::component::{KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::page::Page;
@@ -21,6 +20,7 @@ use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
 
 use crate::deploy::components::{bundle_error, key_and_version};
+use crate::deploy::search_index::SearchIndex;
 use crate::tenants::secrets::sha256_hex;
 use crate::{CodeRef, Engine, EngineError};
 
@@ -36,8 +36,6 @@ const VERSIONS_NAMED: usize = 10;
 pub(crate) const UPLOADS: Policy = Policy::one_at_a_time(2);
 /// Of one organization, one at a time; these may wait, with their archives.
 const UPLOADS_OF_ONE: Class = Class::of_tenant(1, 4);
-/// Organizations whose search index is kept.
-const INDEXES_MAX: usize = 16;
 
 /// Which components a search is for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,16 +89,6 @@ pub struct RegistryEntry {
     /// Its versions that can be named, the latest first.
     pub versions: Vec<String>,
 }
-
-/// What search looks through, as long as no registry changes.
-pub(crate) struct SearchIndex {
-    registries: Vec<(RegistryId, Timestamp)>,
-    pub(crate) components: Vec<RegistryComponent>,
-}
-
-/// Search indexes of the organizations that searched last.
-#[derive(Default)]
-pub(crate) struct SearchIndexes(parking_lot::Mutex<VecDeque<(OrgId, Arc<SearchIndex>)>>);
 
 impl Engine {
     /// Adds or replaces a registry: reads the archive, indexes it in a process of its own, stores
@@ -381,25 +369,6 @@ impl Engine {
         let index = Arc::new(SearchIndex { registries: now, components });
         self.0.search_indexes.put(org, index.clone());
         Ok(index)
-    }
-}
-
-impl SearchIndexes {
-    fn get(&self, org: &OrgId) -> Option<Arc<SearchIndex>> {
-        self.0.lock().iter().find(|(o, _)| o == org).map(|(_, index)| index.clone())
-    }
-
-    fn put(&self, org: &OrgId, index: Arc<SearchIndex>) {
-        let mut kept = self.0.lock();
-        kept.retain(|(o, _)| o != org);
-        kept.push_back((org.clone(), index));
-        if kept.len() > INDEXES_MAX {
-            kept.pop_front();
-        }
-    }
-
-    fn forget(&self, org: &OrgId) {
-        self.0.lock().retain(|(o, _)| o != org);
     }
 }
 
