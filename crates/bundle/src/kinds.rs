@@ -1,5 +1,5 @@
-//! Kinds of files, between the parser and the bundler: what each is read as, and how newer syntax is
-//! lowered.
+//! Kinds of files, between the parser and the bundler: what each is read as, and how newer syntax
+//! is lowered.
 
 use oxc_span::SourceType;
 use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, ModuleType};
