@@ -7,16 +7,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::call::UnderWay;
-use crate::death::Death;
-use crate::host::{Ahead, Blank, Host, Load};
+use crate::host::{Ahead, Blank, ExitReason, Host, HostState, Why};
 use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
 
 /// How long a host must have been idle before it is ended for another isolate: starting one costs
@@ -127,15 +125,14 @@ pub(crate) enum Staffing {
 
 /// The end of a process, which then gives back all that it had.
 pub(crate) enum End {
-    Host(watch::Receiver<Load>),
+    Host(Arc<Host>),
     Blank(Box<Blank>),
 }
 
 impl End {
     pub(crate) async fn come(self) {
         match self {
-            // Its supervisor holds the sender to the last.
-            Self::Host(mut load) => while load.changed().await.is_ok() {},
+            Self::Host(host) => host.exited().await,
             Self::Blank(blank) => blank.end().await,
         }
     }
@@ -144,13 +141,14 @@ impl End {
 impl Isolate {
     /// Hosts that take calls, or will.
     fn open(&self) -> impl Iterator<Item = &Arc<Host>> {
-        self.hosts.iter().filter(|host| !host.retiring.load(Ordering::SeqCst))
+        self.hosts.iter().filter(|host| host.state().is_open())
     }
 
     /// The host used last of those that can take a call, so that surplus hosts become idle and are
     /// ended.
     fn free(&self) -> Option<Arc<Host>> {
-        self.open()
+        self.hosts
+            .iter()
             .filter(|host| host.is_free(self.spec.calls_per_isolate))
             .max_by_key(|host| *host.used.lock())
             .cloned()
@@ -166,7 +164,8 @@ impl Isolate {
         if there == 0 {
             return true;
         }
-        let starting = self.promised + self.open().filter(|host| !host.has_loaded()).count();
+        let loading = self.hosts.iter().filter(|host| host.state() == HostState::Loading).count();
+        let starting = self.promised + loading;
         let patience = if there < processors && starting == 0 { PATIENCE_FIRST } else { PATIENCE };
         if waited < patience
             || there >= self.spec.isolates_max as usize
@@ -344,9 +343,9 @@ impl HostPool {
     /// others at once.
     pub(crate) fn retire(&mut self, host: &Arc<Host>) {
         self.remove(host);
-        host.retiring.store(true, Ordering::SeqCst);
+        host.drain(Why::Retired);
         if host.is_idle() {
-            host.kill(Death::Ended);
+            host.kill(ExitReason::Ended);
         }
     }
 
@@ -370,7 +369,9 @@ impl HostPool {
     fn idlest(&self, organization: Option<&str>) -> Option<Arc<Host>> {
         let hosts = self.hosts().filter(|h| organization.is_none_or(|o| h.organization == o));
         hosts
-            .filter(|h| h.is_idle() && h.has_loaded() && h.used.lock().elapsed() >= IDLE)
+            .filter(|h| {
+                h.state() != HostState::Loading && h.is_idle() && h.used.lock().elapsed() >= IDLE
+            })
             .min_by_key(|h| *h.used.lock())
             .cloned()
     }
@@ -392,7 +393,7 @@ impl HostPool {
         let of = organization.or_else(most)?;
         let leaving = self
             .hosts()
-            .filter(|h| h.organization == of && h.makes_room.load(Ordering::SeqCst))
+            .filter(|h| h.organization == of && h.state() == HostState::Draining(Why::Replaced))
             .count();
         let own = counts.get(of).copied().unwrap_or_default();
         let waiting = self.isolates.values().filter(|isolate| !isolate.waiting.is_empty()).count();
@@ -402,14 +403,13 @@ impl HostPool {
         let may = self
             .hosts()
             .filter(|h| h.organization == of)
-            .filter_map(|h| Some((h.may_make_room()?, h)));
+            .filter_map(|h| Some((h.replaceable_since()?, h)));
         let host = may
             .filter(|(since, _)| now.duration_since(*since) >= TURN)
             .min_by_key(|(since, _)| *since)
             .map(|(_, host)| host.clone())?;
         self.retired = Some(now);
-        host.makes_room.store(true, Ordering::SeqCst);
-        host.retiring.store(true, Ordering::SeqCst);
+        host.drain(Why::Replaced);
         host.is_idle().then_some(host)
     }
 
@@ -472,7 +472,7 @@ impl HostPool {
                 if self.has_no_more_room().is_none() {
                     return Staffing::Start(spec);
                 }
-                return self.start_after(&spec, End::Host(ending.load.clone()));
+                return self.start_after(&spec, End::Host(ending.clone()));
             }
         }
         Staffing::Nothing

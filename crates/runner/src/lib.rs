@@ -1,16 +1,14 @@
 //! Artifact and event to effects: hosts and isolates, the wire protocol (`runtime/PROTOCOL.md`),
-//! limits, causes of death.
+//! limits, exit reasons.
 //!
 //! Nothing that a host sends is trusted. Start at [`Runner::call`].
 
 mod ask;
 mod call;
-mod death;
 mod egress;
 mod examine;
 mod host;
 mod host_pool;
-mod life;
 mod node;
 mod outgoing;
 mod own_processor;

@@ -257,6 +257,13 @@ fn ticks_per_second() -> u64 {
         .unwrap_or(100)
 }
 
+/// Whether a process waits for something else than a processor.
+pub(crate) fn sleeps(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Its name, in parentheses, may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'D']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

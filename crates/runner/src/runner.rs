@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::call::{Ended, UnderWay};
-use crate::death::{self, Death, lacks_room};
-use crate::host::{Blank, Host, HostEvent};
+use crate::host::exit::{self, lacks_room};
+use crate::host::{Blank, ExitReason, Host, HostEvent, HostState};
 use crate::host_pool::{Begun, End, HostPool, IsolateKey, Queued, QueuedCall, Staffing, key};
 use crate::node::check_node;
 use crate::outgoing;
@@ -51,7 +51,7 @@ struct Inner {
     /// Notified when a call begins to wait.
     waits: Notify,
     /// The supervisors of the hosts' processes.
-    lives: TaskTracker,
+    supervisors: TaskTracker,
     shares: Arc<Shares>,
 }
 
@@ -109,7 +109,7 @@ impl Runner {
             pool: Mutex::new(HostPool::new(processors, ahead_wait)),
             refilling: AtomicBool::new(false),
             waits: Notify::new(),
-            lives: TaskTracker::new(),
+            supervisors: TaskTracker::new(),
             shares: Arc::default(),
         }));
         runner.refill();
@@ -181,8 +181,8 @@ impl Runner {
         match self.0.pool.lock().enqueue(&isolate, queued, config) {
             Queued::Begun => {}
             Queued::Waits(ticket) => run.ticket = Some(ticket),
-            Queued::Full => run.refused = Some(death::overloaded()),
-            Queued::Closed => run.refused = Some(Death::Ended.failure(None)),
+            Queued::Full => run.refused = Some(exit::overloaded()),
+            Queued::Closed => run.refused = Some(ExitReason::Ended.failure(None)),
         }
         if run.ticket.is_some() {
             // An isolate without a host gets its first at once.
@@ -202,13 +202,13 @@ impl Runner {
     ) -> Ended {
         match in_time(timeout, ended).await {
             Some(Ok(ended)) => ended,
-            Some(Err(_)) => Err(Death::Ended.failure(None)),
+            Some(Err(_)) => Err(ExitReason::Ended.failure(None)),
             None => {
                 // It may have ended in this very moment: then its end was lost with the receiver,
                 // and it counts as late.
                 let step = host.give_up(id).and_then(|c| c.step());
                 self.retire_after_timeout(host, id).await;
-                Err(death::timed_out(timeout, step))
+                Err(exit::timed_out(timeout, step))
             }
         }
     }
@@ -218,11 +218,11 @@ impl Runner {
     async fn retire_after_timeout(&self, host: &Arc<Host>, id: u64) {
         self.0.pool.lock().remove(host);
         if host.calls() == 0 {
-            host.kill(Death::Ended);
+            host.kill(ExitReason::Ended);
         } else {
             let answered = host.cancel(id).await;
             if tokio::time::timeout(CANCEL_GRACE, answered).await.is_err() {
-                host.kill(Death::Blocked);
+                host.kill(ExitReason::Blocked);
             }
         }
         self.staff();
@@ -286,7 +286,7 @@ impl Runner {
                 return None;
             }
         }
-        pool.fail(&key(spec), &Death::not_started(error).failure(None));
+        pool.fail(&key(spec), &ExitReason::not_started(error).failure(None));
         None
     }
 
@@ -308,7 +308,7 @@ impl Runner {
         let host = blank.assign(
             spec,
             &self.0.config,
-            &self.0.lives,
+            &self.0.supervisors,
             &self.0.shares,
             move |host, event| runner.on_event(host, event),
         );
@@ -322,16 +322,14 @@ impl Runner {
         let mut pool = self.0.pool.lock();
         match event {
             HostEvent::Freed => {
-                let ends =
-                    host.retiring.load(Ordering::SeqCst) || host.slowed.load(Ordering::SeqCst);
-                if !ends {
+                if host.state() == HostState::Serving {
                     return pool.serve(host);
                 }
                 if !host.is_idle() {
                     return;
                 }
                 pool.remove(host);
-                host.kill(Death::Ended);
+                host.kill(ExitReason::Ended);
             }
             HostEvent::LeftRunning => return self.end_if_it_goes_on(host),
             HostEvent::GaveBack(call) => {
@@ -340,7 +338,7 @@ impl Runner {
             }
             HostEvent::LoadFailed(failure) => {
                 pool.remove(host);
-                host.kill(Death::Ended);
+                host.kill(ExitReason::Ended);
                 pool.fail(&host.isolate, &failure);
             }
             HostEvent::Ended(unloaded) => {
@@ -370,7 +368,7 @@ impl Runner {
                 host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls)
                 && host.ends_without_call(&format!("kept its process from other runs for {most:?}"))
             {
-                host.kill(Death::Ended);
+                host.kill(ExitReason::Ended);
             }
         });
     }
@@ -487,7 +485,7 @@ impl Runner {
                         let mut idle: Vec<_> = isolate
                             .hosts
                             .iter()
-                            .filter(|h| h.is_idle() && h.has_loaded())
+                            .filter(|h| h.state() != HostState::Loading && h.is_idle())
                             .collect();
                         idle.sort_by_key(|host| std::cmp::Reverse(*host.used.lock()));
                         // The one used last, where the others are busy too, stays for longer.
@@ -535,13 +533,13 @@ impl Runner {
         let (hosts, blanks) = self.0.pool.lock().close();
         self.0.waits.notify_one();
         for host in hosts {
-            host.kill(Death::Ended);
+            host.kill(ExitReason::Ended);
         }
         for blank in blanks {
             blank.end().await;
         }
-        self.0.lives.close();
-        if tokio::time::timeout(END_TIMEOUT, self.0.lives.wait()).await.is_err() {
+        self.0.supervisors.close();
+        if tokio::time::timeout(END_TIMEOUT, self.0.supervisors.wait()).await.is_err() {
             tracing::warn!("hosts did not end in time; the kernel ends them with the server");
         }
     }
@@ -571,20 +569,20 @@ impl QueuedRun {
         }
         let begun = match self.begins.as_mut() {
             Some(begins) => begins.await,
-            None => return failed(Death::Ended.failure(None)),
+            None => return failed(ExitReason::Ended.failure(None)),
         };
         (self.ticket, self.begins) = (None, None);
         let (host, id) = match begun {
             Ok(Ok(begun)) => begun,
             Ok(Err(failure)) => return failed(failure),
             // The runner shuts down.
-            Err(_) => return failed(Death::Ended.failure(None)),
+            Err(_) => return failed(ExitReason::Ended.failure(None)),
         };
         self.serving = Some((host.clone(), id));
         let started = Instant::now();
         let result = match self.ended.as_mut() {
             Some(ended) => self.runner.end_of(&host, id, self.timeout, ended).await,
-            None => Err(Death::Ended.failure(None)),
+            None => Err(ExitReason::Ended.failure(None)),
         };
         self.serving = None;
         CallOutcome { result, duration: started.elapsed() }

@@ -1,7 +1,7 @@
-//! The life of a host's process, from its assignment to its end.
+//! Supervisor of a host's process: loads its isolate, reads its frames, holds it to its limits and
+//! reaps it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -11,20 +11,20 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::process::{Child, ChildStderr};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::death::{self, Death};
-use crate::host::{Host, HostEvent, Load, PROTOCOL, Phase, sleeps};
+use crate::host::exit;
+use crate::host::{ExitReason, Host, HostEvent, HostState, PROTOCOL, Phase, Why};
 use crate::outgoing::{self, Outgoing};
-use crate::processor::{self, Meter};
+use crate::processor::{self, Meter, sleeps};
 use crate::runner::in_time;
 use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX, admit};
 use crate::shares::Shares;
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
 
-/// Bytes of standard error that are kept to tell a cause of death.
+/// Bytes of standard error that are kept to tell a cause of an exit.
 const STDERR_KEPT: usize = 16 << 10;
 /// How long a host that does nothing may leave a frame unfinished: two looks at it on end.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(5);
@@ -49,9 +49,8 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(2);
 pub(crate) type OnEvent = Box<dyn Fn(&Arc<Host>, HostEvent) + Send + Sync>;
 
 /// A host's process and what belongs to it.
-pub(crate) struct Life {
+pub(crate) struct Supervisor {
     pub(crate) host: Arc<Host>,
-    pub(crate) loading: watch::Sender<Load>,
     pub(crate) child: Child,
     pub(crate) private: Private,
     pub(crate) group: Option<HostGroup>,
@@ -64,68 +63,61 @@ pub(crate) struct Life {
     pub(crate) on_event: OnEvent,
 }
 
-impl Life {
+impl Supervisor {
     /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is
     /// under way.
-    pub(crate) async fn live(
+    pub(crate) async fn supervise(
         mut self,
         wire: UnixStream,
         queue: mpsc::Receiver<Outgoing>,
-        killed: oneshot::Receiver<Death>,
+        killed: oneshot::Receiver<ExitReason>,
     ) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
-        let death = match load_frame(self.host.spec(), &self.private).await {
+        let mut has_loaded = false;
+        let reason = match load_frame(self.host.spec(), &self.private).await {
             Ok(load) => {
                 let (read, write) = wire.into_split();
                 tokio::spawn(outgoing::write(write, queue, load));
                 let ended = tokio::select! {
                     biased;
-                    death = killed => Some(death.unwrap_or(Death::Ended)),
-                    read = self.read(read) => read.err().map(Death::Violation),
-                    death = self.too_much() => Some(death),
-                    death = self.loads_too_long() => Some(death),
-                    death = self.share_the_processor() => Some(death),
+                    reason = killed => Some(reason.unwrap_or(ExitReason::Ended)),
+                    read = self.read(read) => read.err().map(ExitReason::Violation),
+                    reason = self.too_much() => Some(reason),
+                    reason = self.loads_too_long() => Some(reason),
+                    reason = self.share_the_processor() => Some(reason),
                 };
-                self.host.retiring.store(true, Ordering::SeqCst);
+                // One that drains was loaded, or its failure to load is known, or it was killed.
+                has_loaded = self.host.drain(Why::Retired) != HostState::Loading;
                 match ended {
-                    Some(death) => death,
+                    Some(reason) => reason,
                     None => self.exited(words).await,
                 }
             }
-            Err(death) => death,
+            Err(reason) => reason,
         };
-        self.host.retiring.store(true, Ordering::SeqCst);
+        self.host.drain(Why::Retired);
         end_process(&mut self.child).await;
-        tracing::debug!(isolate = self.host.isolate.1, tmp = %self.private.tmp().display(), ?death, "a host ended");
-        let mut unloaded = None;
-        self.loading.send_if_modified(|load| {
-            let is_over = load.is_over();
-            if !is_over {
-                *load = Load::Failed;
-                unloaded = Some(death.failure(None));
-            }
-            !is_over
-        });
-        self.host.bury(&death);
+        tracing::debug!(isolate = self.host.isolate.1, tmp = %self.private.tmp().display(), ?reason, "a host ended");
+        let unloaded = (!has_loaded).then(|| reason.failure(None));
+        self.host.end_calls(&reason);
         (self.on_event)(&self.host, HostEvent::Ended(unloaded));
         self.private.remove().await;
     }
 
     /// Ends where its modules do not load in time.
-    async fn loads_too_long(&self) -> Death {
-        let mut load = self.host.load.clone();
-        let over = async { load.wait_for(Load::is_over).await.map(|_| ()) };
-        if in_time(self.load_timeout, over).await.is_none() {
-            let failure = death::not_loaded(self.load_timeout);
-            self.loading.send_replace(Load::Failed);
+    async fn loads_too_long(&self) -> ExitReason {
+        let loaded = self.host.state.past(HostState::Loading);
+        if in_time(self.load_timeout, loaded).await.is_none() {
+            let failure = exit::not_loaded(self.load_timeout);
+            self.host.drain(Why::LoadFailed);
             (self.on_event)(&self.host, HostEvent::LoadFailed(failure));
-            return Death::Ended;
+            return ExitReason::Ended;
         }
         std::future::pending().await
     }
 
     /// Its wire ended by itself: tells why.
-    async fn exited(&mut self, words: tokio::task::JoinHandle<String>) -> Death {
+    async fn exited(&mut self, words: tokio::task::JoinHandle<String>) -> ExitReason {
         // What it may have started goes with it.
         kill_group(&self.child);
         // One that closed its wire and lives on is of no use, and was ended by the line above.
@@ -138,9 +130,9 @@ impl Life {
             .and_then(Result::ok)
             .unwrap_or_default();
         if self.group.as_ref().is_some_and(HostGroup::was_out_of_memory) {
-            return Death::ProcessFull { heap_mb: self.heap_mb };
+            return ExitReason::ProcessFull { heap_mb: self.heap_mb };
         }
-        Death::of(status, &words, self.heap_mb)
+        ExitReason::of(status, &words, self.heap_mb)
     }
 
     /// Reads frames until the wire ends.
@@ -177,7 +169,7 @@ impl Life {
             }
             while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
                 begun = None;
-                if let Some(event) = self.host.frame(&frame, &mut phase, &self.loading)? {
+                if let Some(event) = self.host.frame(&frame, &mut phase)? {
                     (self.on_event)(&self.host, event);
                 }
             }
@@ -189,7 +181,7 @@ impl Life {
     }
 
     /// Ends once the host has used too much of the processor without a call.
-    async fn share_the_processor(&self) -> Death {
+    async fn share_the_processor(&self) -> ExitReason {
         let mut part = self.shares.part(&self.host.organization);
         let Some(mut meter) = self.child.id().map(Meter::new) else {
             return std::future::pending().await;
@@ -198,10 +190,9 @@ impl Life {
             self.give_less(true);
         }
         // To load is work of everybody's.
-        let mut load = self.host.load.clone();
-        let _ = load.wait_for(Load::is_over).await;
+        self.host.state.past(HostState::Loading).await;
         meter.begin();
-        let mut late = Duration::ZERO;
+        let (mut late, mut is_slowed) = (Duration::ZERO, false);
         loop {
             tokio::time::sleep(processor::LOOK).await;
             let Some(seen) = meter.look(self.host.ended(), self.host.calls()) else { continue };
@@ -212,14 +203,15 @@ impl Life {
                     .host
                     .ends_without_call(&format!("used {most:?} of processor time after its end"))
             {
-                return Death::Ended;
+                return ExitReason::Ended;
             }
             let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());
             if seen.burns {
-                self.host.slowed.store(true, Ordering::SeqCst);
+                is_slowed = true;
+                self.host.drain(Why::Hog);
                 meter.slow_down();
                 self.give_less(true);
-            } else if !self.host.slowed.load(Ordering::SeqCst) && meter.keep_back(keeps_back) {
+            } else if !is_slowed && meter.keep_back(keeps_back) {
                 self.give_less(keeps_back);
             }
         }
@@ -233,18 +225,18 @@ impl Life {
 
     /// Ends once it has or keeps more than it may, or hides what it has. None of these looks waits
     /// for another: a host can make one of them long.
-    async fn too_much(&self) -> Death {
+    async fn too_much(&self) -> ExitReason {
         tokio::select! {
-            death = self.has_too_much() => death,
-            death = self.watches_too_much() => death,
-            death = self.keeps_too_much() => death,
+            reason = self.has_too_much() => reason,
+            reason = self.watches_too_much() => reason,
+            reason = self.keeps_too_much() => reason,
         }
     }
 
     /// Threads and memory: limits of the kernel's there are for the threads of all processes of a
     /// user, and for memory that can be written to: what native code fills and then closes to
     /// writing is not counted.
-    async fn has_too_much(&self) -> Death {
+    async fn has_too_much(&self) -> ExitReason {
         let memory_kib_max = (u64::from(self.heap_mb) + BESIDE_HEAP_MB + MARGIN_MB) << 10;
         let mut headless_since = None;
         loop {
@@ -254,25 +246,25 @@ impl Life {
             // machine the kernel takes a while to free its memory.
             headless_since = taken.is_headless.then(|| headless_since.unwrap_or_else(Instant::now));
             if headless_since.is_some_and(|since: Instant| since.elapsed() > HEADLESS_MAX) {
-                return Death::Headless;
+                return ExitReason::Headless;
             }
             if taken.threads > THREADS_MAX as u64 {
-                return Death::TooManyThreads { max: THREADS_MAX };
+                return ExitReason::TooManyThreads { max: THREADS_MAX };
             }
             if taken.memory_kib > memory_kib_max {
-                return Death::ProcessFull { heap_mb: self.heap_mb };
+                return ExitReason::ProcessFull { heap_mb: self.heap_mb };
             }
         }
     }
 
     /// Watches of epoll: the kernel's limit is for all processes of a user.
-    async fn watches_too_much(&self) -> Death {
+    async fn watches_too_much(&self) -> ExitReason {
         loop {
             tokio::time::sleep(LOOK).await;
             let Some(pid) = self.child.id() else { continue };
             match tokio::task::spawn_blocking(move || watches::of(pid, WATCHES_MAX)).await {
                 Ok(count) if count <= WATCHES_MAX => {}
-                Ok(_) => return Death::TooManyWatches { max: WATCHES_MAX },
+                Ok(_) => return ExitReason::TooManyWatches { max: WATCHES_MAX },
                 // The runtime ends.
                 Err(_) => std::future::pending().await,
             }
@@ -280,7 +272,7 @@ impl Life {
     }
 
     /// Files: the kernel's limit is for one.
-    async fn keeps_too_much(&self) -> Death {
+    async fn keeps_too_much(&self) -> ExitReason {
         loop {
             tokio::time::sleep(LOOK_AT_FILES).await;
             let (tmp, pid) = (self.private.tmp().to_owned(), self.child.id());
@@ -288,7 +280,7 @@ impl Life {
                 Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
                 Ok(Usage::NotNow) => {}
                 Ok(Usage::Bytes(_) | Usage::Uncountable) => {
-                    return Death::TmpFull { bytes_max: self.tmp_bytes_max };
+                    return ExitReason::TmpFull { bytes_max: self.tmp_bytes_max };
                 }
                 // The runtime ends.
                 Err(_) => std::future::pending().await,
@@ -331,7 +323,7 @@ fn kill_group(child: &Child) {
     }
 }
 
-async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
+async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, ExitReason> {
     let paths = if spec.modules.iter().any(|module| module.packages.is_some()) {
         let (code, modules) = (private.code().to_owned(), spec.modules.clone());
         // Thousands of links: other tasks go on meanwhile.
@@ -341,7 +333,7 @@ async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Deat
     } else {
         private.admit(&spec.modules)
     };
-    let paths = paths.map_err(|e| Death::not_started(&e))?;
+    let paths = paths.map_err(|e| ExitReason::not_started(&e))?;
     let modules: Vec<_> = spec
         .modules
         .iter()

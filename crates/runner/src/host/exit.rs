@@ -1,4 +1,4 @@
-//! Why a host died, in words for the user.
+//! Exit reasons of hosts, and the failures that calls get for them, in words for the user.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -8,9 +8,9 @@ use crate::sandbox::BESIDE_HEAP_MB;
 use crate::types::{CallFailure, FailureKind};
 use crate::wire::WireError;
 
-/// Why a host is no more.
+/// Why a host exited.
 #[derive(Clone, Debug)]
-pub(crate) enum Death {
+pub(crate) enum ExitReason {
     /// We ended it: a call ran over its time, and the host could not be reached.
     Blocked,
     /// We ended it: evicted or shutting down.
@@ -44,7 +44,7 @@ pub(crate) fn lacks_room(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE))
 }
 
-impl Death {
+impl ExitReason {
     /// Why a process could not be started, or not be given what it loads. What the machine lacks at
     /// the moment is no fault of the code.
     pub(crate) fn not_started(error: &std::io::Error) -> Self {
@@ -235,7 +235,8 @@ mod tests {
             (11, "", "limit of 576 MiB", false),
             (5, "#\n#\n", "limit of 576 MiB", false),
         ] {
-            let failure = Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None);
+            let failure =
+                ExitReason::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None);
             assert!(
                 failure.message.contains(limit) && failure.message.contains("memory_mb"),
                 "{said:?}: {}",
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn another_end_is_told_by_what_was_said_before_it() {
         let message = |signal, said: &str| {
-            Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None).message
+            ExitReason::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None).message
         };
         assert_eq!(
             message(6, "\n----- Native stack trace -----\n\n 1: 0xb7 node::Abort() [node]\n"),
