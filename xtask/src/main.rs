@@ -10,6 +10,7 @@ mod runtime;
 mod suites;
 mod tidy;
 mod tidy_docs;
+mod tidy_engine;
 mod tidy_lines;
 mod tidy_web;
 mod up;

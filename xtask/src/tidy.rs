@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{tidy_docs, tidy_lines, tidy_web};
+use crate::{tidy_docs, tidy_engine, tidy_lines, tidy_web};
 
 /// Room, and the rooms it may use. The binary may use all.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -54,6 +54,9 @@ pub fn tidy(root: &Path) -> Result<()> {
             tidy_lines::comments(&name, &text, &mut problems);
         }
         tidy_docs::page(root, &path, &text, &mut problems);
+        if let Ok(inner) = path.strip_prefix("crates/engine/src") {
+            tidy_engine::file(inner, &text, &mut problems);
+        }
         if let Ok(inner) = path.strip_prefix("web/src") {
             tidy_web::file(inner, &text, &mut problems);
         }

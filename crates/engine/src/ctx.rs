@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use millrace_model::domain::endpoint_url;
 use millrace_model::{Clock, IdSource, Timestamp};
 use millrace_store::Store;
 
@@ -29,5 +30,10 @@ impl Ctx {
     /// End of a lease that is taken now.
     pub(crate) fn lease_until(&self) -> Timestamp {
         self.now().plus_ms(i64::try_from(self.config.lease.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// Address of an endpoint.
+    pub(crate) fn endpoint_url(&self, key: &str) -> String {
+        endpoint_url(&self.config.base_url, self.config.endpoint_domain.as_deref(), key)
     }
 }

@@ -8,29 +8,32 @@ mod answers;
 mod background;
 mod cache;
 mod checks;
+mod config;
 mod ctx;
 mod deliver;
 mod deploy;
 mod error;
 mod nodes;
 mod observe;
+mod overview;
+mod owners;
 mod parts;
 mod reach;
 mod run;
 mod service_db;
 mod settle;
 mod tenants;
+#[cfg(test)]
+mod test_ctx;
 mod trace_context;
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
-use millrace_model::retention::Retention;
 use millrace_model::{Clock, IdSource};
 use millrace_runner::{OwnMeter, Runner};
 use millrace_store::Store;
@@ -41,13 +44,22 @@ use background::Background;
 use ctx::Ctx;
 use deliver::Deliverer;
 use deliver::mailer::Mailer;
-use deliver::webhook_lanes::WebhookDispatcher;
-use observe::history::Pruner;
+use deliver::outbox::Outbox;
+use deliver::webhook_dispatcher::WebhookDispatcher;
+use deliver::webhooks::Webhooks;
+use observe::error_groups::ErrorGroups;
+use observe::events::Events;
+use observe::exports::Exports;
+use observe::retention::{Pruner, Retentions};
+use observe::runs::Runs;
+use observe::search::SearchIndexer;
 use run::admission::PressureWatch;
+use run::replays::Replayer;
 
 pub use accept::app_hooks::AppEvent;
 pub use accept::by_hand::{NewEvent, PassedOn};
 pub use accept::uploads::{FilesIn, Pieces};
+pub use config::EngineConfig;
 pub use deliver::mailer::check_smtp;
 pub use deliver::s3::S3Config;
 pub use deliver::webhooks::NewWebhook;
@@ -68,19 +80,20 @@ pub use millrace_store::{
     SubscriptionKey,
 };
 pub use observe::error_groups::{ErrorDays, ErrorGroupView};
-pub use observe::events::{AskedStats, OwnerStats, RunStats};
-pub use observe::exports::{Export, Taken};
-pub use observe::history::RetentionView;
+pub use observe::export_client::Taken;
+pub use observe::exports::Export;
 pub use observe::metrics::{Door, Metrics};
-pub use observe::names::WouldGo;
 pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
+pub use observe::retention::RetentionView;
+pub use observe::runs::{AskedStats, OwnerStats, RunStats};
 pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
-pub use observe::system::System;
 pub use observe::traces::TraceConfig;
 pub use observe::views::{
     DeploymentView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,
 };
+pub use overview::names::WouldGo;
+pub use overview::system::System;
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
@@ -106,104 +119,6 @@ const LAST_WRITES: Duration = Duration::from_secs(15);
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// Bounds and addresses of an engine.
-#[derive(Clone, Debug)]
-pub struct EngineConfig {
-    /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
-    pub base_url: String,
-    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it
-    /// is not the usual one; none: they have paths.
-    pub endpoint_domain: Option<String>,
-    /// Names of this server beside that of `base_url`, in lower case and without a port: no
-    /// organization's domains.
-    pub own_hosts: Vec<String>,
-    /// The folder of all that the server keeps in files; the room on its disk is told.
-    pub data_dir: PathBuf,
-    /// Where built modules are kept for hosts.
-    pub artifact_dir: PathBuf,
-    /// Runs under way at once.
-    pub running_max: usize,
-    /// Accepted runs that wait for one of those slots, beyond which requests are refused; of one
-    /// owner half as many.
-    pub waiting_max: usize,
-    /// Bytes of the events of those, beyond which requests are refused too; of one owner half as
-    /// many.
-    pub waiting_bytes_max: usize,
-    /// How long a claimed run may go unrenewed.
-    pub lease: Duration,
-    /// Wall-clock limit of a source's run and of hooks.
-    pub source_timeout: Duration,
-    /// Attempts of a run that was lost each time through no fault of its own: with its server, or
-    /// with a host that others used. Code cannot end the server, so that many losses say more of
-    /// the machine than of the run; yet each start costs, and may repeat a step.
-    pub attempts_max: i64,
-    /// How often an event may be passed from workflow to workflow.
-    pub hops_max: u32,
-    /// How much history is kept, where nothing else was set for a workflow or source.
-    pub keep: Retention,
-    /// The most that may be set for one.
-    pub keep_max: Retention,
-    /// Days after which records of who changed what go; none: never.
-    pub keep_audit_days: Option<u32>,
-    /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as
-    /// many as it likes.
-    pub requests_per_minute: u32,
-    /// Where mail goes; none: it stays in the outbox.
-    pub smtp_url: Option<String>,
-    /// The provider by which people sign in beside their passwords; none: by passwords alone.
-    pub oidc: Option<OidcConfig>,
-    /// Which addresses may be reached that users and code name: the policy of hosts.
-    pub egress: millrace_model::egress::Shared,
-    /// Sender of mail.
-    pub mail_from: String,
-    /// Where `$.send.s3` goes; none: it fails and says so.
-    pub s3: Option<S3Config>,
-    /// Bytes that the files of one request to an endpoint may have.
-    pub upload_max_bytes: usize,
-    /// Bytes that the files of an organization's requests may have together, for as long as they
-    /// are kept.
-    pub uploads_kept_bytes: u64,
-    /// The largest heap that a workflow may ask for, MiB.
-    pub memory_mb_max: u32,
-    /// The longest wall-clock limit that a workflow may set.
-    pub timeout_max: Duration,
-    /// Where traces go; none: nowhere.
-    pub traces: Option<TraceConfig>,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        Self {
-            base_url: "http://127.0.0.1:8787".into(),
-            endpoint_domain: None,
-            own_hosts: Vec::new(),
-            data_dir: ".".into(),
-            artifact_dir: "artifacts".into(),
-            running_max: 256,
-            waiting_max: 10_000,
-            waiting_bytes_max: 512 << 20,
-            lease: Duration::from_secs(30),
-            source_timeout: Duration::from_secs(60),
-            attempts_max: 10,
-            hops_max: 16,
-            keep: Retention { keep_days: Some(30), keep_count: None },
-            keep_max: Retention::default(),
-            keep_audit_days: Some(365),
-            requests_per_minute: 6_000,
-            smtp_url: None,
-            oidc: None,
-            egress: millrace_model::egress::Shared::default(),
-            mail_from: "Millrace <millrace@localhost>".into(),
-            s3: None,
-            upload_max_bytes: 100 << 20,
-            uploads_kept_bytes: 4 << 30,
-            memory_mb_max: 10_240,
-            timeout_max: Duration::from_secs(750),
-            traces: None,
-        }
-    }
-}
 
 /// What an engine works with.
 pub struct Parts {
@@ -235,14 +150,20 @@ struct Inner {
     /// What owners run, by owner id (live version) and by deployment id.
     programs: cache::Records<String, Arc<run::program::Program>>,
     nodes: nodes::Nodes,
-    exports: observe::exports::Exports,
+    error_groups: ErrorGroups,
+    events: Events,
+    exports: Exports,
+    outbox: Outbox,
+    retention: Retentions,
+    runs: Runs,
+    webhooks: Webhooks,
     domains: accept::domains::Domains,
     kept_files: accept::kept_files::KeptFiles,
     search_indexes: deploy::search_index::SearchIndexes,
     /// Slots for archives of registries.
     uploads: millrace_fair::FairSemaphore<millrace_model::ids::OrgId>,
     streams: observe::streams::Streams,
-    metrics: Metrics,
+    metrics: Arc<Metrics>,
     traces: observe::traces::Traces,
     /// Run slots, and the runs that wait for one.
     admission: run::admission::Admission,
@@ -297,27 +218,33 @@ impl Engine {
             config.waiting_max,
             config.waiting_bytes_max,
         );
-        let (traces, spans) = observe::traces::Traces::new(config.traces.as_ref())?;
+        let metrics = Arc::new(Metrics::default());
+        let (traces, trace_exporter) =
+            observe::traces::Traces::new(config.traces.as_ref(), &metrics)?;
         let (cache, tasks) = (cache::Cache::default(), background::Tasks::default());
         let ctx = Arc::new(Ctx { config, store, clock, ids, node, cache, tasks });
         let keyring = Arc::new(keyring);
         let tenants = tenants::Tenants::new(&ctx, &keyring, master_keys)?;
         let engine = Self(Arc::new(Inner {
             programs: ctx.cache.records(),
-            ctx,
             bundler,
             runner,
-            keyring,
             tenants,
             started_at,
             nodes: nodes::Nodes::default(),
-            exports: observe::exports::Exports::default(),
+            error_groups: ErrorGroups::new(ctx.clone()),
+            events: Events::new(ctx.clone()),
+            exports: Exports::new(ctx.clone()),
+            outbox: Outbox::new(ctx.clone()),
+            retention: Retentions::new(ctx.clone()),
+            runs: Runs::new(ctx.clone()),
+            webhooks: Webhooks::new(ctx.clone(), keyring.clone()),
             domains: accept::domains::Domains::default(),
             kept_files: accept::kept_files::KeptFiles::default(),
             search_indexes: deploy::search_index::SearchIndexes::default(),
             uploads: millrace_fair::FairSemaphore::new(deploy::registries::UPLOADS),
             streams: observe::streams::Streams::default(),
-            metrics: Metrics::default(),
+            metrics,
             traces,
             admission,
             refusals: accept::refusals::Refusals::default(),
@@ -330,10 +257,12 @@ impl Engine {
             begin_order: run::begin_order::BeginOrder::default(),
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),
+            keyring,
+            ctx,
         }));
         engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
         engine.start_with_others().await?;
-        let Inner { ctx, keyring, traces, .. } = &*engine.0;
+        let Inner { ctx, keyring, .. } = &*engine.0;
         engine.start_task(engine.dispatcher());
         engine.start_task(PressureWatch { engine: engine.clone(), meter: OwnMeter::default() });
         engine.start_task(engine.lease_keeper());
@@ -341,15 +270,17 @@ impl Engine {
         if let Some(mailer) = Mailer::new(ctx, keyring) {
             engine.start_task(mailer);
         }
-        engine.start_task(engine.replayer());
-        if let Some(deliverer) = Deliverer::new(ctx, traces.is_on()) {
+        engine.start_task(Replayer { engine: engine.clone() });
+        if let Some(deliverer) = Deliverer::new(ctx) {
             engine.start_task(deliverer);
         }
         engine.start_task(WebhookDispatcher::new(ctx, keyring));
         engine.start_task(Pruner::new(ctx.clone()));
-        engine.start_task(engine.search_indexer());
-        if let Some(spans) = spans {
-            engine.start_task(engine.trace_exporter(spans));
+        let runs = engine.clone();
+        let do_runs_wait = move || runs.0.admission.slots.waiting() > 0;
+        engine.start_task(SearchIndexer::new(ctx.clone(), do_runs_wait));
+        if let Some(exporter) = trace_exporter {
+            engine.start_task(exporter);
         }
         Ok(engine)
     }

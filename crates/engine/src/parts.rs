@@ -3,6 +3,14 @@
 use std::sync::Arc;
 
 use crate::Engine;
+use crate::deliver::outbox::Outbox;
+use crate::deliver::webhooks::Webhooks;
+use crate::observe::error_groups::ErrorGroups;
+use crate::observe::events::Events;
+use crate::observe::exports::Exports;
+use crate::observe::readiness::Readiness;
+use crate::observe::retention::Retentions;
+use crate::observe::runs::Runs;
 use crate::tenants::accounts::Accounts;
 use crate::tenants::app_images::AppImages;
 use crate::tenants::apps::Apps;
@@ -75,5 +83,45 @@ impl Engine {
     /// What the web application keeps for people.
     pub fn preferences(&self) -> &Preferences {
         &self.0.tenants.preferences
+    }
+
+    /// Groups of errors.
+    pub fn error_groups(&self) -> &ErrorGroups {
+        &self.0.error_groups
+    }
+
+    /// History of events.
+    pub fn events(&self) -> &Events {
+        &self.0.events
+    }
+
+    /// Exports of the history.
+    pub fn exports(&self) -> &Exports {
+        &self.0.exports
+    }
+
+    /// Mails that wait, were sent, or failed.
+    pub fn outbox(&self) -> &Outbox {
+        &self.0.outbox
+    }
+
+    /// Whether events are accepted, and what stands against it.
+    pub async fn readiness(&self) -> Readiness {
+        Readiness::of(&self.0.ctx).await
+    }
+
+    /// How much history is kept.
+    pub fn retention(&self) -> &Retentions {
+        &self.0.retention
+    }
+
+    /// History of runs.
+    pub fn runs(&self) -> &Runs {
+        &self.0.runs
+    }
+
+    /// Webhooks, and deliveries to them.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.0.webhooks
     }
 }

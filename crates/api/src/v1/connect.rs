@@ -205,11 +205,10 @@ pub(crate) async fn deploy(
         app.engine.check_listener(&caller, workflow).await?;
     }
     let webhook = match params.text("webhook_url")? {
-        Some(url) => Some(
-            app.engine
-                .create_webhook(&caller, NewWebhook { url, name: None, description: None })
-                .await?,
-        ),
+        Some(url) => {
+            let new = NewWebhook { url, name: None, description: None };
+            Some(app.engine.webhooks().create(&caller, new).await?)
+        }
         None => None,
     };
     let deployed = app.engine.create_source(&caller, new).await;
@@ -217,7 +216,7 @@ pub(crate) async fn deploy(
         (Ok(view), _) => view,
         (Err(error), Some((webhook, _))) => {
             // Nothing stays of a deploy that fails.
-            app.engine.delete_webhook(&caller, &webhook.id).await?;
+            app.engine.webhooks().delete(&caller, &webhook.id).await?;
             return Err(error.into());
         }
         (Err(error), None) => return Err(error.into()),
@@ -233,7 +232,7 @@ pub(crate) async fn deploy(
         if let Err(error) = app.engine.subscribe(&caller, key).await {
             app.engine.delete_source(&caller, &view.source.id).await?;
             if let Some((webhook, _)) = &webhook {
-                app.engine.delete_webhook(&caller, &webhook.id).await?;
+                app.engine.webhooks().delete(&caller, &webhook.id).await?;
             }
             return Err(error.into());
         }
@@ -415,7 +414,7 @@ async fn shown_webhooks(
 ) -> Result<Response, ApiError> {
     let mut shown = Vec::new();
     for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
-        let webhook = app.engine.webhook(caller, &id("webhook", &listener)?).await?;
+        let webhook = app.engine.webhooks().get(caller, &id("webhook", &listener)?).await?;
         let mut one = json!({ "id": webhook.id, "url": webhook.url, "signing_key_set": true });
         if let Some((_, secret)) = made.iter().find(|(made, _)| *made == webhook.id) {
             one["signing_key"] = json!(secret);
@@ -443,10 +442,8 @@ pub(crate) async fn events(
         ));
     }
     let page = Page { limit, room: query.memory.room(), ..Page::default() };
-    let listing = app
-        .engine
-        .list_events(&caller, source.as_str(), EventFilter::default(), true, &page)
-        .await?;
+    let (events, all) = (app.engine.events(), EventFilter::default());
+    let listing = events.list(&caller, source.as_str(), all, true, &page).await?;
     let show = |listing: Listing<ListedEvent>| {
         let shown = listing.items.iter().map(|listed| {
             let (id, mut summary) = (listed.event.id, wire::event(&listed.event));

@@ -53,9 +53,11 @@ async fn listed(
         class: params.text("class")?,
         since: time(params, "from")?,
     };
-    let listing = app.engine.list_error_groups(caller, &filter, &query.page).await?;
+    let listing = app.engine.error_groups().list(caller, &filter, &query.page).await?;
     let days = match params.number("days")? {
-        Some(days) => Some(app.engine.error_days(caller, days, time(params, "days_to")?).await?),
+        Some(days) => {
+            Some(app.engine.error_groups().days(caller, days, time(params, "days_to")?).await?)
+        }
         None => None,
     };
     Ok(Fields::of(params).records(listing, |g| {
@@ -73,7 +75,7 @@ pub(crate) async fn show(
     Path(group): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let view = app.engine.error_group_view(&caller, &group_id(&group)?).await?;
+    let view = app.engine.error_groups().get(&caller, &group_id(&group)?).await?;
     Ok(Fields::of(&query.params).data(whole(&view)))
 }
 
@@ -86,11 +88,13 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let group = group_id(&group)?;
-    back.check(&params, async { Ok(whole(&app.engine.error_group_view(&caller, &group).await?)) })
-        .await?;
+    back.check(&params, async {
+        Ok(whole(&app.engine.error_groups().get(&caller, &group).await?))
+    })
+    .await?;
     let given = params.text("state")?.map(|text| state(&text)).transpose()?;
     let note = if params.0.contains_key("note") { Some(params.text("note")?) } else { None };
-    let view = app.engine.change_error_group(&caller, &group, given, note).await?;
+    let view = app.engine.error_groups().change(&caller, &group, given, note).await?;
     Ok(Fields::of(&params).data(whole(&view)))
 }
 

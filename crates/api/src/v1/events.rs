@@ -57,13 +57,8 @@ async fn summaries(
     let text = query.params.text("q")?.filter(|text| !text.is_empty());
     let listing = app
         .engine
-        .list_events(
-            &auth.0,
-            emitter,
-            EventFilter { name, text: text.as_deref() },
-            expand,
-            &query.page,
-        )
+        .events()
+        .list(&auth.0, emitter, EventFilter { name, text: text.as_deref() }, expand, &query.page)
         .await?;
     let fields = Fields::of(&query.params);
     // Cursors of events are the id itself (facts 0).
@@ -146,13 +141,8 @@ pub(crate) async fn delete<E: Emitter>(
     }
     let removed = app
         .engine
-        .delete_events(
-            &auth.0,
-            &emitter::<E>(id)?,
-            params.text("event_name")?.as_deref(),
-            start,
-            end,
-        )
+        .events()
+        .delete(&auth.0, &emitter::<E>(id)?, params.text("event_name")?.as_deref(), start, end)
         .await?;
     Ok(accepted(Fields::default().data(serde_json::json!({ "deleted": removed }))))
 }

@@ -33,7 +33,7 @@ pub(crate) async fn retention<E: Emitter>(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
-    let view = app.engine.retention(&caller, &owner).await?;
+    let view = app.engine.retention().get(&caller, &owner).await?;
     Ok(Fields::of(&query.params).data(shown(&owner, &view)))
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn set_retention<E: Emitter>(
     params: Params,
 ) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
-    let before = app.engine.retention(&caller, &owner).await?;
+    let before = app.engine.retention().get(&caller, &owner).await?;
     back.check(&params, async { Ok(shown(&owner, &before)) }).await?;
     let before = before.set;
     let given = |field: &str, before: Option<u32>| {
@@ -56,7 +56,7 @@ pub(crate) async fn set_retention<E: Emitter>(
         keep_days: given("keep_days", before.keep_days)?,
         keep_count: given("keep_count", before.keep_count)?,
     };
-    let view = app.engine.set_retention(&caller, &owner, retention).await?;
+    let view = app.engine.retention().set(&caller, &owner, retention).await?;
     Ok(Fields::of(&params).data(shown(&owner, &view)))
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn export(
     let time = |field| Ok::<_, ApiError>(query.params.number::<i64>(field)?.map(Timestamp));
     let filter = ExportFilter { owner, from: time("from")?, to: time("to")? };
     let Extension(Cut(cut)) = cut.unwrap_or_default();
-    let export = app.engine.export(&caller, filter, cut).await?;
+    let export = app.engine.exports().begin(&caller, filter, cut).await?;
     let lines =
         Lines { export, text: Bytes::new(), sent: 0, is_over: false, counts: Counts::default() };
     let body = Body::from_stream(stream::unfold(lines, |mut lines| async move {

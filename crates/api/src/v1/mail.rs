@@ -16,7 +16,7 @@ pub(crate) async fn list(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let listing = app.engine.list_mail(&caller, &query.page).await?;
+    let listing = app.engine.outbox().list(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |mail| shown(&mail)))
 }
 
@@ -26,7 +26,7 @@ pub(crate) async fn show(
     Path(mail): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let mail = app.engine.mail(&caller, &id::<MailId>("mail", &mail)?).await?;
+    let mail = app.engine.outbox().get(&caller, &id::<MailId>("mail", &mail)?).await?;
     Ok(Fields::of(&query.params).data(shown(&mail)))
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn send(
     Path(mail): Path,
     _: Params,
 ) -> Result<Response, ApiError> {
-    let mail = app.engine.resend_mail(&caller, &id::<MailId>("mail", &mail)?).await?;
+    let mail = app.engine.outbox().resend(&caller, &id::<MailId>("mail", &mail)?).await?;
     Ok(Fields::default().data(shown(&mail)))
 }
 

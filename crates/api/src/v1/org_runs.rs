@@ -51,7 +51,7 @@ pub(crate) async fn frames(
         None => {
             let page = Page { limit: 1, ..Page::default() };
             let newest =
-                app.engine.list_runs(&caller, &RunFilter::default(), false, &page).await?.items;
+                app.engine.runs().list(&caller, &RunFilter::default(), false, &page).await?.items;
             newest.first().map_or(Timestamp(0), |listed| listed.run.created_at)
         }
     };
@@ -206,7 +206,7 @@ impl Feed {
     ) -> Result<Listing<ListedRun>, EngineError> {
         let memory = PageMemory::of(&self.app.unfolded, self.caller.org_id.clone().into());
         let page = Page { limit: Page::LIMIT_MAX, after, room: memory.room(), ..Page::default() };
-        self.app.engine.list_runs(&self.caller, filter, false, &page).await
+        self.app.engine.runs().list(&self.caller, filter, false, &page).await
     }
 
     fn show(&mut self, listed: &ListedRun) {

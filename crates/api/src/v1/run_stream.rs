@@ -46,7 +46,7 @@ pub(crate) async fn read(
     id: &RunId,
 ) -> Result<(RunView, Arc<PageMemory>), EngineError> {
     let memory = PageMemory::of(&app.unfolded, caller.org_id.clone().into());
-    let view = app.engine.run_with_room(caller, id, &memory.room()).await?;
+    let view = app.engine.runs().get_within(caller, id, &memory.room()).await?;
     if memory.grow(wire::run_values(&view.run)) {
         Ok((view, memory))
     } else {
@@ -288,7 +288,7 @@ impl OwnerFeed {
     }
 
     async fn newest(&self, limit: u32) -> Result<Vec<RunState>, EngineError> {
-        self.app.engine.run_states(&self.caller, &self.owner, self.from, limit).await
+        self.app.engine.runs().states(&self.caller, &self.owner, self.from, limit).await
     }
 
     async fn look(&mut self) -> Result<(), EngineError> {

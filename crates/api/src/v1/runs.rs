@@ -33,7 +33,7 @@ pub(crate) async fn show(
     Path(run): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let view = app.engine.run_with_room(&caller, &id("run", &run)?, &query.page.room).await?;
+    let view = app.engine.runs().get_within(&caller, &id("run", &run)?, &query.page.room).await?;
     let fields = Fields::of(&query.params);
     query
         .memory
@@ -52,10 +52,8 @@ pub(crate) async fn list<E: Emitter>(
     Path(owner): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let listing = app
-        .engine
-        .list_runs_of(&caller, emitter::<E>(owner)?, states(&query.params)?, &query.page)
-        .await?;
+    let (owner, states) = (emitter::<E>(owner)?, states(&query.params)?);
+    let listing = app.engine.runs().list_of(&caller, owner, states, &query.page).await?;
     let fields = Fields::of(&query.params);
     query
         .memory
@@ -87,11 +85,11 @@ pub(crate) async fn list_all(
                 ApiError::field("q", format!("`q` cannot be searched for: {error}"))
             })?;
             let (found, indexed) =
-                app.engine.search_runs(&caller, &words, &filter, whole, &query.page).await?;
+                app.engine.runs().search(&caller, &words, &filter, whole, &query.page).await?;
             let searched = json!({ "indexed_until_ms": indexed.until.ms(), "indexed_from_ms": indexed.from.map(Timestamp::ms), "looked_at_from_ms": found.looked_at_from.map(Timestamp::ms) });
             (found.listing, Some(searched))
         }
-        None => (app.engine.list_runs(&caller, &filter, whole, &query.page).await?, None),
+        None => (app.engine.runs().list(&caller, &filter, whole, &query.page).await?, None),
     };
     let values = |page: &Listing<ListedRun>| page.items.iter().map(wire::listed_run_values).sum();
     query
@@ -110,10 +108,8 @@ pub(crate) async fn stats(
     params.org_is(&caller)?;
     let RunFilter { owner, kind, from, to, .. } = filter(params)?;
     let asked = AskedStats { from, to, bucket_ms: params.number("bucket_ms")? };
-    let stats = app
-        .engine
-        .run_stats(&caller, owner.as_deref(), kind.unwrap_or(RunKind::Live), &asked)
-        .await?;
+    let kind = kind.unwrap_or(RunKind::Live);
+    let stats = app.engine.runs().stats(&caller, owner.as_deref(), kind, &asked).await?;
     Ok(Fields::of(params).data(shown_stats(&stats)))
 }
 
@@ -340,7 +336,8 @@ pub(crate) async fn logs<E: Emitter>(
         step: params.text("step")?,
         before,
     };
-    let lines = app.engine.owner_logs(&caller, &emitter::<E>(owner)?, &filter, limit).await?;
+    let lines =
+        app.engine.runs().owner_logs(&caller, &emitter::<E>(owner)?, &filter, limit).await?;
     let fields = Fields::of(params);
     let cursor = |line: Option<&OwnerLine>| {
         line.map(|line| encode_cursor(&format!("{}.{}", line.place.at, line.place.number)))
@@ -387,10 +384,8 @@ pub(crate) async fn asked_stats(
     caller: &Caller,
     params: &Params,
 ) -> Result<Option<OwnerStats>, ApiError> {
-    match window(params)? {
-        Some((window, bucket)) => Ok(Some(app.engine.owner_stats(caller, window, bucket).await?)),
-        None => Ok(None),
-    }
+    let Some((window, bucket)) = window(params)? else { return Ok(None) };
+    Ok(Some(app.engine.runs().owner_stats(caller, window, bucket).await?))
 }
 
 /// Statistics of one workflow or source, where they are asked for.
@@ -401,7 +396,8 @@ pub(crate) async fn own_stats(
     params: &Params,
 ) -> Result<Option<Value>, ApiError> {
     let Some((length_ms, bucket_ms)) = window(params)? else { return Ok(None) };
-    Ok(Some(shown_stats(&app.engine.latest_run_stats(caller, owner, length_ms, bucket_ms).await?)))
+    let stats = app.engine.runs().latest_stats(caller, owner, length_ms, bucket_ms).await?;
+    Ok(Some(shown_stats(&stats)))
 }
 
 /// A record with its statistics, where there are any.

@@ -123,7 +123,7 @@ async fn newest_of(
     caller: &Caller,
     sources: Vec<String>,
 ) -> Result<HashMap<String, NewestOf>, ApiError> {
-    let found = app.engine.newest_of(caller, sources).await?;
+    let found = app.engine.events().newest_of(caller, sources).await?;
     Ok(found.into_iter().map(|newest| (newest.emitter.clone(), newest)).collect())
 }
 

@@ -115,14 +115,15 @@ pub(crate) async fn sends(
     Path(workflow): Path,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let owner = app.engine.sse_emitter(&id::<WorkflowId>("workflow", &workflow)?);
+    let owner = app.engine.events().sse_emitter(&id::<WorkflowId>("workflow", &workflow)?);
     let mut since = last_event_id(&headers)?;
     let live = app.engine.stream(&caller, &owner).await?;
     if since.is_none() {
         let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         let newest = app
             .engine
-            .list_events(&caller, &owner, EventFilter::default(), false, &page)
+            .events()
+            .list(&caller, &owner, EventFilter::default(), false, &page)
             .await?
             .items;
         since = newest.last().map(|oldest| EventId::from_ordinal(oldest.event.id.ordinal() - 1));
@@ -212,7 +213,7 @@ impl Feed {
                 }
             }
             if let (true, Some(last)) = (self.behind, self.last) {
-                match self.engine.events_after(&self.caller, &self.owner, last, self.page).await {
+                match self.engine.events().after(&self.caller, &self.owner, last, self.page).await {
                     Ok(events) => {
                         let bytes: usize = events
                             .iter()

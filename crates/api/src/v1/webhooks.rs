@@ -24,7 +24,7 @@ pub(crate) async fn create(
         name: params.text("name")?,
         description: params.text("description")?,
     };
-    let (webhook, secret) = app.engine.create_webhook(&caller, new).await?;
+    let (webhook, secret) = app.engine.webhooks().create(&caller, new).await?;
     let mut shown = wire::webhook(&webhook);
     shown["secret"] = json!(secret);
     Ok(Fields::default().data(shown))
@@ -36,7 +36,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_webhooks(&caller, &query.page).await?;
+    let listing = app.engine.webhooks().list(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |w| wire::webhook(&w)))
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn show(
     Path(text): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let webhook = app.engine.webhook(&caller, &webhook_id(&text)?).await?;
+    let webhook = app.engine.webhooks().get(&caller, &webhook_id(&text)?).await?;
     Ok(Fields::of(&query.params).data(wire::webhook(&webhook)))
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn remove(
             &app.engine.webhook_would_go(&caller, &webhook).await?,
         ));
     }
-    app.engine.delete_webhook(&caller, &webhook).await?;
+    app.engine.webhooks().delete(&caller, &webhook).await?;
     Ok(Fields::default().data(json!({ "id": webhook, "deleted": true })))
 }
 
@@ -84,7 +84,8 @@ pub(crate) async fn deliveries(
     });
     let listing = app
         .engine
-        .list_webhook_deliveries(&caller, &webhook_id(&text)?, status.transpose()?, &query.page)
+        .webhooks()
+        .list_deliveries(&caller, &webhook_id(&text)?, status.transpose()?, &query.page)
         .await?;
     Ok(Fields::of(&query.params).records(listing, |d| wire::webhook_delivery(&d)))
 }
@@ -96,7 +97,8 @@ pub(crate) async fn replay_failed(
     Path(text): Path,
     _: Params,
 ) -> Result<Response, ApiError> {
-    let queued = app.engine.replay_webhook_deliveries(&caller, &webhook_id(&text)?, None).await?;
+    let queued =
+        app.engine.webhooks().replay_deliveries(&caller, &webhook_id(&text)?, None).await?;
     Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
 }
 
@@ -110,7 +112,8 @@ pub(crate) async fn replay(
     let delivery = id::<WebhookDeliveryId>("delivery", &delivery)?;
     let queued = app
         .engine
-        .replay_webhook_deliveries(&caller, &webhook_id(&webhook)?, Some(delivery))
+        .webhooks()
+        .replay_deliveries(&caller, &webhook_id(&webhook)?, Some(delivery))
         .await?;
     Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
 }

@@ -111,9 +111,9 @@ impl Engine {
             self.0.refusals.hold(bytes, &self.0.tasks.token()).await;
         }
         if let Some((context, began)) = traced {
-            self.trace_request(
+            self.0.traces.request(
                 &context,
-                began,
+                (began, self.now()),
                 &request.method,
                 answer.as_ref().ok().map(|a| a.status),
             );

@@ -179,3 +179,43 @@ impl Mailer {
         built.map_err(|e| e.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::ids::{DataKeyId, MailId};
+    use millrace_store::MailStatus;
+
+    use super::*;
+    use crate::EngineConfig;
+    use crate::test_ctx::TestCtx;
+
+    #[tokio::test]
+    async fn a_mail_is_tried_again_after_ever_longer_waits_and_then_given_up() {
+        let smtp_url = Some("smtp://127.0.0.1:1".to_owned());
+        let test = TestCtx::new(EngineConfig { smtp_url, ..EngineConfig::default() });
+        let ring = Keyring::new(vec![(DataKeyId::from_row("dk_1".into()), [7; 32])]);
+        let mailer = Mailer::new(&test.ctx, &Arc::new(ring)).expect("a mailer");
+        let after = |attempts| {
+            let mail = Mail {
+                id: MailId::from_row("mail_1".into()),
+                org_id: OrgId::from_row("o_1".into()),
+                recipient: "a@x.test".into(),
+                subject: String::new(),
+                text: String::new(),
+                link: None,
+                html: None,
+                status: MailStatus::Queued,
+                attempts,
+                last_error: None,
+                created_at: test.ctx.now(),
+            };
+            match mailer.after_failure(&mail, "no".into()) {
+                MailResult::Retry { at, .. } => Some(at.since(test.ctx.now()) / 1000),
+                _ => None,
+            }
+        };
+        let waits: Vec<_> = (0..13).map_while(after).collect();
+        assert_eq!(waits, RETRY_SECONDS);
+        assert!(waits.is_sorted() && after(12).is_none());
+    }
+}

@@ -4,9 +4,10 @@
 
 pub(crate) mod http;
 pub(crate) mod mailer;
+pub(crate) mod outbox;
 pub(crate) mod s3;
 pub(crate) mod smtp;
-pub(crate) mod webhook_lanes;
+pub(crate) mod webhook_dispatcher;
 pub(crate) mod webhooks;
 
 use std::sync::Arc;
@@ -119,8 +120,6 @@ struct Deliveries {
     http: reqwest::Client,
     /// Reaches what code sends to.
     reach: Reach,
-    /// Whether deliveries carry the traces of their runs on.
-    is_traced: bool,
     slots: FairSemaphore<OrgId>,
 }
 
@@ -137,7 +136,7 @@ impl Background for Deliverer {
 
 impl Deliverer {
     /// None where no HTTP client can be made: what code sends stays queued.
-    pub(crate) fn new(ctx: &Arc<Ctx>, is_traced: bool) -> Option<Self> {
+    pub(crate) fn new(ctx: &Arc<Ctx>) -> Option<Self> {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(TRY_TIMEOUT)
@@ -153,7 +152,6 @@ impl Deliverer {
             ctx: ctx.clone(),
             http,
             reach: Reach::new(ctx.config.egress.clone(), http::common),
-            is_traced,
             slots: FairSemaphore::new(Policy::fewest_held(UNDER_WAY)),
         })))
     }
@@ -224,9 +222,7 @@ impl Deliveries {
     /// What a delivery carries on of its run's trace, where traces are on and the run is still
     /// known.
     async fn traceparent_of(&self, delivery: &Delivery) -> Option<String> {
-        if !self.is_traced {
-            return None;
-        }
+        self.ctx.config.traces.as_ref()?;
         let run = self.ctx.store.run(&delivery.org_id, &delivery.run_id).await.ok().flatten()?;
         trace_context::parent_of(&run.context, &run.id, run.attempt)
     }

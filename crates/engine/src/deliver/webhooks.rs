@@ -1,5 +1,7 @@
 //! Webhooks: addresses that listen. What is on its way to them is sent by `deliver`.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use millrace_model::event::Event;
@@ -13,9 +15,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::EngineError;
 use crate::background::Task;
+use crate::ctx::Ctx;
+use crate::tenants::secrets::Keyring;
 use crate::trace_context;
-use crate::{Engine, EngineError};
 
 /// What a secret begins with, as Standard Webhooks writes it.
 pub(crate) const SECRET_PREFIX: &str = "whsec_";
@@ -44,28 +48,38 @@ struct Sent<'a> {
     metadata: Map<String, Value>,
 }
 
-impl Engine {
+/// The webhooks of all organizations.
+pub struct Webhooks {
+    ctx: Arc<Ctx>,
+    keyring: Arc<Keyring>,
+}
+
+impl Webhooks {
+    pub(crate) const fn new(ctx: Arc<Ctx>, keyring: Arc<Keyring>) -> Self {
+        Self { ctx, keyring }
+    }
+
     /// Makes a webhook; what signs its deliveries is shown this once.
-    pub async fn create_webhook(
+    pub async fn create(
         &self,
         caller: &Caller,
         new: NewWebhook,
     ) -> Result<(Webhook, String), EngineError> {
-        let (webhook, secret) = self.new_webhook(caller, new)?;
-        self.check_webhook_count(
-            self.0
+        let (webhook, secret) = self.prepare(caller, new)?;
+        self.check_count(
+            self.ctx
                 .store
                 .list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() })
                 .await?
                 .total_count
                 + 1,
         )?;
-        self.0.store.create_webhook(webhook.clone()).await?;
+        self.ctx.store.create_webhook(webhook.clone()).await?;
         Ok((webhook, secret))
     }
 
     /// That the organization may have so many.
-    pub(crate) fn check_webhook_count(&self, count: u64) -> Result<(), EngineError> {
+    pub(crate) fn check_count(&self, count: u64) -> Result<(), EngineError> {
         if count <= WEBHOOKS_MAX {
             return Ok(());
         }
@@ -75,14 +89,15 @@ impl Engine {
     }
 
     /// A webhook that is not stored yet, and its secret.
-    pub(crate) fn new_webhook(
+    pub(crate) fn prepare(
         &self,
         caller: &Caller,
         new: NewWebhook,
     ) -> Result<(Webhook, String), EngineError> {
         let url = webhook_url(&new.url)?;
-        if let Some(refusal) =
-            Url::parse(&url).ok().and_then(|url| crate::reach::closed(&self.0.config.egress, &url))
+        if let Some(refusal) = Url::parse(&url)
+            .ok()
+            .and_then(|url| crate::reach::closed(&self.ctx.config.egress, &url))
         {
             return Err(EngineError::invalid(
                 "url",
@@ -96,10 +111,10 @@ impl Engine {
         }
         let name = line("name", new.name, 100)?;
         let description = line("description", new.description, 1000)?;
-        let (id, now) = (WebhookId::generate(&self.0.ids), self.now());
-        let secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0.ids.bytes::<32>()));
+        let (id, now) = (WebhookId::generate(&self.ctx.ids), self.ctx.now());
+        let secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(self.ctx.ids.bytes::<32>()));
         let webhook = Webhook {
-            secret: self.0.keyring.seal(&self.0.ids, id.as_str(), &secret)?,
+            secret: self.keyring.seal(&self.ctx.ids, id.as_str(), &secret)?,
             id,
             org_id: caller.org_id.clone(),
             user_id: caller.user_id.clone(),
@@ -115,8 +130,8 @@ impl Engine {
     }
 
     /// A webhook of the organization.
-    pub async fn webhook(&self, caller: &Caller, id: &WebhookId) -> Result<Webhook, EngineError> {
-        self.0
+    pub async fn get(&self, caller: &Caller, id: &WebhookId) -> Result<Webhook, EngineError> {
+        self.ctx
             .store
             .webhook(&caller.org_id, id)
             .await?
@@ -124,43 +139,47 @@ impl Engine {
     }
 
     /// The webhooks, newest first.
-    pub async fn list_webhooks(
+    pub async fn list(
         &self,
         caller: &Caller,
         page: &Page,
     ) -> Result<Listing<Webhook>, EngineError> {
-        Ok(self.0.store.list_webhooks(&caller.org_id, page).await?)
+        Ok(self.ctx.store.list_webhooks(&caller.org_id, page).await?)
     }
 
     /// Removes a webhook and its subscriptions. What was on its way is not sent.
-    pub async fn delete_webhook(&self, caller: &Caller, id: &WebhookId) -> Result<(), EngineError> {
-        let there = self.0.store.delete_webhook(&caller.org_id, id).await?;
-        self.0.cache.listeners.forget_all();
+    pub async fn delete(&self, caller: &Caller, id: &WebhookId) -> Result<(), EngineError> {
+        let there = self.ctx.store.delete_webhook(&caller.org_id, id).await?;
+        self.ctx.cache.listeners.forget_all();
         if there { Ok(()) } else { Err(EngineError::not_found("webhook", id)) }
     }
 
     /// What was or is to be sent to a webhook, newest first; failed ones are its dead letters.
-    pub async fn list_webhook_deliveries(
+    pub async fn list_deliveries(
         &self,
         caller: &Caller,
         id: &WebhookId,
         status: Option<DeliveryStatus>,
         page: &Page,
     ) -> Result<Listing<WebhookDelivery>, EngineError> {
-        self.webhook(caller, id).await?;
-        Ok(self.0.store.list_webhook_deliveries(&caller.org_id, id.as_str(), status, page).await?)
+        self.get(caller, id).await?;
+        Ok(self
+            .ctx
+            .store
+            .list_webhook_deliveries(&caller.org_id, id.as_str(), status, page)
+            .await?)
     }
 
     /// Sends a delivery again, or without `delivery` all dead letters, the oldest first. How many
     /// are queued now.
-    pub async fn replay_webhook_deliveries(
+    pub async fn replay_deliveries(
         &self,
         caller: &Caller,
         id: &WebhookId,
         delivery: Option<WebhookDeliveryId>,
     ) -> Result<u64, EngineError> {
-        self.webhook(caller, id).await?;
-        let now = self.now();
+        self.get(caller, id).await?;
+        let now = self.ctx.now();
         let replay = WebhookReplay {
             org_id: caller.org_id.clone(),
             target_id: id.to_string(),
@@ -169,10 +188,10 @@ impl Engine {
             give_up_at: now.plus_ms(GIVE_UP_AFTER_MS),
             limit: REPLAY_MAX,
         };
-        let count = self.0.store.replay_webhook_deliveries(replay).await?;
+        let count = self.ctx.store.replay_webhook_deliveries(replay).await?;
         if let (Some(delivery), 0) = (delivery, count) {
             let there = self
-                .0
+                .ctx
                 .store
                 .webhook_delivery(&caller.org_id, &delivery)
                 .await?
@@ -181,12 +200,12 @@ impl Engine {
                 return Err(EngineError::not_found("delivery", delivery));
             }
         }
-        self.0.tasks.wake(Task::WebhookDispatcher);
+        self.ctx.tasks.wake(Task::WebhookDispatcher);
         Ok(count)
     }
 
     /// An event to be sent to a webhook, of that trace.
-    pub(crate) fn webhook_delivery(
+    pub(crate) fn delivery(
         &self,
         event: &Event,
         target: &str,
@@ -203,14 +222,19 @@ impl Engine {
         }
         let sent =
             Sent { id: event.id.to_string(), indexed_at_ms: event.id.ms, event: payload, metadata };
-        let now = self.now();
+        let now = self.ctx.now();
         Ok(WebhookDelivery {
-            id: WebhookDeliveryId::generate(&self.0.ids),
+            id: WebhookDeliveryId::generate(&self.ctx.ids),
             org_id: event.org_id.clone(),
             target_id: target.to_owned(),
             event_key: format!("{}:{}", event.emitter_id, event.id),
             body: serde_json::to_string(&sent).map_err(damaged)?,
-            traceparent: self.0.traces.is_on().then(|| trace_context::parent_of_all(trace)),
+            traceparent: self
+                .ctx
+                .config
+                .traces
+                .is_some()
+                .then(|| trace_context::parent_of_all(trace)),
             status: DeliveryStatus::Queued,
             attempts: 0,
             last_status: None,

@@ -204,7 +204,7 @@ impl Engine {
         self.0.store.deploy_source(source.clone(), interfaces.clone(), deployment).await?;
         self.forget_owner(source.id.as_str());
         self.0.tasks.wake(Task::Scheduler);
-        Ok(self.show_source(source, &interfaces))
+        Ok(SourceView::of(&self.0.ctx, source, &interfaces))
     }
 
     /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old
@@ -443,7 +443,7 @@ impl Engine {
             self.0.tasks.spawn(async move { runner.evict(&isolate).await });
         }
         self.0.tasks.wake(Task::Scheduler);
-        Ok((self.show_source(new, &interfaces), made))
+        Ok((SourceView::of(&self.0.ctx, new, &interfaces), made))
     }
 
     /// Deletes a source; a failing `deactivate` does not keep it (reference 3), nor damage.
@@ -462,7 +462,7 @@ impl Engine {
     pub async fn source(&self, caller: &Caller, id: &SourceId) -> Result<SourceView, EngineError> {
         let source = self.owned_source(caller, id).await?;
         let interfaces = self.0.store.interfaces(id.as_str()).await?;
-        Ok(self.show_source(source, &interfaces))
+        Ok(SourceView::of(&self.0.ctx, source, &interfaces))
     }
 
     /// The sources, newest first.
@@ -481,7 +481,7 @@ impl Engine {
         let (mut items, mut damaged) = (Vec::with_capacity(listing.items.len()), listing.damaged);
         for source in listing.items {
             match interfaces.get(source.id.as_str()) {
-                Some(interfaces) => items.push(self.show_source(source, interfaces)),
+                Some(interfaces) => items.push(SourceView::of(&self.0.ctx, source, interfaces)),
                 None => damaged.push(source.id.to_string()),
             }
         }

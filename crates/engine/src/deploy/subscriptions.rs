@@ -13,6 +13,7 @@ use millrace_model::tenant::Caller;
 use millrace_model::webhook::Webhook;
 use millrace_store::{ListenerChange, SubscriptionKey};
 
+use crate::owners::check_owner;
 use crate::{Engine, EngineError, NewWebhook};
 
 /// Listeners that one request may name: as many as there may be webhooks.
@@ -57,12 +58,12 @@ impl Engine {
         source: &SourceId,
         workflows: &[String],
     ) -> Result<(), EngineError> {
-        self.check_owner(caller, source.as_str()).await?;
+        check_owner(&self.0.ctx, caller, source.as_str()).await?;
         let wanted = distinct("workflow_ids", workflows)?;
         for workflow in &wanted {
             let id: WorkflowId =
                 workflow.parse().map_err(|_| EngineError::not_found("workflow", workflow))?;
-            self.check_owner(caller, id.as_str()).await?;
+            check_owner(&self.0.ctx, caller, id.as_str()).await?;
         }
         let listening = self.trigger_listeners(caller, source, WorkflowId::PREFIX).await?;
         self.change_trigger_listeners(caller, source, Vec::new(), &wanted, listening).await
@@ -78,7 +79,7 @@ impl Engine {
         source: &SourceId,
         urls: &[String],
     ) -> Result<Vec<(WebhookId, String)>, EngineError> {
-        self.check_owner(caller, source.as_str()).await?;
+        check_owner(&self.0.ctx, caller, source.as_str()).await?;
         let listening = self.trigger_listeners(caller, source, WebhookId::PREFIX).await?;
         let all = self
             .0
@@ -93,8 +94,9 @@ impl Engine {
         known.extend(others.into_iter().filter(|webhook| webhook.active));
         let (mut wanted, mut made) = (Vec::new(), Vec::new());
         for url in distinct("webhook_urls", urls)? {
-            let (webhook, secret) =
-                self.new_webhook(caller, NewWebhook { url, name: None, description: None })?;
+            let (webhook, secret) = self
+                .webhooks()
+                .prepare(caller, NewWebhook { url, name: None, description: None })?;
             match known.iter().find(|known| known.url == webhook.url) {
                 Some(known) => wanted.push(known.id.to_string()),
                 None => {
@@ -104,7 +106,7 @@ impl Engine {
                 }
             }
         }
-        self.check_webhook_count(all.total_count + made.len() as u64)?;
+        self.webhooks().check_count(all.total_count + made.len() as u64)?;
         let secrets =
             made.iter().map(|(webhook, secret)| (webhook.id.clone(), secret.clone())).collect();
         self.change_trigger_listeners(
@@ -256,9 +258,9 @@ impl Engine {
         }
         if listener.starts_with(WebhookId::PREFIX) {
             let id = listener.parse().map_err(|_| EngineError::not_found("webhook", listener))?;
-            return self.webhook(caller, &id).await.map(|_| ());
+            return self.webhooks().get(caller, &id).await.map(|_| ());
         }
-        self.check_owner(caller, listener).await
+        check_owner(&self.0.ctx, caller, listener).await
     }
 
     async fn check_emitter(&self, caller: &Caller, emitter: &str) -> Result<(), EngineError> {
@@ -270,7 +272,7 @@ impl Engine {
             ALL_WORKFLOWS | ALL_SOURCES => Ok(()),
             org if org == caller.org_id.as_str() => Ok(()),
             id if id.starts_with(SourceId::PREFIX) || id.starts_with(WorkflowId::PREFIX) => {
-                self.check_owner(caller, id).await
+                check_owner(&self.0.ctx, caller, id).await
             }
             other => Err(EngineError::not_found("emitter", other)),
         }

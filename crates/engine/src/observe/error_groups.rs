@@ -1,5 +1,7 @@
 //! Groups of errors: their lists, and the state that people give them.
 
+use std::sync::Arc;
+
 use std::collections::HashMap;
 
 use millrace_model::clock::Timestamp;
@@ -9,8 +11,10 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 use millrace_store::{ErrorGroupFilter, FailedTime};
 
+use crate::EngineError;
 use crate::checks::checked_note;
-use crate::{Engine, EngineError};
+use crate::ctx::Ctx;
+use crate::owners::check_owner;
 
 /// Failed runs of the owner that are looked at for the versions of a group.
 const VERSIONS_SCAN: u32 = 10_000;
@@ -67,23 +71,32 @@ pub struct ErrorGroupView {
     pub versions: Vec<ErrorVersion>,
 }
 
-impl Engine {
+/// The groups of errors of all organizations.
+pub struct ErrorGroups {
+    ctx: Arc<Ctx>,
+}
+
+impl ErrorGroups {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
+    }
+
     /// The groups of errors that fit, the last seen first. An owner that is named must be there.
-    pub async fn list_error_groups(
+    pub async fn list(
         &self,
         caller: &Caller,
         filter: &ErrorGroupFilter,
         page: &Page,
     ) -> Result<Listing<ErrorGroup>, EngineError> {
         if let Some(owner) = &filter.owner {
-            self.check_owner(caller, owner).await?;
+            check_owner(&self.ctx, caller, owner).await?;
         }
-        Ok(self.0.store.list_error_groups(&caller.org_id, filter, page).await?)
+        Ok(self.ctx.store.list_error_groups(&caller.org_id, filter, page).await?)
     }
 
     /// How often each group was seen on each of so many days of 24 hours, of which the last ends at
     /// `to`.
-    pub async fn error_days(
+    pub async fn days(
         &self,
         caller: &Caller,
         days: u32,
@@ -95,32 +108,32 @@ impl Engine {
                 format!("`days` is {days}; allowed are 1 to {DAYS_MAX}"),
             ));
         }
-        let to = to.unwrap_or_else(|| self.now());
+        let to = to.unwrap_or_else(|| self.ctx.now());
         let from = Timestamp(to.ms().saturating_sub(i64::from(days) * DAY_MS));
-        let found = self.0.store.failed_times(&caller.org_id, (from, to), DAYS_SCAN).await?;
+        let found = self.ctx.store.failed_times(&caller.org_id, (from, to), DAYS_SCAN).await?;
         Ok(ErrorDays::of(&found, from, days))
     }
 
     /// A group of errors.
-    pub async fn error_group_view(
+    pub async fn get(
         &self,
         caller: &Caller,
         id: &ErrorGroupId,
     ) -> Result<ErrorGroupView, EngineError> {
         let group = self
-            .0
+            .ctx
             .store
             .error_group(&caller.org_id, id)
             .await?
             .ok_or_else(|| EngineError::not_found("group of errors", id))?;
-        let changes = self.0.store.error_group_changes(id).await?;
-        let versions = self.0.store.error_group_versions(&group, VERSIONS_SCAN).await?;
+        let changes = self.ctx.store.error_group_changes(id).await?;
+        let versions = self.ctx.store.error_group_versions(&group, VERSIONS_SCAN).await?;
         Ok(ErrorGroupView { group, changes, versions })
     }
 
     /// Changes the state of a group, or its note, or both; what is not given stays. What says
     /// nothing new changes nothing.
-    pub async fn change_error_group(
+    pub async fn change(
         &self,
         caller: &Caller,
         id: &ErrorGroupId,
@@ -128,7 +141,7 @@ impl Engine {
         note: Option<Option<String>>,
     ) -> Result<ErrorGroupView, EngineError> {
         let group = self
-            .0
+            .ctx
             .store
             .error_group(&caller.org_id, id)
             .await?
@@ -142,17 +155,17 @@ impl Engine {
             note.map_or_else(|| Ok(group.note.clone()), |note| checked_note("note", note))?;
         if (state, &note) != (group.state, &group.note) {
             let change = ErrorGroupChange {
-                at: self.now(),
+                at: self.ctx.now(),
                 state,
                 by: Some(caller.user_id.clone().into()),
                 note,
                 run_id: None,
             };
-            if !self.0.store.change_error_group(&caller.org_id, id, change).await? {
+            if !self.ctx.store.change_error_group(&caller.org_id, id, change).await? {
                 return Err(EngineError::not_found("group of errors", id));
             }
         }
-        self.error_group_view(caller, id).await
+        self.get(caller, id).await
     }
 }
 

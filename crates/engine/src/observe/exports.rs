@@ -1,19 +1,19 @@
 //! Handing history over whole: how much of it waits for its client, and for how long.
 
 use std::future::pending;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use millrace_fair::{FairSemaphore, Permit, Policy, Quotas};
 use millrace_model::ids::OrgId;
 use millrace_model::tenant::Caller;
 use millrace_store::{ExportFilter, Exported};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Engine, EngineError};
+use crate::EngineError;
+use crate::ctx::Ctx;
+use crate::observe::export_client::{Client, Taken};
+use crate::owners::check_owner;
 
 /// Pieces that the store reads ahead: few, for each may have some MiB.
 const READ_AHEAD: usize = 4;
@@ -26,10 +26,6 @@ const WAITING_PIECES: usize = WAITING_BYTES as usize / PIECE_BYTES;
 /// Exports under way at once, one of an organization: each holds a connection of the database for
 /// as long as its client reads.
 const UNDER_WAY: Policy = Policy::fewest_held(Quotas::of(2).tenant(1));
-/// How long an export may wait for its client, and how many bytes that it takes bring a second of
-/// it back.
-const TAKING_GRACE: Duration = Duration::from_secs(60);
-const TAKEN_PER_SECOND: u64 = 64 << 10;
 
 /// An export under way. It holds its permit until this is dropped: what its client has not taken is
 /// in memory.
@@ -42,27 +38,6 @@ pub struct Export {
 
 /// A piece with its part of the bytes that may wait.
 type Waiting = (Exported, OwnedSemaphorePermit);
-
-/// How many bytes of an export its client has taken, as told by whoever hands them over.
-#[derive(Clone, Debug, Default)]
-pub struct Taken(watch::Sender<u64>);
-
-/// Exports under way, by organization.
-pub(crate) struct Exports(FairSemaphore<OrgId>);
-
-impl Default for Exports {
-    fn default() -> Self {
-        Self(FairSemaphore::new(UNDER_WAY))
-    }
-}
-
-/// Who takes an export, and how long it may still be waited for.
-struct Client {
-    taken: watch::Receiver<u64>,
-    /// Bytes that `left` tells of.
-    counted: u64,
-    left: Duration,
-}
 
 impl Export {
     /// The next piece; none where they are over, of which [`Export::done`] tells why.
@@ -88,96 +63,54 @@ impl Export {
     }
 }
 
-impl Taken {
-    /// The client has taken so many bytes more.
-    pub fn add(&self, bytes: usize) {
-        self.0.send_modify(|taken| *taken += bytes as u64);
-    }
-
-    /// Waits until it has taken so many bytes in all.
-    pub async fn reach(&self, bytes: u64) {
-        // It does not fail: this is a sender.
-        let _ = self.0.subscribe().wait_for(|taken| *taken >= bytes).await;
-    }
+/// Exports of the history of organizations.
+pub struct Exports {
+    ctx: Arc<Ctx>,
+    under_way: FairSemaphore<OrgId>,
 }
 
 impl Exports {
+    pub(crate) fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx, under_way: FairSemaphore::new(UNDER_WAY) }
+    }
+
     fn enter(&self, org: &OrgId) -> Result<Permit<OrgId>, EngineError> {
-        self.0.try_acquire(org.clone(), ()).ok_or_else(|| {
-            EngineError::ExportUnderWay(if self.0.held_by_tenant().contains_key(org) {
+        self.under_way.try_acquire(org.clone(), ()).ok_or_else(|| {
+            EngineError::ExportUnderWay(if self.under_way.held_by_tenant().contains_key(org) {
                 "an export of this organization is under way, and one may be at once; try again when it is over"
             } else {
                 "two exports of others are under way, as many as the server does at once; try again when one is over"
             })
         })
     }
-}
 
-impl Client {
-    fn of(taken: &Taken) -> Self {
-        Self { taken: taken.0.subscribe(), counted: 0, left: TAKING_GRACE }
-    }
-
-    /// Waits for what the client lets happen. None where it is gone; [`EngineError::ExportTooSlow`]
-    /// where it may be waited for no longer.
-    async fn lets<T>(&mut self, happen: impl Future<Output = T>) -> Result<Option<T>, EngineError> {
-        let mut happen = pin!(happen);
-        loop {
-            self.count(Duration::ZERO);
-            let began = Instant::now();
-            let happened = tokio::select! {
-                biased;
-                happened = &mut happen => Some(happened),
-                more = self.taken.changed() => {
-                    if more.is_err() {
-                        return Ok(None);
-                    }
-                    None
-                }
-                () = tokio::time::sleep(self.left) => return Err(EngineError::ExportTooSlow { bytes: self.counted }),
-            };
-            self.count(began.elapsed());
-            if happened.is_some() {
-                return Ok(happened);
-            }
-        }
-    }
-
-    fn count(&mut self, waited: Duration) {
-        let taken = *self.taken.borrow_and_update();
-        self.left = patience(self.left, waited, taken - self.counted);
-        self.counted = taken;
-    }
-}
-
-impl Engine {
     /// Hands over the organization's runs, logs and events as they are at one moment.
     /// [`EngineError::ExportUnderWay`] where one of the organization, or two of others, are handed
     /// over already. `cut` is cancelled where the client takes too little: whoever serves it then
     /// drops the [`Export`].
-    pub async fn export(
+    pub async fn begin(
         &self,
         caller: &Caller,
         filter: ExportFilter,
         cut: CancellationToken,
     ) -> Result<Export, EngineError> {
         if let Some(owner) = &filter.owner {
-            self.check_owner(caller, owner).await?;
+            check_owner(&self.ctx, caller, owner).await?;
         }
-        let permit = Arc::new(self.0.exports.enter(&caller.org_id)?);
+        let permit = Arc::new(self.enter(&caller.org_id)?);
         let (out, read) = mpsc::channel(READ_AHEAD);
         let (give, pieces) = mpsc::channel(WAITING_PIECES);
         let (tell, done) = oneshot::channel();
         let taken = Taken::default();
         let mut client = Client::of(&taken);
-        let (engine, org, stop, held) =
-            (self.clone(), caller.org_id.clone(), self.0.tasks.token(), permit.clone());
-        self.0.tasks.spawn(async move {
+        let (ctx, org, stop, held) =
+            (self.ctx.clone(), caller.org_id.clone(), self.ctx.tasks.token(), permit.clone());
+        self.ctx.tasks.spawn(async move {
             let exported = tokio::select! {
                 biased;
                 () = stop.cancelled() => Err(EngineError::Overloaded),
                 exported = async {
-                    let (exported, given) = tokio::join!(engine.0.store.export(&org, filter, out), hand_over(read, give, &mut client));
+                    let (exported, given) = tokio::join!(ctx.store.export(&org, filter, out), hand_over(read, give, &mut client));
                     // The store ends well where nobody takes its pieces any more.
                     given.and(exported.map_err(EngineError::from))
                 } => exported,
@@ -224,14 +157,6 @@ async fn hand_over(
     Ok(())
 }
 
-/// How long a client may still be waited for that could be waited for so long, was, and took so
-/// many bytes meanwhile. What it took long ago buys nothing: the database keeps all that changes
-/// while an export reads it.
-fn patience(left: Duration, waited: Duration, bytes: u64) -> Duration {
-    let regained = Duration::from_micros(bytes.saturating_mul(1_000_000) / TAKEN_PER_SECOND);
-    left.saturating_sub(waited).saturating_add(regained).min(TAKING_GRACE)
-}
-
 /// About how many bytes a piece has in memory.
 fn weight(piece: &Exported) -> usize {
     let texts = match piece {
@@ -249,13 +174,19 @@ fn weight(piece: &Exported) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use millrace_model::clock::Timestamp;
     use millrace_model::ids::RunId;
     use millrace_model::run::{LogLevel, LogLine};
     use millrace_model::{IdSource, ids};
     use tokio::task::JoinHandle;
+    use tokio::time::Instant;
 
     use super::*;
+    use crate::EngineConfig;
+    use crate::observe::export_client::{TAKEN_PER_SECOND, TAKING_GRACE, patience};
+    use crate::test_ctx::TestCtx;
 
     fn line(text: &str) -> Exported {
         let line =
@@ -295,9 +226,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_organization_has_one_export_at_once_and_all_have_two() {
-        let (exports, ids) = (Exports::default(), IdSource::default());
+    #[tokio::test]
+    async fn an_organization_has_one_export_at_once_and_all_have_two() {
+        let test = TestCtx::new(EngineConfig::default());
+        let (exports, ids) = (Exports::new(test.ctx.clone()), IdSource::default());
         let [a, b, c] = [(); 3].map(|()| ids::OrgId::generate(&ids));
         let refused = |org| matches!(exports.enter(org), Err(EngineError::ExportUnderWay(_)));
         let first = exports.enter(&a).expect("a permit");

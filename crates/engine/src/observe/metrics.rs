@@ -6,8 +6,6 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::{Engine, VERSION};
-
 /// Upper bounds of the buckets of durations, in milliseconds.
 const BUCKETS_MS: [u64; 14] =
     [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
@@ -118,7 +116,7 @@ impl Metrics {
         self.spans_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String) {
         head(out, "millrace_http_requests_total", "counter", "Requests answered");
         for (door, name) in DOORS {
             for (class, count) in CLASSES.iter().zip(&self.answers[door as usize]) {
@@ -181,85 +179,8 @@ impl Metrics {
     }
 }
 
-impl Engine {
-    /// The counts.
-    pub fn metrics(&self) -> &Metrics {
-        &self.0.metrics
-    }
-
-    /// All counts and states, in the text format of Prometheus.
-    pub async fn metrics_text(&self) -> String {
-        let mut out = String::with_capacity(8192);
-        self.0.metrics.write(&mut out);
-        self.0.tasks.write_metrics(&mut out);
-        let mut gauge = |name: &str, about: &str, value: String| {
-            head(&mut out, name, "gauge", about);
-            line(&mut out, name, value);
-        };
-        gauge(
-            &format!("millrace_build_info{{version=\"{VERSION}\"}}"),
-            "The version that runs",
-            "1".into(),
-        );
-        // A database that does not answer is told by `millrace_up`, not by a refusal: the other
-        // counts still hold.
-        let unfinished = self.0.store.unfinished_runs().await;
-        gauge(
-            "millrace_database_up",
-            "Whether the database answers",
-            u8::from(unfinished.is_ok()).to_string(),
-        );
-        if let Ok(count) = unfinished {
-            gauge(
-                "millrace_runs_unfinished",
-                "Runs that are queued or under way, on all servers of the database",
-                count.to_string(),
-            );
-        }
-        let slots = &self.0.admission.slots;
-        let (running, waiting) = (slots.held(), slots.waiting());
-        gauge("millrace_runs_running", "Runs under way here", running.to_string());
-        gauge(
-            "millrace_runs_waiting",
-            "Runs accepted here that wait for a place",
-            waiting.to_string(),
-        );
-        let hosts = self.0.runner.stats();
-        gauge("millrace_hosts", "Processes with code of components", hosts.hosts.to_string());
-        gauge(
-            "millrace_hosts_blank",
-            "Processes that wait for code",
-            hosts.blank_hosts.to_string(),
-        );
-        gauge("millrace_calls_running", "Calls under way in hosts", hosts.calls.to_string());
-        gauge("millrace_calls_waiting", "Calls that wait for a host", hosts.waiting.to_string());
-        if let Some(bytes) = self.free_bytes() {
-            gauge(
-                "millrace_data_dir_free_bytes",
-                "Room for the server on the disk of its data directory",
-                bytes.to_string(),
-            );
-        }
-        if let Some(bytes) = resident_bytes() {
-            gauge(
-                "process_resident_memory_bytes",
-                "Memory of the server's own process",
-                bytes.to_string(),
-            );
-        }
-        if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-            gauge(
-                "process_open_fds",
-                "Descriptors that the server's own process has open",
-                open.count().to_string(),
-            );
-        }
-        out
-    }
-}
-
 /// From /proc, in kB whatever the size of a page is; none where there is none.
-pub(super) fn resident_bytes() -> Option<u64> {
+pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib: u64 = status
         .lines()
@@ -272,13 +193,13 @@ pub(super) fn resident_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-fn head(out: &mut String, name: &str, kind: &str, about: &str) {
+pub(crate) fn head(out: &mut String, name: &str, kind: &str, about: &str) {
     let name = name.split('{').next().unwrap_or(name);
     // Writing to a String cannot fail.
     let _ = write!(out, "# HELP {name} {about}\n# TYPE {name} {kind}\n");
 }
 
-fn line(out: &mut String, series: &str, value: impl std::fmt::Display) {
+pub(crate) fn line(out: &mut String, series: &str, value: impl std::fmt::Display) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{series} {value}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millrace_store::{Condition, StoreError};
 
-use crate::Engine;
+use crate::ctx::Ctx;
 
 /// Beyond this a commit that does not end is taken to hang: nothing new is asked for.
 const HANGS: Duration = Duration::from_secs(15);
@@ -93,43 +93,41 @@ impl fmt::Display for Readiness {
     }
 }
 
-impl Engine {
+impl Readiness {
     /// Room for the server on the disk of its data directory; none where that is not told.
-    pub(crate) fn free_bytes(&self) -> Option<u64> {
-        let found = rustix::fs::statvfs(&self.0.config.data_dir).ok()?;
+    pub(crate) fn free_bytes(ctx: &Ctx) -> Option<u64> {
+        let found = rustix::fs::statvfs(&ctx.config.data_dir).ok()?;
         Some(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
     /// Whether events are accepted, and what stands against it.
-    pub async fn readiness(&self) -> Readiness {
-        if self.0.tasks.stopping() {
-            return Readiness::Stopping;
+    pub(crate) async fn of(ctx: &Ctx) -> Self {
+        if ctx.tasks.stopping() {
+            return Self::Stopping;
         }
         // A commit that hangs is told of without waiting behind it.
-        if let Some(slow) = self.slowness() {
+        if let Some(slow) = Self::slowness(ctx) {
             return slow;
         }
-        match tokio::time::timeout(ANSWER_MAX, self.0.store.ping()).await {
-            Ok(Ok(())) if self.0.store.condition() == Condition::Damaged => Readiness::Damaged,
+        match tokio::time::timeout(ANSWER_MAX, ctx.store.ping()).await {
+            Ok(Ok(())) if ctx.store.condition() == Condition::Damaged => Self::Damaged,
             // What the test writes fits where a large event no longer does.
-            Ok(Ok(())) => match self.free_bytes().filter(|free| *free < FREE_BYTES_MIN) {
-                Some(free_bytes) => Readiness::StorageLow { free_bytes },
-                None => Readiness::Ready,
+            Ok(Ok(())) => match Self::free_bytes(ctx).filter(|free| *free < FREE_BYTES_MIN) {
+                Some(free_bytes) => Self::StorageLow { free_bytes },
+                None => Self::Ready,
             },
-            Ok(Err(StoreError::StorageFull)) => Readiness::StorageFull,
-            Ok(Err(_)) => Readiness::DatabaseFailing,
+            Ok(Err(StoreError::StorageFull)) => Self::StorageFull,
+            Ok(Err(_)) => Self::DatabaseFailing,
             // It has begun to hang since.
-            Err(_) => self.slowness().unwrap_or(Readiness::DatabaseFailing),
+            Err(_) => Self::slowness(ctx).unwrap_or(Self::DatabaseFailing),
         }
     }
 
     /// What is to be told of commits that take long; none where none does.
-    fn slowness(&self) -> Option<Readiness> {
-        match self.0.store.condition() {
-            Condition::Waiting(commit) if commit >= HANGS => Some(Readiness::Hanging { commit }),
-            Condition::Waiting(commit) | Condition::Slow(commit) => {
-                Some(Readiness::Degraded { commit })
-            }
+    fn slowness(ctx: &Ctx) -> Option<Self> {
+        match ctx.store.condition() {
+            Condition::Waiting(commit) if commit >= HANGS => Some(Self::Hanging { commit }),
+            Condition::Waiting(commit) | Condition::Slow(commit) => Some(Self::Degraded { commit }),
             _ => None,
         }
     }

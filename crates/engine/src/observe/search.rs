@@ -1,20 +1,18 @@
-//! The index of texts of runs, made behind them, and searches in it.
+//! Search index of the texts of runs, made behind them.
 //!
 //! The index is behind by a second or two. It takes a step only where no accepted run waits for its
 //! turn, and rests after each for longer than the step took, so that it takes a third of one
 //! processor at most; where runs always wait, it takes a step now and then.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::Timestamp;
-use millrace_model::page::Page;
-use millrace_model::search::AskedWord;
-use millrace_model::tenant::Caller;
-use millrace_store::{FoundRuns, IndexState, IndexStep, RunFilter};
+use millrace_store::IndexStep;
 use tokio::time::Instant;
 
 use crate::background::{Activation, Background, Next, Task};
-use crate::{Engine, EngineError};
+use crate::ctx::Ctx;
 
 /// Runs that were accepted so lately are left: most of them end meanwhile, and are looked at once.
 const BEHIND_MS: i64 = 1_000;
@@ -35,7 +33,18 @@ const HELD_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// Brings runs that ended into the index.
 pub(crate) struct SearchIndexer {
-    engine: Engine,
+    ctx: Arc<Ctx>,
+    /// Whether accepted runs wait for their turn.
+    do_runs_wait: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl SearchIndexer {
+    pub(crate) fn new(
+        ctx: Arc<Ctx>,
+        do_runs_wait: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { ctx, do_runs_wait: Box::new(do_runs_wait) }
+    }
 }
 
 impl Background for SearchIndexer {
@@ -43,21 +52,20 @@ impl Background for SearchIndexer {
     const DELAY: Duration = AFTER_START;
 
     async fn activate(&mut self, activation: &Activation) -> Next {
-        let engine = &self.engine;
         let begun = Instant::now();
-        while engine.0.admission.slots.waiting() > 0 && begun.elapsed() < HELD_BACK_MAX {
+        while (self.do_runs_wait)() && begun.elapsed() < HELD_BACK_MAX {
             if activation.stops_within(IDLE / 4).await {
                 return Next::Never;
             }
         }
-        let (begun, now) = (Instant::now(), engine.now());
+        let (begun, now) = (Instant::now(), self.ctx.now());
         let step = IndexStep {
             now,
             until: now.plus_ms(-BEHIND_MS),
             swept_before: now.plus_ms(-SWEEP_EVERY_MS),
             limit: STEP_RUNS,
         };
-        Next::After(match engine.0.store.index_runs(step).await {
+        Next::After(match self.ctx.store.index_runs(step).await {
             Ok(0) => IDLE,
             Ok(_) => (begun.elapsed() * 2).max(REST_MIN),
             Err(error) => {
@@ -65,30 +73,6 @@ impl Background for SearchIndexer {
                 FAILED
             }
         })
-    }
-}
-
-impl Engine {
-    pub(crate) fn search_indexer(&self) -> SearchIndexer {
-        SearchIndexer { engine: self.clone() }
-    }
-
-    /// Runs of the organization that have all words and fit, newest first, as [`Engine::list_runs`]
-    /// gives them; and what the index has.
-    pub async fn search_runs(
-        &self,
-        caller: &Caller,
-        words: &[AskedWord],
-        filter: &RunFilter,
-        whole: bool,
-        page: &Page,
-    ) -> Result<(FoundRuns, IndexedRuns), EngineError> {
-        // Asked before: what comes into the index meanwhile is found though this says it may not
-        // be.
-        let now = self.now();
-        let IndexState { until, from } = self.0.store.index_state(&caller.org_id).await?;
-        let found = self.0.store.search_runs(&caller.org_id, words, filter, whole, page).await?;
-        Ok((found, IndexedRuns { until: until.unwrap_or(now), from }))
     }
 }
 

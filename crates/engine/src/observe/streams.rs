@@ -6,12 +6,8 @@ use std::sync::Arc;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::run::LogLine;
-use millrace_model::tenant::Caller;
-use millrace_store::News;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
-
-use crate::{Engine, EngineError};
 
 /// Items that a slow reader may lag behind.
 const BACKLOG: usize = 1024;
@@ -42,7 +38,7 @@ pub struct StepEnd {
 pub(crate) struct Streams(Mutex<HashMap<String, broadcast::Sender<StreamItem>>>);
 
 impl Streams {
-    fn subscribe(&self, owner: &str) -> broadcast::Receiver<StreamItem> {
+    pub(crate) fn subscribe(&self, owner: &str) -> broadcast::Receiver<StreamItem> {
         let mut streams = self.0.lock();
         streams.retain(|_, sender| sender.receiver_count() > 0);
         streams.entry(owner.to_owned()).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
@@ -68,24 +64,5 @@ impl Streams {
             // Nobody listening is no fault.
             let _ = sender.send(item());
         }
-    }
-}
-
-impl Engine {
-    /// Runs of the organization whose state changed, from now on: [`StreamItem::Run`] only.
-    pub fn org_stream(&self, caller: &Caller) -> broadcast::Receiver<StreamItem> {
-        self.0.streams.subscribe(caller.org_id.as_str())
-    }
-
-    /// Events and logs of a source or workflow from now on.
-    pub async fn stream(
-        &self,
-        caller: &Caller,
-        owner: &str,
-    ) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
-        self.check_owner(caller, owner).await?;
-        let stream = self.0.streams.subscribe(owner);
-        self.tell_others(|| News::Followed(owner.to_owned()));
-        Ok(stream)
     }
 }

@@ -3,19 +3,20 @@
 //! that runs of one event meet in one trace through queue, restart and other servers, and nothing
 //! more is stored. Three kinds of spans need no library.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::Timestamp;
+use millrace_model::ids::RunId;
 use millrace_model::run::Context;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::background::{Activation, Background, Next, Task};
-use crate::observe::metrics::Ending;
-use crate::run::execute::Held;
+use crate::observe::metrics::{Ending, Metrics};
 use crate::trace_context::{Brought, attempt_span, root, span_id, w3c_id};
-use crate::{Engine, EngineError, VERSION};
+use crate::{EngineError, VERSION};
 
 /// Spans that wait to be sent; more are dropped and counted.
 const WAITING_MAX: usize = 8192;
@@ -47,21 +48,35 @@ pub(crate) struct StepSpan {
 type Span = Value;
 
 /// Takes spans; none where no collector is named.
-#[derive(Default)]
-pub(crate) struct Traces(Option<mpsc::Sender<Span>>);
+pub(crate) struct Traces {
+    spans: Option<mpsc::Sender<Span>>,
+    metrics: Arc<Metrics>,
+}
 
-/// The other end of [`Traces`].
-pub(crate) struct Sending {
-    spans: mpsc::Receiver<Span>,
-    http: reqwest::Client,
-    url: String,
+/// An attempt of a run that ended.
+pub(crate) struct Attempt<'a> {
+    pub(crate) run: &'a RunId,
+    pub(crate) owner: &'a str,
+    pub(crate) number: i64,
+    /// Its run's context, JSON text.
+    pub(crate) context: &'a str,
+    pub(crate) ending: Ending,
+    pub(crate) ended: Timestamp,
+    pub(crate) duration: Duration,
+    pub(crate) steps: &'a [StepSpan],
+    /// Class and message.
+    pub(crate) error: Option<(&'a str, &'a str)>,
 }
 
 impl Traces {
     pub(crate) fn new(
         config: Option<&TraceConfig>,
-    ) -> Result<(Self, Option<Sending>), EngineError> {
-        let Some(config) = config else { return Ok((Self(None), None)) };
+        metrics: &Arc<Metrics>,
+    ) -> Result<(Self, Option<TraceExporter>), EngineError> {
+        let metrics = || metrics.clone();
+        let Some(config) = config else {
+            return Ok((Self { spans: None, metrics: metrics() }, None));
+        };
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
             let name = HeaderName::try_from(name)
@@ -81,28 +96,27 @@ impl Traces {
             format!("{base}/v1/traces")
         };
         let (give, spans) = mpsc::channel(WAITING_MAX);
-        Ok((Self(Some(give)), Some(Sending { spans, http, url })))
+        let exporter = TraceExporter { metrics: metrics(), spans, http, url, is_down: false };
+        Ok((Self { spans: Some(give), metrics: metrics() }, Some(exporter)))
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.spans.is_some()
     }
-}
 
-impl Engine {
     fn span(&self, span: Span) {
-        if let Some(give) = &self.0.traces.0
+        if let Some(give) = &self.spans
             && give.try_send(span).is_err()
         {
-            self.0.metrics.dropped_span();
+            self.metrics.dropped_span();
         }
     }
 
     /// The span of a request to an endpoint, which became a run with that context.
-    pub(crate) fn trace_request(
+    pub(crate) fn request(
         &self,
         context: &str,
-        began: Timestamp,
+        (began, ended): (Timestamp, Timestamp),
         method: &str,
         status: Option<u16>,
     ) {
@@ -117,7 +131,7 @@ impl Engine {
             &root(trace),
             remote.as_ref().map(|remote| remote.parent.as_str()),
             &format!("{method} endpoint"),
-            (began.ms(), self.now().ms()),
+            (began.ms(), ended.ms()),
         );
         span["kind"] = json!(2);
         let mut about = vec![
@@ -133,23 +147,16 @@ impl Engine {
     }
 
     /// The spans of an attempt and of the steps that it ran.
-    pub(crate) fn trace_attempt(
-        &self,
-        held: &Held,
-        ending: Ending,
-        duration: Duration,
-        steps: &[StepSpan],
-        error: Option<(&str, &str)>,
-    ) {
-        let Ok(context) = serde_json::from_str::<Context>(&held.context) else { return };
+    pub(crate) fn attempt(&self, attempt: &Attempt<'_>) {
+        let Ok(context) = serde_json::from_str::<Context>(attempt.context) else { return };
         let trace = context.trace_id.as_str();
         if Brought::read(trace).is_some_and(|remote| !remote.is_recorded) {
             return;
         }
-        let id = attempt_span(&context, &held.id, held.attempt);
+        let id = attempt_span(&context, attempt.run, attempt.number);
         let parent = Some(root(trace)).filter(|root| *root != id);
-        let ended = self.now().ms();
-        let began = ended - i64::try_from(duration.as_millis()).unwrap_or(0);
+        let ended = attempt.ended.ms();
+        let began = ended - i64::try_from(attempt.duration.as_millis()).unwrap_or(0);
         let mut run = span(
             trace,
             &id,
@@ -158,20 +165,20 @@ impl Engine {
             (began, ended),
         );
         run["attributes"] = json!([
-            text("millrace.run", held.id.as_str()),
-            text("millrace.owner", held.owner.as_str()),
+            text("millrace.run", attempt.run.as_str()),
+            text("millrace.owner", attempt.owner),
             text("millrace.deployment", &context.deployment_id),
             text("millrace.trigger", &context.source_type),
-            text("millrace.ending", ending.as_str()),
-            number("millrace.attempt", held.attempt),
+            text("millrace.ending", attempt.ending.as_str()),
+            number("millrace.attempt", attempt.number),
         ]);
-        if let Some((class, message)) = error {
+        if let Some((class, message)) = attempt.error {
             run["status"] = json!({ "code": 2, "message": format!("{class}: {message}").chars().take(500).collect::<String>() });
         }
         self.span(run);
         // Steps run one after the other; when each began is told by those before it.
         let mut at = began;
-        for (n, step) in steps.iter().enumerate() {
+        for (n, step) in attempt.steps.iter().enumerate() {
             let end = step
                 .duration_ms
                 .map_or(ended, |ms| at.saturating_add(i64::try_from(ms).unwrap_or(0)))
@@ -183,12 +190,12 @@ impl Engine {
                 &format!("step {}", step.namespace),
                 (at, end),
             );
-            if step.duration_ms.is_none() && ending == Ending::Failed {
+            if step.duration_ms.is_none() && attempt.ending == Ending::Failed {
                 shown["status"] = json!({ "code": 2 });
             }
             shown["attributes"] = json!([
                 text("millrace.step", &step.namespace),
-                text("millrace.run", held.id.as_str())
+                text("millrace.run", attempt.run.as_str())
             ]);
             self.span(shown);
             at = end;
@@ -198,8 +205,10 @@ impl Engine {
 
 /// Sends spans to the collector.
 pub(crate) struct TraceExporter {
-    engine: Engine,
-    sending: Sending,
+    metrics: Arc<Metrics>,
+    spans: mpsc::Receiver<Span>,
+    http: reqwest::Client,
+    url: String,
     is_down: bool,
 }
 
@@ -207,13 +216,12 @@ impl Background for TraceExporter {
     const TASK: Task = Task::TraceExporter;
 
     async fn activate(&mut self, now: &Activation) -> Next {
-        let Sending { spans, http, url } = &mut self.sending;
         // Also those that wait when the engine stops are sent.
         loop {
             let mut batch = Vec::new();
             tokio::select! {
                 biased;
-                count = spans.recv_many(&mut batch, BATCH_MAX) => if count == 0 {
+                count = self.spans.recv_many(&mut batch, BATCH_MAX) => if count == 0 {
                     return Next::Never;
                 },
                 () = now.stop.cancelled() => return Next::Never,
@@ -221,20 +229,21 @@ impl Background for TraceExporter {
             // More of the same trace is on its way; at the end of the server nothing is waited for.
             now.stops_within(BATCH_WAIT).await;
             while batch.len() < BATCH_MAX
-                && let Ok(span) = spans.try_recv()
+                && let Ok(span) = self.spans.try_recv()
             {
                 batch.push(span);
             }
             let count = batch.len();
-            let sent = http
-                .post(url.as_str())
+            let sent = self
+                .http
+                .post(&self.url)
                 .json(&request(&batch))
                 .send()
                 .await
                 .and_then(reqwest::Response::error_for_status);
             if let Err(error) = &sent {
                 for _ in 0..count {
-                    self.engine.0.metrics.dropped_span();
+                    self.metrics.dropped_span();
                 }
                 // Once, not for each batch: a collector may be away for long.
                 if !self.is_down {
@@ -246,12 +255,6 @@ impl Background for TraceExporter {
                 return Next::Now;
             }
         }
-    }
-}
-
-impl Engine {
-    pub(crate) fn trace_exporter(&self, sending: Sending) -> TraceExporter {
-        TraceExporter { engine: self.clone(), sending, is_down: false }
     }
 }
 

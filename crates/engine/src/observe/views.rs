@@ -1,14 +1,13 @@
 //! Records as they are shown: secrets taken away, addresses filled in.
 
 use millrace_model::component::SavedComponent;
-use millrace_model::domain::endpoint_url;
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::{Source, SourceDeployment};
 use millrace_model::workflow::{Deployment, Step, Workflow};
 use millrace_store::{Delivery, Interfaces, Lineage};
 use serde_json::{Value, json};
 
-use crate::Engine;
+use crate::ctx::Ctx;
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 
 /// A source as shown.
@@ -79,22 +78,17 @@ pub struct RunView {
     pub deliveries: Vec<(String, Delivery)>,
 }
 
-impl Engine {
-    /// The address of an endpoint.
-    pub(crate) fn endpoint_url(&self, key: &str) -> String {
-        endpoint_url(&self.0.config.base_url, self.0.config.endpoint_domain.as_deref(), key)
-    }
-
-    pub(crate) fn show_source(&self, mut source: Source, interfaces: &Interfaces) -> SourceView {
+impl SourceView {
+    pub(crate) fn of(ctx: &Ctx, mut source: Source, interfaces: &Interfaces) -> Self {
         let sealed = sealed_names(&source.configured_props);
         hide_sealed(&mut source.configured_props);
         if let Some(http) = interfaces.http.first() {
             for value in source.configured_props.values_mut() {
                 if value.get("type") == Some(&Value::from("$.interface.http")) {
-                    *value = json!({ "endpoint_url": self.endpoint_url(&http.key) });
+                    *value = json!({ "endpoint_url": ctx.endpoint_url(&http.key) });
                 }
             }
         }
-        SourceView { source, interfaces: interfaces.clone(), sealed }
+        Self { source, interfaces: interfaces.clone(), sealed }
     }
 }

@@ -17,14 +17,12 @@ use serde_json::value::RawValue;
 
 use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
-use crate::observe::metrics::Ending;
-use crate::observe::traces::StepSpan;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
 use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
-use crate::run::sink::{CallDb, Collected, Collector, Responder, StepTrace};
+use crate::run::sink::{CallDb, Collector, Responder};
 use crate::service_db;
 use crate::settle::is_fenced;
 use crate::{Engine, EngineError};
@@ -79,14 +77,6 @@ impl Held {
             result: run.result,
         }
     }
-}
-
-/// What is counted and traced of an attempt.
-struct Watched {
-    ending: Ending,
-    duration: Duration,
-    steps: Vec<StepSpan>,
-    error: Option<(String, String)>,
 }
 
 /// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
@@ -306,38 +296,6 @@ impl Engine {
             let text = format!("this tick was due at {} and began {seconds:.1} s later: the server was down, or had other runs to do first", due.iso());
             LogLine { at: began, level: LogLevel::Warn, text, step: None }
         })
-    }
-
-    /// What is counted of an attempt, before it is settled.
-    fn watch(&self, collected: &Collected, outcome: &CallOutcome) -> Watched {
-        let ending = match &outcome.result {
-            Ok(done) if done.paused.is_some() => Ending::Paused,
-            Ok(_) => Ending::Succeeded,
-            Err(_) => Ending::Failed,
-        };
-        let (mut steps, mut error) = (Vec::new(), None);
-        if self.0.traces.is_on() {
-            let span = |step: &StepTrace| StepSpan {
-                namespace: step.namespace.clone(),
-                duration_ms: step.finished.as_ref().map(|(ms, _)| *ms),
-            };
-            steps = collected.steps.iter().map(span).collect();
-            error = outcome
-                .result
-                .as_ref()
-                .err()
-                .map(|failure| (failure.code.clone(), failure.message.clone()));
-        }
-        Watched { ending, duration: outcome.duration, steps, error }
-    }
-
-    fn tell(&self, held: &Held, watched: &Watched) {
-        self.0.metrics.attempted(watched.ending, watched.duration);
-        if self.0.traces.is_on() {
-            let error =
-                watched.error.as_ref().map(|(class, message)| (class.as_str(), message.as_str()));
-            self.trace_attempt(held, watched.ending, watched.duration, &watched.steps, error);
-        }
     }
 
     async fn call(

@@ -17,4 +17,5 @@ pub(crate) mod progress;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
 pub(crate) mod sink;
+mod watched;
 pub(crate) mod workflow_tests;

@@ -369,7 +369,7 @@ impl Engine {
     ) {
         let Some(http) = interfaces.http.first() else { return };
         for def in defs.iter().filter(|def| def.is(PropType::HttpInterface)) {
-            props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
+            props.insert(def.name.clone(), json!({ "endpoint": self.0.endpoint_url(&http.key) }));
         }
     }
 

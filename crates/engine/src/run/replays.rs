@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::background::{Activation, Background, Next, Task};
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::deploy::workflows::results_before;
+use crate::owners::check_owner;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom, check_scope};
@@ -97,7 +98,7 @@ pub enum ReplayChange {
 
 /// Takes the steps of replays that are under way.
 pub(crate) struct Replayer {
-    engine: Engine,
+    pub(crate) engine: Engine,
 }
 
 impl Background for Replayer {
@@ -151,7 +152,7 @@ impl Engine {
     /// A replay that can be made, with the number of its runs.
     async fn planned(&self, caller: &Caller, new: NewReplay) -> Result<Replay, EngineError> {
         if let Some(owner) = &new.owner {
-            self.check_owner(caller, owner).await?;
+            check_owner(&self.0.ctx, caller, owner).await?;
         }
         let now = self.now();
         let selects =
@@ -494,10 +495,6 @@ impl Engine {
             replays: Some(Original { id: run.id.clone(), event_edited }),
             ..self.new_run(program, &origin, event, start)?
         })
-    }
-
-    pub(crate) fn replayer(&self) -> Replayer {
-        Replayer { engine: self.clone() }
     }
 
     async fn step_replay(&self, mut replay: Replay) -> Result<bool, EngineError> {

@@ -222,7 +222,7 @@ impl Engine {
                 if listener.starts_with(WebhookId::PREFIX) {
                     effects
                         .webhook_deliveries
-                        .push(self.webhook_delivery(event, listener, trace_id)?);
+                        .push(self.webhooks().delivery(event, listener, trace_id)?);
                     continue;
                 }
                 if let Some(run) = self.listener_run(event, &payload, listener, &origin).await? {

@@ -6,6 +6,7 @@ use millrace_model::run::{Context, LogLevel, LogLine, RunKind, Sent};
 use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Effects};
 use serde_json::{Value, json};
 
+use crate::owners::sse_emitter;
 use crate::run::execute::Held;
 use crate::run::sink::Collected;
 use crate::{Engine, EngineError};
@@ -14,19 +15,6 @@ use crate::{Engine, EngineError};
 const DELIVERIES_MAX: usize = 1000;
 /// A channel of `$.send.sse`, characters.
 const CHANNEL_CHARS_MAX: usize = 200;
-/// After the workflow's id: the emitter of what it sent with `$.send.sse`. A stream of its own, for
-/// nobody subscribes to it.
-const SSE_SUFFIX: &str = "/sse";
-
-/// The emitter of what a workflow sends with `$.send.sse`.
-pub(crate) fn sse_emitter(workflow: &str) -> String {
-    format!("{workflow}{SSE_SUFFIX}")
-}
-
-/// The source or workflow of an emitter.
-pub(crate) fn owner_of(emitter: &str) -> &str {
-    emitter.strip_suffix(SSE_SUFFIX).unwrap_or(emitter)
-}
 
 impl Engine {
     /// `emit` and `sse` become events, which settle with the run; the others become deliveries. A
@@ -163,9 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_of_a_workflow_is_its_own() {
-        assert_eq!(owner_of(&sse_emitter("p_1")), "p_1");
-        assert_eq!(owner_of("dc_1"), "dc_1");
+    fn a_channel_is_one_line() {
         assert_eq!(channel("a\nevent: b\r"), "a event: b ");
     }
 }

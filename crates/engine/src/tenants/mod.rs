@@ -19,6 +19,8 @@ pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod preferences;
 pub(crate) mod secrets;
+#[cfg(test)]
+mod tests;
 pub(crate) mod token_answers;
 pub(crate) mod wrong_keys;
 

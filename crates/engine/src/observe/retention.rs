@@ -8,10 +8,10 @@ use millrace_model::tenant::Caller;
 use millrace_store::{Leftovers, Pruning, StoreResult};
 use tokio_util::sync::CancellationToken;
 
+use crate::EngineError;
 use crate::background::{Activation, Background, Next, Task};
 use crate::ctx::Ctx;
-use crate::settle::sends::owner_of;
-use crate::{Engine, EngineError};
+use crate::owners::{check_owner, owner_of};
 
 /// How often history is pruned.
 const PRUNE_EVERY: Duration =
@@ -43,27 +43,32 @@ impl RetentionView {
     }
 }
 
-impl Engine {
+/// How much history of each source and workflow is kept.
+pub struct Retentions {
+    ctx: Arc<Ctx>,
+}
+
+impl Retentions {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
+    }
+
     /// How much history of a source or workflow is kept.
-    pub async fn retention(
-        &self,
-        caller: &Caller,
-        owner: &str,
-    ) -> Result<RetentionView, EngineError> {
-        self.check_owner(caller, owner).await?;
-        let set = self.0.store.retention(owner).await?.unwrap_or_default();
-        Ok(RetentionView { set, server: self.0.config.keep, max: self.0.config.keep_max })
+    pub async fn get(&self, caller: &Caller, owner: &str) -> Result<RetentionView, EngineError> {
+        check_owner(&self.ctx, caller, owner).await?;
+        let set = self.ctx.store.retention(owner).await?.unwrap_or_default();
+        Ok(RetentionView { set, server: self.ctx.config.keep, max: self.ctx.config.keep_max })
     }
 
     /// Sets how much history of a source or workflow is kept; what is absent is as the server says.
-    pub async fn set_retention(
+    pub async fn set(
         &self,
         caller: &Caller,
         owner: &str,
         retention: Retention,
     ) -> Result<RetentionView, EngineError> {
-        self.check_owner(caller, owner).await?;
-        let ceiling = self.0.config.keep_max;
+        check_owner(&self.ctx, caller, owner).await?;
+        let ceiling = self.ctx.config.keep_max;
         let bounded = |field: &str,
                        value: Option<u32>,
                        max: u32,
@@ -101,11 +106,11 @@ impl Engine {
             "--keep-count-max",
         )?;
         let set = (retention != Retention::default()).then_some(retention);
-        self.0.store.put_retention(&caller.org_id, owner, set).await?;
+        self.ctx.store.put_retention(&caller.org_id, owner, set).await?;
         Ok(RetentionView {
             set: retention,
-            server: self.0.config.keep,
-            max: self.0.config.keep_max,
+            server: self.ctx.config.keep,
+            max: self.ctx.config.keep_max,
         })
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use millrace_model::clock::Timestamp;
 use millrace_model::tenant::Caller;
 
-use super::metrics::resident_bytes;
-use super::readiness::Readiness;
+use crate::observe::metrics::resident_bytes;
+use crate::observe::readiness::Readiness;
 use crate::{Engine, EngineError};
 
 /// A server, as its operator sees it.
@@ -60,7 +60,7 @@ impl Engine {
             unfinished_runs: self.0.store.unfinished_runs().await.ok(),
             runs: (self.0.admission.slots.held(), self.0.admission.slots.waiting()),
             hosts: (stats.hosts, stats.blank_hosts),
-            free_bytes: self.free_bytes(),
+            free_bytes: Readiness::free_bytes(&self.0.ctx),
             resident_bytes: resident_bytes(),
             walls: walls.to_string(),
             walls_missing: walls.missing(),

@@ -225,7 +225,7 @@ impl Engine {
         caller: &Caller,
         id: &WebhookId,
     ) -> Result<WouldGo, EngineError> {
-        self.webhook(caller, id).await?;
+        self.webhooks().get(caller, id).await?;
         let subscriptions = self.0.store.list_subscriptions(&caller.org_id).await?;
         let emitters = subscriptions
             .into_iter()

@@ -1,0 +1,27 @@
+//! Live streams of runs, events and logs, also of what other servers do.
+
+use millrace_model::tenant::Caller;
+use millrace_store::News;
+use tokio::sync::broadcast;
+
+use crate::owners::check_owner;
+use crate::{Engine, EngineError, StreamItem};
+
+impl Engine {
+    /// Runs of the organization whose state changed, from now on: [`StreamItem::Run`] only.
+    pub fn org_stream(&self, caller: &Caller) -> broadcast::Receiver<StreamItem> {
+        self.0.streams.subscribe(caller.org_id.as_str())
+    }
+
+    /// Events and logs of a source or workflow from now on.
+    pub async fn stream(
+        &self,
+        caller: &Caller,
+        owner: &str,
+    ) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
+        check_owner(&self.0.ctx, caller, owner).await?;
+        let stream = self.0.streams.subscribe(owner);
+        self.tell_others(|| News::Followed(owner.to_owned()));
+        Ok(stream)
+    }
+}
