@@ -9,14 +9,18 @@ use axum::middleware::Next;
 use axum::response::Response;
 use millrace_engine::AuditAction;
 use millrace_model::audit::{AuditFilter, AuditRecord};
+use millrace_model::ids::{AuditId, UserId};
 use millrace_model::tenant::Caller;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::App;
+use crate::contract::routes::{Route, get};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{FULL, ORG, number, text};
 use crate::error::{ApiError, RequestId};
 use crate::extract::{Auth, ListQuery};
+use crate::fields::Fields;
 use crate::v1::runs::time;
-use crate::wire::Fields;
 
 /// How the paths of requests end that change nothing though they have a body.
 const ASKING: &[&str] = &["/configure", "/props"];
@@ -76,6 +80,39 @@ impl Trail {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (seen.begun.take(), std::mem::take(&mut seen.fields))
     }
+}
+
+record! {
+    /// Who changed what: the names of the fields that were given, never their values
+    AuditRecordOut<'a>(r: &'a AuditRecord) {
+        id: &'a AuditId = &r.id,
+        user_id: &'a UserId = &r.user_id,
+        key_id: &'a str = &r.key_id,
+        action: &'a str = &r.action,
+        target: Option<&'a str> = r.target.as_deref(),
+        fields: &'a [String] = &r.fields,
+        request_id: &'a str = &r.request_id,
+        done: bool = r.done,
+        created_at: i64 = r.created_at.secs(),
+        created_at_ms: i64 = r.created_at.ms(),
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        get("/audit", FULL, "Who changed what, newest first", list)
+            .takes(&[
+                text("user_id", "Only what was done for this user"),
+                text(
+                    "target",
+                    "Only what was done to this: an id, or what else stands in the path",
+                ),
+                number("from", "Done at or after, epoch milliseconds"),
+                number("to", "Done before, epoch milliseconds"),
+                ORG,
+            ])
+            .page(of::<AuditRecordOut>()),
+    ]
 }
 
 /// Lays a trail for requests that leave a record, which [`crate::extract::Auth`] begins, and
@@ -160,18 +197,13 @@ pub(crate) async fn list(
         to: time(params, "to")?,
     };
     let listing = app.engine.audit().list(&caller, &filter, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |record| shown(&record)))
-}
-
-fn shown(r: &AuditRecord) -> Value {
-    json!({
-        "id": r.id, "user_id": r.user_id, "key_id": r.key_id, "action": r.action, "target": r.target, "fields": r.fields, "request_id": r.request_id, "done": r.done,
-        "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(),
-    })
+    Ok(Fields::of(&query.params).records(listing, |record| AuditRecordOut::show(&record)))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -15,7 +15,7 @@ use millrace_model::http::{BodyFault, TooManyHeaders};
 use millrace_model::{bound_details, bounded_message};
 use serde_json::{Value, json};
 
-use crate::contract::codes;
+use crate::contract::codes::{self, ErrorOut};
 use crate::extract::short;
 
 tokio::task_local! {
@@ -53,7 +53,7 @@ pub(crate) async fn with_request_id<T>(id: RequestId, answer: impl Future<Output
     REQUEST_ID.scope(id, answer).await
 }
 
-/// An error as it is sent: `{"error", "code", "details"}` (reference 1).
+/// An error as it is sent (reference 1).
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
@@ -352,8 +352,7 @@ impl IntoResponse for ApiError {
         let (message, mut details) = (bounded_message(self.message), self.details);
         bound_details(&mut details);
         let mut response =
-            (self.status, Json(json!({ "error": message, "code": self.code, "details": details })))
-                .into_response();
+            (self.status, Json(ErrorOut::show(&message, &self.code, &details))).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());

@@ -7,15 +7,16 @@ mod contract;
 mod endpoints;
 mod error;
 mod extract;
+mod fields;
 mod guard;
 mod health;
+mod input;
 mod metrics;
 mod params;
 mod paths;
 mod pause_addresses;
 mod room;
 mod v1;
-mod wire;
 mod written_back;
 
 use std::panic::AssertUnwindSafe;

@@ -75,9 +75,9 @@ pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
 pub use millrace_store::{
-    CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, FailedRun,
-    Interfaces, Lineage, ListedRun, Mail, NewestEvent, NewestOf, PauseEnd, RunFilter, RunState,
-    SubscriptionKey,
+    CalledBack, DataStoreEntry, Delivery, DeliveryKind, ErrorGroupFilter, ExportFilter, Exported,
+    FailedRun, Interfaces, Lineage, ListedRun, Mail, MailStatus, NewestEvent, NewestOf, PauseEnd,
+    RunFilter, RunState, SubscriptionKey,
 };
 pub use observe::error_groups::{ErrorDays, ErrorGroupView};
 pub use observe::export_client::Taken;

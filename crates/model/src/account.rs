@@ -14,7 +14,7 @@ pub const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
 pub const FIELDS_MAX: usize = 100;
 
 /// How an account of an app is connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthType {
     /// OAuth 2, by the operator's own client.

@@ -11,7 +11,7 @@ use crate::ids::{ComponentId, OrgId};
 use crate::prop_type::PropType;
 
 /// A component's kind; a module without `type` is a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComponentType {
     /// Emits events.
@@ -237,7 +237,7 @@ impl Manifest {
 }
 
 /// The files beside a component's entry, as they were sent: enough to write them to disk again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CodeFiles {
     /// The entry's path below the root that all paths have in common.
     pub entry: String,

@@ -29,8 +29,9 @@ pub const KEPT_NOTHING: &str = r#"{"$kept":false}"#;
 /// Groups of one workflow or source; errors beyond are in none.
 pub const GROUPS_MAX: i64 = 1_000;
 
-/// Details of an error (spec 2.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Why a run failed; `cellId` is the step's id, empty of a source (spec 2.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "RunError")]
 pub struct ErrorBody {
     /// Error code or class name.
     pub code: String,
@@ -65,7 +66,8 @@ pub const NOTE_CHARS_MAX: usize = 2_000;
 pub const CHANGES_MAX: u32 = 100;
 
 /// State of a group of errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ErrorState {
     /// Nobody did anything about it.
     Open,

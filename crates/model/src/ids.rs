@@ -158,6 +158,20 @@ macro_rules! id_type {
         #[serde(transparent)]
         pub struct $name(String);
 
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string" })
+            }
+        }
+
         impl $name {
             /// What every id of this kind starts with.
             pub const PREFIX: &'static str = $prefix;

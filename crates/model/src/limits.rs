@@ -9,8 +9,8 @@ pub const RETRIES_MAX: u32 = 8;
 /// Waits double from this one, milliseconds, so that eight of them take ten hours.
 pub const RETRY_FIRST_MS: u64 = 141_000;
 
-/// A failed step is run again, with the results of the steps before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How often a failed step is run again, with the results of the steps before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retry {
     /// How often, 1 to [`RETRIES_MAX`].
@@ -36,7 +36,7 @@ impl Retry {
 }
 
 /// So many runs start in each interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Throttle {
     /// Runs; 0: none start.

@@ -14,7 +14,7 @@ const FINGERPRINT_MAX: usize = 128;
 
 /// What a client that makes workflows and sources from files knows them by. It marks what is the
 /// client's to change and to delete, and tells whether anybody else has changed it since.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MadeFrom {
     /// The project that the files are.

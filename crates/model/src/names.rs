@@ -2,7 +2,10 @@
 //! shown.
 
 /// The kinds of records that are found by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum NamedKind {
     /// A workflow.
     Workflow,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Why a run is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PauseKind {
     /// `$.flow.delay`: goes on with the next step.
@@ -17,8 +17,8 @@ pub enum PauseKind {
     Retry,
 }
 
-/// A pause as it is shown.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Why a run is paused, at which step, and when the pause ends by itself.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Paused {
     /// Why.
     pub kind: PauseKind,

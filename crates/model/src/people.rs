@@ -5,7 +5,9 @@ use crate::ids::{ApiKeyId, LinkId, OrgId, SessionId, UserId};
 use crate::tenant::{Caller, Scope, Scopes, User};
 
 /// What a member may do in an organization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Everything, members and keys too.
@@ -131,7 +133,8 @@ impl Session {
 }
 
 /// What a link is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum LinkKind {
     /// A user who has no login yet makes one.
     Setup,

@@ -41,8 +41,9 @@ pub struct Replay {
     pub updated_at: Timestamp,
 }
 
-/// Which runs are replayed, and from where. Stored as JSON.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Which runs are replayed, from where and by which version: `runs` by their ids, `filter` as lists
+/// of runs take it, else those that failed and fit the rest. Stored as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ReplaySelection {
     /// These; without them, all that failed and fit the rest. Runs that are replays themselves, and
@@ -71,7 +72,9 @@ pub struct ReplaySelection {
 }
 
 /// Which version of a workflow a replay runs. A source has only the live one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayVersion {
     /// The live one.
@@ -96,7 +99,7 @@ impl ReplayVersion {
 }
 
 /// Where a replay begins.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayBegin {
     /// With the first step.
@@ -120,7 +123,8 @@ pub struct ReplayPosition {
 }
 
 /// The states of a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ReplayStatus {
     /// Queues runs.
     Running,

@@ -9,7 +9,7 @@ use crate::ids::{DeploymentId, OrgId, RunId};
 use crate::source::Owner;
 
 /// The states of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// Accepted, waits for a worker.
@@ -54,7 +54,7 @@ impl RunStatus {
 }
 
 /// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
     /// A live event.
@@ -141,9 +141,9 @@ pub enum Start {
     },
 }
 
-/// Who and what a run comes from: `steps.trigger.context` and `original_context` (spec 2.3,
-/// reference 4).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Who and what a run comes from: `steps.trigger.context` (spec 2.3, reference 4).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "RunContext")]
 pub struct Context {
     /// Unique for each execution (KSUID).
     pub id: String,
@@ -322,9 +322,9 @@ impl StepResult {
     }
 }
 
-/// A try of a step that was tried again. One that ended with its process left nothing:
-/// [`StepAttempt::LOST`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A try of a step that was tried again. Where nothing of it is known, its process or the server
+/// ended before it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepAttempt {
     /// When it began.
     pub started_at_ms: Option<i64>,
@@ -340,7 +340,7 @@ impl StepAttempt {
 }
 
 /// Why a try failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepError {
     /// The error's class.
     pub code: String,
@@ -357,7 +357,7 @@ pub struct Sent(
 );
 
 /// The level of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// `console.debug`

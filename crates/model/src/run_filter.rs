@@ -8,8 +8,9 @@ use crate::ids::RunId;
 use crate::run::{RunKind, RunStatus};
 
 /// Which runs of an organization are asked for; what is not given does not narrow them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
+#[schemars(rename = "ReplayFilter")]
 pub struct RunFilter {
     /// These; empty: any.
     #[serde(skip_serializing_if = "Vec::is_empty")]

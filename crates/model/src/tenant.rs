@@ -40,9 +40,19 @@ pub struct User {
 
 /// What a key may do. Wider ones hold narrower ones, see [`Scopes::allow`].
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[schemars(description = "What a key may do; wider ones hold narrower ones")]
 pub enum Scope {
     /// Look at everything but credentials.
     Read,

@@ -94,7 +94,8 @@ pub fn next_try(
 }
 
 /// The states of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum DeliveryStatus {
     /// Waits for its next try.
     Queued,

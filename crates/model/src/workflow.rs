@@ -61,7 +61,7 @@ pub struct Drafted {
 }
 
 /// A user who made or changed something.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Author {
     /// The user.
     pub id: UserId,
@@ -184,7 +184,7 @@ pub struct EndpointAuth {
 }
 
 /// What an endpoint asks of its callers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {
     /// A token of its own.
@@ -221,9 +221,10 @@ pub struct Step {
     pub note: Option<String>,
 }
 
-/// Settings of a workflow (reference 4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Settings of a workflow; what is null or absent has its default (reference 4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
+#[schemars(rename = "WorkflowSettings")]
 pub struct Settings {
     /// Wall-clock limit of a run; none: 30 s for HTTP, 60 s otherwise.
     pub timeout_ms: Option<u64>,

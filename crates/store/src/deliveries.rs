@@ -44,7 +44,8 @@ impl Mail {
 }
 
 /// The states of a mail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum MailStatus {
     /// Waits for its next try.
     Queued,
@@ -124,7 +125,8 @@ pub struct Delivery {
 }
 
 /// Where a delivery goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum DeliveryKind {
     /// An HTTP request.
     Http,

@@ -1,6 +1,10 @@
 //! Every `code` that a refusal of the API may have. `docs/reference/errors.md` explains each; a
 //! test holds the two together.
 
+use serde_json::{Map, Value};
+
+use crate::contract::shape::record;
+
 /// In the order of the alphabet.
 pub(crate) const CODES: &[&str] = &[
     "additional_props_failed",
@@ -106,6 +110,17 @@ pub(crate) const CODES: &[&str] = &[
     "unsupported_encoding",
     "wrong_password",
 ];
+
+record! {
+    /// A refusal
+    ErrorOut<'a>(message: &'a str, code: &'a str, details: &'a Value) {
+        error: &'a str = message,
+        #[schemars(extend("enum" = CODES))]
+        code: &'a str = code,
+        #[schemars(with = "Map<String, Value>")]
+        details: &'a Value = details,
+    }
+}
 
 /// Whether a refusal may have this code.
 pub(crate) fn is_known(code: &str) -> bool {

@@ -6,4 +6,5 @@ pub(crate) mod known;
 pub(crate) mod openapi;
 pub(crate) mod routes;
 pub(crate) mod schemas;
+pub(crate) mod shape;
 pub(crate) mod table;

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::App;
 use crate::contract::routes::{Gives, Kind, Needs, Param, Route};
-use crate::contract::schemas::{self, reference};
-use crate::contract::table;
+use crate::contract::shape::{Shape, reference};
+use crate::contract::{schemas, table};
 
 /// No script at all, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -104,19 +104,21 @@ fn operation(route: &Route) -> Value {
 
 fn responses(route: &Route) -> Value {
     let (media, schema) = match route.gives {
-        Gives::One(name) => ("application/json", data(reference(name))),
-        Gives::List(name) => {
-            ("application/json", data(json!({ "type": "array", "items": reference(name) })))
+        Gives::One(shape) => ("application/json", data(reference(&shape.name()))),
+        Gives::List(shape) => {
+            let items = reference(&shape.name());
+            ("application/json", data(json!({ "type": "array", "items": items })))
         }
-        Gives::Page(name) => {
-            let mut page = data(json!({ "type": "array", "items": reference(name) }));
+        Gives::Page(shape) => {
+            let items = reference(&shape.name());
+            let mut page = data(json!({ "type": "array", "items": items }));
             page["properties"]["page_info"] = reference("PageInfo");
             page["required"] = json!(["page_info", "data"]);
             ("application/json", page)
         }
-        Gives::Bare(name) => ("application/json", reference(name)),
+        Gives::Bare(shape) => ("application/json", reference(&shape.name())),
         Gives::Stream(_) | Gives::Topics(_) => ("text/event-stream", json!({ "type": "string" })),
-        Gives::Lines(name) => ("application/x-ndjson", reference(name)),
+        Gives::Lines(shape) => ("application/x-ndjson", reference(&shape.name())),
         Gives::Bytes => {
             ("application/octet-stream", json!({ "type": "string", "format": "binary" }))
         }
@@ -133,19 +135,21 @@ fn responses(route: &Route) -> Value {
         responses[route.status.to_string()]["content"][media]["x-events"] =
             events.iter().map(|event| (event.0.to_owned(), frame(route.gives, event.1))).collect();
     }
-    if let Some((status, name)) = route.or {
-        responses[status.to_string()] = json!({ "description": "Counted", "content": { "application/json": { "schema": data(reference(name)) } } });
+    if let Some((status, shape)) = route.or {
+        let schema = data(reference(&shape.name()));
+        responses[status.to_string()] = json!({ "description": "Counted", "content": { "application/json": { "schema": schema } } });
     }
     responses
 }
 
 /// The data of an event of a stream.
-fn frame(gives: Gives, name: &str) -> Value {
+fn frame(gives: Gives, shape: Shape) -> Value {
+    let data = reference(&shape.name());
     match gives {
         Gives::Topics(_) => {
-            json!({ "type": "object", "properties": { "topic": { "type": "string" }, "data": reference(name) }, "required": ["topic", "data"] })
+            json!({ "type": "object", "properties": { "topic": { "type": "string" }, "data": data }, "required": ["topic", "data"] })
         }
-        _ => reference(name),
+        _ => data,
     }
 }
 
@@ -252,11 +256,12 @@ fn html() -> String {
 
 fn given(gives: Gives) -> String {
     match gives {
-        Gives::One(name) | Gives::Bare(name) => format!("`{name}`"),
-        Gives::Page(name) => format!("a page of `{name}`"),
-        Gives::List(name) => format!("a list of `{name}`"),
+        Gives::One(shape) | Gives::Bare(shape) => format!("`{}`", shape.name()),
+        Gives::Page(shape) => format!("a page of `{}`", shape.name()),
+        Gives::List(shape) => format!("a list of `{}`", shape.name()),
         Gives::Stream(events) | Gives::Topics(events) => {
-            let shown = |(name, schema): &(&str, &str)| {
+            let shown = |(name, shape): &(&str, Shape)| {
+                let schema = shape.name();
                 if name.is_empty() {
                     format!("`{schema}`")
                 } else {
@@ -268,7 +273,7 @@ fn given(gives: Gives) -> String {
                 events.iter().map(shown).collect::<Vec<_>>().join(", ")
             )
         }
-        Gives::Lines(name) => format!("lines of `{name}`"),
+        Gives::Lines(shape) => format!("lines of `{}`", shape.name()),
         Gives::Bytes => "what is in the file".into(),
         Gives::Image => "the image".into(),
     }

@@ -11,8 +11,13 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use millrace_model::tenant::Scope;
 use serde_json::{Map, Value};
 
+use crate::contract::codes::ErrorOut;
 use crate::contract::known::Known;
 use crate::contract::schemas;
+use crate::contract::shape::{Shape, of};
+use crate::fields::PageInfoOut;
+use crate::input::Input;
+use crate::v1::names::DeletedOut;
 use crate::{App, KEYLESS_BODY_BYTES_MAX};
 
 /// What a caller's key must be good for.
@@ -60,23 +65,23 @@ impl Param {
     }
 }
 
-/// What a success holds; the names are those of `schemas`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a success holds.
+#[derive(Clone, Copy)]
 pub(crate) enum Gives {
     /// `{"data": …}`.
-    One(&'static str),
+    One(Shape),
     /// `{"page_info": …, "data": […]}`.
-    Page(&'static str),
+    Page(Shape),
     /// `{"data": […]}`.
-    List(&'static str),
+    List(Shape),
     /// The value itself.
-    Bare(&'static str),
-    /// Server-sent events: their names (empty: none) and the schemas of their data.
-    Stream(&'static [(&'static str, &'static str)]),
+    Bare(Shape),
+    /// Server-sent events: their names (empty: none) and the shapes of their data.
+    Stream(&'static [(&'static str, Shape)]),
     /// The same of topics: the data is `{"topic", "data": …}`.
-    Topics(&'static [(&'static str, &'static str)]),
+    Topics(&'static [(&'static str, Shape)]),
     /// A JSON line for each record.
-    Lines(&'static str),
+    Lines(Shape),
     /// What is in a file.
     Bytes,
     /// An image.
@@ -99,8 +104,8 @@ pub(crate) struct Route {
     pub(crate) raw_body: Option<&'static str>,
     pub(crate) gives: Gives,
     pub(crate) status: u16,
-    /// Another success: its status, and the schema of its data.
-    pub(crate) or: Option<(u16, &'static str)>,
+    /// Another success: its status, and the shape of its data.
+    pub(crate) or: Option<(u16, Shape)>,
     /// Whether it updates the record that it gives, which may be written back whole.
     pub(crate) updates: bool,
     answer: MethodRouter<App>,
@@ -110,6 +115,11 @@ impl Route {
     pub(crate) fn takes(mut self, params: &[Param]) -> Self {
         self.params.extend_from_slice(params);
         self
+    }
+
+    /// Its parameters are the fields of a type.
+    pub(crate) fn reads<I: Input>(self) -> Self {
+        self.takes(I::PARAMS)
     }
 
     pub(crate) fn in_query(self) -> Self {
@@ -136,17 +146,17 @@ impl Route {
         Self { if_match: true, ..self }
     }
 
-    pub(crate) fn one(self, schema: &'static str) -> Self {
-        Self { gives: Gives::One(schema), ..self }.takes(FIELDS)
+    pub(crate) fn one(self, shape: impl Into<Shape>) -> Self {
+        Self { gives: Gives::One(shape.into()), ..self }.takes(FIELDS)
     }
 
-    pub(crate) fn page(self, schema: &'static str) -> Self {
-        Self { gives: Gives::Page(schema), ..self }.takes(PAGE).takes(FIELDS)
+    pub(crate) fn page(self, shape: impl Into<Shape>) -> Self {
+        Self { gives: Gives::Page(shape.into()), ..self }.takes(PAGE).takes(FIELDS)
     }
 
     /// A page of a list that goes forward only.
-    pub(crate) fn forward(self, schema: &'static str) -> Self {
-        Self { gives: Gives::Page(schema), ..self }.takes(&PAGE[..2]).takes(FIELDS)
+    pub(crate) fn forward(self, shape: impl Into<Shape>) -> Self {
+        Self { gives: Gives::Page(shape.into()), ..self }.takes(&PAGE[..2]).takes(FIELDS)
     }
 
     pub(crate) fn gives(self, gives: Gives) -> Self {
@@ -161,9 +171,9 @@ impl Route {
 
     /// Names of the record that it updates.
     fn record(&self, schemas: &Map<String, Value>) -> Vec<String> {
-        let (Gives::One(schema) | Gives::Bare(schema)) = self.gives else { return Vec::new() };
+        let (Gives::One(shape) | Gives::Bare(shape)) = self.gives else { return Vec::new() };
         let fields = schemas
-            .get(schema)
+            .get(&shape.name())
             .filter(|_| self.updates)
             .and_then(|schema| schema["properties"].as_object());
         fields.into_iter().flat_map(Map::keys).cloned().collect()
@@ -174,8 +184,25 @@ impl Route {
     }
 
     /// It may answer with another record as well.
-    pub(crate) fn or(self, status: u16, schema: &'static str) -> Self {
-        Self { or: Some((status, schema)), ..self }
+    pub(crate) fn or(self, status: u16, shape: impl Into<Shape>) -> Self {
+        Self { or: Some((status, shape.into())), ..self }
+    }
+
+    /// The shapes of all that it may answer with.
+    pub(crate) fn shapes(&self) -> Vec<Shape> {
+        let mut shapes = match self.gives {
+            Gives::Page(shape) => vec![of::<PageInfoOut>(), shape],
+            Gives::One(shape) | Gives::List(shape) | Gives::Bare(shape) | Gives::Lines(shape) => {
+                vec![shape]
+            }
+            Gives::Stream(events) | Gives::Topics(events) => {
+                events.iter().map(|(_, shape)| *shape).collect()
+            }
+            Gives::Bytes | Gives::Image => Vec::new(),
+        };
+        shapes.push(of::<ErrorOut>());
+        shapes.extend(self.or.map(|(_, shape)| shape));
+        shapes
     }
 }
 
@@ -214,7 +241,7 @@ fn route<H: Handler<T, App>, T: 'static>(
         in_query: false,
         if_match: false,
         raw_body: None,
-        gives: Gives::One("Deleted"),
+        gives: Gives::One(of::<DeletedOut>()),
         status: 200,
         or: None,
         updates: false,

@@ -1,5 +1,7 @@
 //! `/apps`: the catalogue, and what the organization registered.
 
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
@@ -8,25 +10,112 @@ use millrace_engine::{AppEvent, AppFilter, NewApp};
 use millrace_model::account::{
     App as Registered, AppDefinition, AuthType, CustomField, OauthClient,
 };
+use millrace_model::ids::{AppId, SourceId};
 use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::contract::known::only;
+use crate::contract::routes::{Gives, Kind, Param, Route, get, post, put};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, INVOKE, ORG, READ, flag, object, objects, text};
 use crate::endpoints::SANDBOX;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
+use crate::fields::Fields;
 use crate::v1::names::words;
-use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
+
+record! {
+    /// How accounts of an app are connected by OAuth 2; its secret is never shown
+    AppOauthOut<'a>(c: &'a OauthClient) {
+        authorize_url: &'a str = &c.authorize_url,
+        token_url: &'a str = &c.token_url,
+        revoke_url: Option<&'a str> = c.revoke_url.as_deref(),
+        scopes: &'a [String] = &c.scopes,
+        authorize_params: &'a BTreeMap<String, String> = &c.authorize_params,
+        client_id: &'a str = &c.client_id,
+        secret_in_body: bool = c.secret_in_body,
+        uid_field: Option<&'a str> = c.uid_field.as_deref(),
+    }
+}
+
+record! {
+    /// An app
+    AppOut<'a>(a: &'a Registered) with {
+        let d = &a.definition;
+    } {
+        id: &'a AppId = &a.id,
+        name_slug: &'a str = &a.name_slug,
+        name: &'a str = &d.name,
+        auth_type: AuthType = d.auth_type,
+        description: Option<&'a str> = d.description.as_deref(),
+        img_src: Option<&'a str> = d.img_src.as_deref(),
+        // A JSON text, as clients of such platforms expect (facts 1.4).
+        custom_fields_json: String = json!(d.custom_fields).to_string(),
+        categories: &'a [String] = &d.categories,
+        oauth: Option<AppOauthOut<'a>> = d.oauth.as_ref().map(AppOauthOut::new),
+        created_at: i64 = a.created_at.secs(),
+        updated_at: i64 = a.updated_at.secs(),
+    }
+}
+
+record! {
+    /// An event of an app that was handed over
+    AppEventOut<'a>(sources: &'a [SourceId]) {
+        sources: &'a [SourceId] = sources,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let fields = [
+        text("name", "Its name"),
+        text("auth_type", "`oauth`, `keys` or `none`"),
+        text("description", "What it is"),
+        text("img_src", "The address of a picture"),
+        objects(
+            "custom_fields",
+            "What an account holds: `{name, label, description, default, optional, type}`",
+        ),
+        text("custom_fields_json", "The same as records show it: the list as JSON text"),
+        Param::new("categories", Kind::Any, "A list of words"),
+        object(
+            "oauth",
+            "How accounts are connected: `{authorize_url, token_url, revoke_url, scopes, authorize_params, client_id, client_secret, secret_in_body, uid_field}`; the secret is never shown, and stays where it is left out",
+        ),
+    ];
+    vec![
+        get("/apps", READ, "Apps, by words and by what there is of them", list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page(of::<AppOut>()),
+        post("/apps", DEPLOY, "Register an app", create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one(of::<AppOut>()),
+        get("/apps/{id}", READ, "An app, by id or slug", show).one(of::<AppOut>()),
+        get("/apps/{id}/image", READ, "Its image, a PNG, JPEG, GIF or WebP of at most 256 KiB, fetched from `img_src`", image).gives(Gives::Image),
+        put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", update)
+            .takes(&fields)
+            .updates()
+            .one(of::<AppOut>()),
+        post("/apps/{id}/events", INVOKE, "Hand over an event of an app to the sources that listen for it with `$.interface.apphook`", event)
+            .takes(&[
+                Param::new("event_name", Kind::Words, "What sources may listen for it by: a name, or a list of names").required(),
+                Param::new("event", Kind::Any, "What the code gets"),
+            ])
+            .gives(Gives::One(of::<AppEventOut>())),
+    ]
+}
 
 pub(crate) async fn list(
     State(app): State<App>,
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    listed(&app, &caller, query, wire::app).await
+    listed(&app, &caller, query, |app| AppOut::show(app)).await
 }
 
 /// A page of apps, each as `show` has it.
@@ -57,7 +146,7 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let found = app.engine.apps().get(&caller, &slug).await?;
-    Ok(Fields::of(&query.params).data(wire::app(&found)))
+    Ok(Fields::of(&query.params).data(AppOut::show(&found)))
 }
 
 /// Its image. A browser shows it as an image and as nothing else, whatever is in it.
@@ -97,7 +186,7 @@ pub(crate) async fn create(
         oauth: None,
         open: false,
     };
-    put(&app, &caller, &params, slug, bare).await
+    save(&app, &caller, &params, slug, bare).await
 }
 
 pub(crate) async fn update(
@@ -108,8 +197,8 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let found = app.engine.apps().get(&caller, &slug).await?;
-    back.check(&params, async { Ok(wire::app(&found)) }).await?;
-    put(&app, &caller, &params, found.name_slug, found.definition).await
+    back.check(&params, async { Ok(AppOut::show(&found)) }).await?;
+    save(&app, &caller, &params, found.name_slug, found.definition).await
 }
 
 /// An event of an app, for the sources that listen for it with `$.interface.apphook`.
@@ -127,7 +216,7 @@ pub(crate) async fn event(
     let event =
         AppEvent { app: slug, names, event: params.0.get("event").cloned().unwrap_or_default() };
     let sources = app.engine.deliver_app_event(&caller, event).await?;
-    Ok(Fields::default().data(json!({ "sources": sources })))
+    Ok(Fields::default().data(AppEventOut::show(&sources)))
 }
 
 const CUSTOM_FIELD: &[&str] = &["name", "label", "description", "default", "optional", "type"];
@@ -168,7 +257,7 @@ fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
         .map_err(|e| ApiError::field(name, format!("`{name}` is not a list of fields: {e}")))
 }
 
-async fn put(
+async fn save(
     app: &App,
     caller: &Caller,
     params: &Params,
@@ -193,5 +282,5 @@ async fn put(
         categories: params.parsed("categories")?.unwrap_or(before.categories),
     };
     let saved = app.engine.apps().put(caller, NewApp { name_slug, definition }).await?;
-    Ok(Fields::of(params).data(wire::app(&saved)))
+    Ok(Fields::of(params).data(AppOut::show(&saved)))
 }

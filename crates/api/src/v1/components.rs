@@ -5,12 +5,69 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{CodeRef, JAVASCRIPT, entry_in_language};
-use serde_json::json;
+use millrace_model::component::{CodeFiles, ComponentType, PropDef, SavedComponent};
+use millrace_model::ids::ComponentId;
+use serde_json::Value;
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, delete, get, post};
+use crate::contract::schemas::props::PropOut;
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, ORG, READ, code_params, flag};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
-use crate::wire::{self, Fields};
+use crate::fields::Fields;
+
+record! {
+    /// A saved component
+    ComponentOut<'a>(c: &'a SavedComponent) {
+        id: &'a ComponentId = &c.id,
+        code: &'a str = &c.code,
+        code_hash: &'a str = &c.code_hash,
+        name: Option<&'a str> = c.manifest.name.as_deref(),
+        key: Option<&'a str> = c.manifest.key.as_deref(),
+        version: Option<&'a str> = c.manifest.version.as_deref(),
+        description: Option<&'a str> = c.manifest.description.as_deref(),
+        r#type: ComponentType = c.component_type,
+        files: Option<&'a CodeFiles> = c.files.as_ref(),
+        #[schemars(with = "Vec<PropOut>")]
+        configurable_props: &'a [PropDef] = &c.manifest.props,
+        annotations: Option<&'a Value> = c.manifest.annotations.as_ref(),
+        apps: Vec<&'a str> = apps(c),
+        component_url: Option<&'a str> = c.url.as_deref(),
+        published: bool = c.published,
+        created_at: i64 = c.created_at.secs(),
+        updated_at: i64 = c.updated_at.secs(),
+    }
+}
+
+record! {
+    /// A key that was taken away
+    UnpublishedOut<'a>(key: &'a str) {
+        key: &'a str = key,
+        published: bool = false,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        post("/components", DEPLOY, "Save a component", create)
+            .takes(&code_params())
+            .takes(&[flag("publish", "Let it answer to its key"), ORG])
+            .one(of::<ComponentOut>()),
+        get("/components", READ, "Published components, newest first", list)
+            .takes(&[ORG])
+            .page(of::<ComponentOut>()),
+        get("/components/{id}", READ, "A component, by key or id", show).one(of::<ComponentOut>()),
+        delete("/components/{id}", DEPLOY, "Take a published key away", unpublish)
+            .gives(Gives::One(of::<UnpublishedOut>())),
+    ]
+}
+
+/// The apps whose accounts a component's props ask for.
+pub(crate) fn apps(c: &SavedComponent) -> Vec<&str> {
+    c.manifest.props.iter().filter_map(PropDef::app).filter(|slug| !slug.is_empty()).collect()
+}
 
 /// The code that a request names: `component_id` wins, then `component_code`, then `component_url`,
 /// then `key`.
@@ -56,7 +113,7 @@ pub(crate) async fn create(
     params.org_is(&caller)?;
     let publish = params.flag("publish")?.unwrap_or(false);
     let component = app.engine.save_component(&caller, required_code(&params)?, publish).await?;
-    Ok(Fields::of(&params).data(wire::component(&component)))
+    Ok(Fields::of(&params).data(ComponentOut::show(&component)))
 }
 
 pub(crate) async fn list(
@@ -66,7 +123,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_components(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |c| wire::component(&c)))
+    Ok(Fields::of(&query.params).records(listing, |c| ComponentOut::show(&c)))
 }
 
 pub(crate) async fn show(
@@ -76,7 +133,7 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let component = app.engine.shown_component(&caller, &id).await?;
-    Ok(Fields::of(&query.params).data(wire::component(&component)))
+    Ok(Fields::of(&query.params).data(ComponentOut::show(&component)))
 }
 
 pub(crate) async fn unpublish(
@@ -86,5 +143,5 @@ pub(crate) async fn unpublish(
     _: Params,
 ) -> Result<Response, ApiError> {
     app.engine.unpublish_component(&caller, &key).await?;
-    Ok(Fields::default().data(json!({ "key": key, "published": false })))
+    Ok(Fields::default().data(UnpublishedOut::show(&key)))
 }

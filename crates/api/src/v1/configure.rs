@@ -10,9 +10,75 @@ use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, post};
+use crate::contract::schemas::props::PropOut;
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, DYNAMIC_PROPS, code_params, number, object, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, Params, id};
 use crate::v1::components::code_of;
+
+record! {
+    /// Options of a prop, or why there are none
+    OptionsOut(answer: OptionsAnswer) {
+        options: Vec<Value> = answer.options,
+        context: Value = answer.context,
+        errors: Vec<String> = answer.errors,
+    }
+}
+
+record! {
+    /// A form of props; `id` names it in the next request
+    FormOut<'a>(answer: &'a PropsAnswer) {
+        id: &'a str = &answer.form,
+        #[schemars(with = "Vec<PropOut>")]
+        configurable_props: &'a [Value] = &answer.props,
+    }
+}
+
+record! {
+    /// Props that depend on others, or why there are none
+    DynamicPropsOut<'a>(answer: &'a PropsAnswer) {
+        dynamic_props: Option<FormOut<'a>> = answer.errors.is_empty().then(|| FormOut::new(answer)),
+        errors: &'a [String] = &answer.errors,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let values = object("configured_props", "Values filled in so far");
+    vec![
+        post(
+            "/components/configure",
+            DEPLOY,
+            "The options of a prop: runs its options method",
+            options,
+        )
+        .takes(&[
+            text("id", "A saved component's id, a key, or the id of a deployed source"),
+            text("prop_name", "The prop").required(),
+            values,
+            number("page", "Counts from 0"),
+            object("prev_context", "What the page before gave as `context`"),
+            text("query", "What was typed to search"),
+            DYNAMIC_PROPS,
+        ])
+        .takes(&code_params())
+        .gives(Gives::Bare(of::<OptionsOut>())),
+        post(
+            "/components/props",
+            DEPLOY,
+            "The props that depend on others: runs `additionalProps`",
+            props,
+        )
+        .takes(&[
+            text("id", "A saved component's id, a key, or the id of a deployed source"),
+            values,
+            DYNAMIC_PROPS,
+        ])
+        .takes(&code_params())
+        .gives(Gives::Bare(of::<DynamicPropsOut>())),
+    ]
+}
 
 /// A component by `id`, which is a saved one's id or a key, or as other requests name code.
 pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
@@ -46,10 +112,7 @@ pub(crate) async fn options(
     params: Params,
 ) -> Result<Response, ApiError> {
     let answer = asked_options(&app, &caller, &params, None).await?;
-    Ok(Json(
-        json!({ "options": answer.options, "context": answer.context, "errors": answer.errors }),
-    )
-    .into_response())
+    Ok(Json(OptionsOut::show(answer)).into_response())
 }
 
 pub(crate) async fn asked_options(
@@ -81,12 +144,7 @@ pub(crate) async fn props(
     params: Params,
 ) -> Result<Response, ApiError> {
     let answer = asked_props(&app, &caller, &params, None).await?;
-    let dynamic = if answer.errors.is_empty() {
-        json!({ "id": answer.form, "configurable_props": answer.props })
-    } else {
-        Value::Null
-    };
-    Ok(Json(json!({ "dynamic_props": dynamic, "errors": answer.errors })).into_response())
+    Ok(Json(DynamicPropsOut::show(&answer)).into_response())
 }
 
 pub(crate) async fn asked_props(

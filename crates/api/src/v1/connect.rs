@@ -6,8 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{
-    ActionRun, EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey,
-    UpdateSource,
+    EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey, UpdateSource,
 };
 use millrace_model::component::ComponentType;
 use millrace_model::event::{EventFilter, ListedEvent};
@@ -19,9 +18,14 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id, short};
+use crate::fields::Fields;
+use crate::v1::connect_forms::{ActionRunOut, ConnectDynamicPropsOut, ConnectOptionsOut};
+use crate::v1::connect_records::{
+    ConnectAccountOut, ConnectAppOut, DeployedTriggerOut, EmittedOut, TriggerWebhookOut,
+    TriggerWebhooksOut, TriggerWorkflowsOut,
+};
 use crate::v1::sources::check_made_props;
-use crate::v1::{accounts, apps, configure, connect_records};
-use crate::wire::{self, Fields};
+use crate::v1::{accounts, apps, configure, connect_records, events, names};
 use crate::written_back::WrittenBack;
 
 /// That the path names the project of the caller's organization.
@@ -50,7 +54,7 @@ pub(crate) async fn apps(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    apps::listed(&app, &caller, query, connect_records::app).await
+    apps::listed(&app, &caller, query, |app| ConnectAppOut::show(app)).await
 }
 
 pub(crate) async fn app(
@@ -60,7 +64,7 @@ pub(crate) async fn app(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let found = app.engine.apps().get(&caller, &slug).await?;
-    Ok(Fields::of(&query.params).data(connect_records::app(&found)))
+    Ok(Fields::of(&query.params).data(ConnectAppOut::show(&found)))
 }
 
 pub(crate) async fn accounts(
@@ -70,7 +74,7 @@ pub(crate) async fn accounts(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
-    accounts::listed(&app, &caller, &query, "app", connect_records::account).await
+    accounts::listed(&app, &caller, &query, "app", |view| ConnectAccountOut::show(view)).await
 }
 
 /// Bare, as such clients read it.
@@ -82,9 +86,12 @@ pub(crate) async fn account(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let with_credentials = accounts::with_credentials(&caller, &query.params)?;
-    let id = id::<AccountId>("account", &account)?;
-    let view = app.engine.accounts().get(&caller, &id, with_credentials).await?;
-    Ok(Json(connect_records::account(&view)).into_response())
+    let view = app
+        .engine
+        .accounts()
+        .get(&caller, &id::<AccountId>("account", &account)?, with_credentials)
+        .await?;
+    Ok(Json(ConnectAccountOut::show(&view)).into_response())
 }
 
 pub(crate) async fn remove_account(
@@ -95,7 +102,7 @@ pub(crate) async fn remove_account(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     app.engine.accounts().delete(&caller, &id::<AccountId>("account", &account)?).await?;
-    Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
+    Ok(names::deleted(account.as_str()))
 }
 
 /// `kind`: the type of component that the path names.
@@ -109,9 +116,7 @@ pub(crate) async fn configure(
     let caller = acting(&app, caller, &project, &params).await?;
     let mut answer = configure::asked_options(&app, &caller, &params, kind).await?;
     answer.options.iter_mut().for_each(connect_records::option);
-    let context = if answer.context.is_object() { answer.context } else { Value::Null };
-    let shown = json!({ "options": answer.options, "stringOptions": null, "context": context, "observations": [], "errors": answer.errors });
-    Ok(Json(shown).into_response())
+    Ok(Json(ConnectOptionsOut::show(answer)).into_response())
 }
 
 /// `kind`: the type of component that the path names.
@@ -124,15 +129,7 @@ pub(crate) async fn props(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let answer = configure::asked_props(&app, &caller, &params, kind).await?;
-    let defs = connect_records::props(&json!(answer.props));
-    // As such clients read it, which is no snake case (facts 3.6).
-    let dynamic = if answer.errors.is_empty() {
-        json!({ "id": answer.form, "configurableProps": defs })
-    } else {
-        Value::Null
-    };
-    Ok(Json(json!({ "dynamicProps": dynamic, "observations": [], "errors": answer.errors }))
-        .into_response())
+    Ok(Json(ConnectDynamicPropsOut::show(&answer)).into_response())
 }
 
 pub(crate) async fn run_action(
@@ -161,21 +158,7 @@ pub(crate) async fn run_action(
             params.text("dynamic_props_id")?.as_deref(),
         )
         .await?;
-    Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned }))
-        .into_response())
-}
-
-/// Log lines, and what was thrown, in the form of such platforms.
-fn observations(run: &ActionRun) -> Vec<Value> {
-    let lines = run
-        .logs
-        .iter()
-        .map(|line| json!({ "k": line.level, "msg": line.text, "ts": line.at.ms() }));
-    let error = run
-        .error
-        .iter()
-        .map(|(class, message, stack)| json!({ "k": "error", "ts": run.ended_at.ms(), "err": { "name": class, "message": message, "stack": stack } }));
-    lines.chain(error).collect()
+    Ok(Json(ActionRunOut::show(&run)).into_response())
 }
 
 /// Deploys a source; its events go to `workflow_id` or `webhook_url`, where one is named.
@@ -205,10 +188,12 @@ pub(crate) async fn deploy(
         app.engine.check_listener(&caller, workflow).await?;
     }
     let webhook = match params.text("webhook_url")? {
-        Some(url) => {
-            let new = NewWebhook { url, name: None, description: None };
-            Some(app.engine.webhooks().create(&caller, new).await?)
-        }
+        Some(url) => Some(
+            app.engine
+                .webhooks()
+                .create(&caller, NewWebhook { url, name: None, description: None })
+                .await?,
+        ),
         None => None,
     };
     let deployed = app.engine.create_source(&caller, new).await;
@@ -237,26 +222,20 @@ pub(crate) async fn deploy(
             return Err(error.into());
         }
     }
-    let mut shown = trigger_record(&app, &caller, &view).await?;
-    if let Some((_, secret)) = webhook {
-        shown["webhook_signing_key"] = json!(secret);
-    }
-    Ok(Fields::default().data(shown))
+    let key = webhook.as_ref().map(|(_, secret)| secret.as_str());
+    Ok(Fields::default().data(trigger_record(&app, &caller, &view, key).await?))
 }
 
 /// A source as such clients read a deployed trigger: with its component's props and where it is
-/// called (facts 6.2).
-async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result<Value, ApiError> {
-    let mut shown = wire::source(view);
+/// called (facts 6.2). `key` signs the deliveries of the webhook that was made with it.
+async fn trigger_record(
+    app: &App,
+    caller: &Caller,
+    view: &SourceView,
+    key: Option<&str>,
+) -> Result<Value, ApiError> {
     let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
-    // Such clients tell what emits by it.
-    shown["type"] = json!("DeployedComponent");
-    shown["component_key"] = json!(component.manifest.key);
-    shown["configurable_props"] = connect_records::props(&json!(component.manifest.props));
-    if let Some(http) = view.interfaces.http.first() {
-        shown["endpoint_url"] = json!(app.config.endpoint_url(&http.key));
-    }
-    Ok(shown)
+    Ok(DeployedTriggerOut::show(view, &component, &app.config, key))
 }
 
 pub(crate) async fn triggers(
@@ -281,7 +260,7 @@ pub(crate) async fn triggers(
     };
     let mut items = Vec::with_capacity(listing.items.len());
     for view in &listing.items {
-        items.push(trigger_record(&app, &caller, view).await?);
+        items.push(trigger_record(&app, &caller, view, None).await?);
     }
     Ok(Fields::default().records(
         Listing { total_count: listing.total_count, items, damaged: listing.damaged },
@@ -297,7 +276,7 @@ pub(crate) async fn trigger(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
+    Ok(Fields::default().data(trigger_record(&app, &caller, &view, None).await?))
 }
 
 pub(crate) async fn remove_trigger(
@@ -308,7 +287,7 @@ pub(crate) async fn remove_trigger(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
-    Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
+    Ok(names::deleted(source.as_str()))
 }
 
 pub(crate) async fn update_trigger(
@@ -327,8 +306,9 @@ pub(crate) async fn update_trigger(
     }
     let caller = acting(&app, caller, &project, &params).await?;
     let source = id("source", &source)?;
-    let record =
-        async { trigger_record(&app, &caller, &app.engine.source(&caller, &source).await?).await };
+    let record = async {
+        trigger_record(&app, &caller, &app.engine.source(&caller, &source).await?, None).await
+    };
     back.check(&params, record).await?;
     check_made_props(&app, &caller, &source, &params).await?;
     if shown && let Some(user) = app.engine.source(&caller, &source).await?.source.external_user_id
@@ -346,7 +326,7 @@ pub(crate) async fn update_trigger(
         settings: SettingsOfSource::default(),
     };
     let view = app.engine.update_source(&caller, &source, update).await?;
-    Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
+    Ok(Fields::default().data(trigger_record(&app, &caller, &view, None).await?))
 }
 
 /// The workflows that run on its default channel.
@@ -358,7 +338,8 @@ pub(crate) async fn workflows(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
+    let ids = app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
+    Ok(Json(TriggerWorkflowsOut::show(ids)).into_response())
 }
 
 /// Those that are named run on it from now on, and no others.
@@ -374,7 +355,8 @@ pub(crate) async fn set_workflows(
         ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows")
     })?;
     app.engine.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
-    Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
+    let ids = app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
+    Ok(Json(TriggerWorkflowsOut::show(ids)).into_response())
 }
 
 /// The webhooks that its events are posted to.
@@ -415,14 +397,10 @@ async fn shown_webhooks(
     let mut shown = Vec::new();
     for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
         let webhook = app.engine.webhooks().get(caller, &id("webhook", &listener)?).await?;
-        let mut one = json!({ "id": webhook.id, "url": webhook.url, "signing_key_set": true });
-        if let Some((_, secret)) = made.iter().find(|(made, _)| *made == webhook.id) {
-            one["signing_key"] = json!(secret);
-        }
-        shown.push(one);
+        let key = made.iter().find(|(made, _)| *made == webhook.id).map(|(_, secret)| secret);
+        shown.push(TriggerWebhookOut::new(&webhook, key));
     }
-    let urls: Vec<&Value> = shown.iter().map(|webhook| &webhook["url"]).collect();
-    Ok(Json(json!({ "webhook_urls": urls, "webhooks": shown })).into_response())
+    Ok(Json(TriggerWebhooksOut::show(shown)).into_response())
 }
 
 /// The newest `n` events, newest first.
@@ -442,17 +420,17 @@ pub(crate) async fn events(
         ));
     }
     let page = Page { limit, room: query.memory.room(), ..Page::default() };
-    let (events, all) = (app.engine.events(), EventFilter::default());
-    let listing = events.list(&caller, source.as_str(), all, true, &page).await?;
+    let listing = app
+        .engine
+        .events()
+        .list(&caller, source.as_str(), EventFilter::default(), true, &page)
+        .await?;
     let show = |listing: Listing<ListedEvent>| {
-        let shown = listing.items.iter().map(|listed| {
-            let (id, mut summary) = (listed.event.id, wire::event(&listed.event));
-            json!({ "e": summary["event"].take(), "k": "emit", "ts": id.ms, "id": id.to_string() })
-        });
+        let shown = listing.items.iter().map(|listed| EmittedOut::new(&listed.event));
         Json(json!({ "data": shown.collect::<Vec<_>>() })).into_response()
     };
     query
         .memory
-        .make(listing, |page| page.items.iter().map(|e| wire::event_values(&e.event)).sum(), show)
+        .make(listing, |page| page.items.iter().map(|e| events::event_values(&e.event)).sum(), show)
         .await
 }

@@ -5,15 +5,16 @@ use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{AskedComponents, EngineError};
 use millrace_model::component::ComponentType;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Path, Paths, encode_cursor};
+use crate::fields::Fields;
 use crate::v1::connect::own_project;
+use crate::v1::connect_records::ConnectComponentOut;
 use crate::v1::names::words;
-use crate::v1::{connect_records, registries};
-use crate::wire::Fields;
+use crate::v1::registries;
 
 /// Best first; without words in the order of keys. `kind`: the type that the path names.
 pub(crate) async fn list(
@@ -59,7 +60,9 @@ pub(crate) async fn list(
         // Only of those on the page is the code looked at.
         items.push((
             cursor,
-            shown(&registries::found(&app, &caller, key.as_str().unwrap_or("")).await?),
+            ConnectComponentOut::show(
+                &registries::found(&app, &caller, key.as_str().unwrap_or("")).await?,
+            ),
         ));
     }
     Ok(fields.list(total, items))
@@ -80,15 +83,5 @@ pub(crate) async fn one(
     if let Some(kind) = kind.filter(|kind| found["type"] != kind.name()) {
         return Err(EngineError::not_found(kind.name(), key).into());
     }
-    Ok(Fields::of(&query.params).data(shown(&found)))
-}
-
-fn shown(component: &Value) -> Value {
-    let field = |name: &str| component[name].clone();
-    let text = |name: &str| component[name].as_str().unwrap_or("").to_owned();
-    json!({
-        "key": field("key"), "name": text("name"), "version": text("version"), "description": field("description"), "component_type": field("type"),
-        "configurable_props": connect_records::props(&component["configurable_props"]), "annotations": connect_records::annotations(&component["annotations"]),
-        "stash": null,
-    })
+    Ok(Fields::of(&query.params).data(ConnectComponentOut::show(&found)))
 }

@@ -2,45 +2,167 @@
 //! its deserializers reject a whole answer for one field of another type, and then hand it on
 //! unread.
 
-use millrace_engine::AccountView;
+use millrace_engine::{AccountView, SourceView};
 use millrace_model::account::{App, AuthType};
+use millrace_model::clock::Timestamp;
+use millrace_model::component::{ComponentType, SavedComponent};
+use millrace_model::event::Event;
+use millrace_model::ids::{AccountId, AppId, WebhookId};
+use millrace_model::json::shown;
+use millrace_model::webhook::Webhook;
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use crate::wire;
+use crate::ApiConfig;
+use crate::contract::schemas::props::PropOut;
+use crate::contract::shape::record;
+use crate::v1::apps::AppOauthOut;
+use crate::v1::source_records::SourceRecordOut;
 
-/// An app, with the fields that are never absent there.
-pub(crate) fn app(a: &App) -> Value {
-    let mut shown = wire::app(a);
-    shown["img_src"] = json!(a.definition.img_src.as_deref().unwrap_or(""));
-    // Nothing ranks apps here, and no app has named sets of scopes.
-    shown["featured_weight"] = json!(0);
-    shown["scope_profiles"] = json!([]);
-    shown
+record! {
+    /// An app as the hosted platform's clients read it
+    ConnectAppOut<'a>(a: &'a App) with {
+        let d = &a.definition;
+    } {
+        id: &'a AppId = &a.id,
+        name_slug: &'a str = &a.name_slug,
+        name: &'a str = &d.name,
+        auth_type: AuthType = d.auth_type,
+        description: Option<&'a str> = d.description.as_deref(),
+        img_src: &'a str = d.img_src.as_deref().unwrap_or(""),
+        custom_fields_json: String = json!(d.custom_fields).to_string(),
+        categories: &'a [String] = &d.categories,
+        oauth: Option<AppOauthOut<'a>> = d.oauth.as_ref().map(AppOauthOut::new),
+        // Nothing ranks apps here, and no app has named sets of scopes.
+        #[schemars(with = "f64")]
+        featured_weight: u32 = 0,
+        scope_profiles: Vec<Map<String, Value>> = Vec::new(),
+        created_at: i64 = a.created_at.secs(),
+        updated_at: i64 = a.updated_at.secs(),
+    }
 }
 
-/// An account. Its times are ISO 8601.
-pub(crate) fn account(view: &AccountView) -> Value {
-    let a = &view.account;
-    let scopes = view
-        .app
-        .definition
-        .oauth
-        .iter()
-        .filter(|_| view.app.definition.auth_type == AuthType::Oauth)
-        .flat_map(|client| &client.scopes);
-    let mut shown = json!({
-        "id": a.id, "name": a.name, "external_id": a.external_user_id, "healthy": a.healthy, "dead": false, "app": app(&view.app),
-        "authorized_scopes": scopes.collect::<Vec<_>>(), "error": a.problem, "expires_at": a.expires_at.map(|at| at.iso()),
-        "created_at": a.created_at.iso(), "updated_at": a.updated_at.iso(),
-    });
-    if let Some(credentials) = &view.credentials {
-        shown["credentials"] = json!(credentials);
+record! {
+    /// A connected account as the hosted platform's clients read it; times are ISO 8601
+    ConnectAccountOut<'a>(view: &'a AccountView) with {
+        let a = &view.account;
+        let oauth = view.app.definition.oauth.iter();
+        let is_oauth = view.app.definition.auth_type == AuthType::Oauth;
+    } {
+        id: &'a AccountId = &a.id,
+        name: &'a str = &a.name,
+        external_id: Option<&'a str> = a.external_user_id.as_deref(),
+        healthy: bool = a.healthy,
+        dead: bool = false,
+        app: ConnectAppOut<'a> = ConnectAppOut::new(&view.app),
+        authorized_scopes: Vec<&'a String> =
+            oauth.filter(|_| is_oauth).flat_map(|client| &client.scopes).collect(),
+        error: Option<&'a str> = a.problem.as_deref(),
+        expires_at: Option<String> = a.expires_at.map(Timestamp::iso),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        credentials: Option<&'a Map<String, Value>> = view.credentials.as_ref(),
+        created_at: String = a.created_at.iso(),
+        updated_at: String = a.updated_at.iso(),
     }
-    shown
+}
+
+/// What a component says of its effects
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the shape of what components say as JSON")]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AnnotationsOut {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_world_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+}
+
+record! {
+    /// A component that a key names
+    ConnectComponentOut<'a>(c: &'a Value) with {
+        let text = |name: &str| c[name].as_str().unwrap_or("");
+    } {
+        key: &'a str = text("key"),
+        name: &'a str = text("name"),
+        version: &'a str = text("version"),
+        description: Option<&'a str> = c["description"].as_str(),
+        #[schemars(with = "ComponentType")]
+        component_type: &'a str = text("type"),
+        #[schemars(with = "Vec<PropOut>")]
+        configurable_props: Value = props(&c["configurable_props"]),
+        #[schemars(with = "Option<AnnotationsOut>")]
+        annotations: Value = annotations(&c["annotations"]),
+        stash: () = (),
+    }
+}
+
+record! {
+    /// A deployed trigger; what signs its deliveries is shown this once
+    DeployedTriggerOut<'a>(
+        view: &'a SourceView,
+        component: &'a SavedComponent,
+        config: &'a ApiConfig,
+        key: Option<&'a str>,
+    ) {
+        #[serde(flatten)]
+        record: SourceRecordOut<'a> = SourceRecordOut::new(view),
+        // Such clients tell what emits by it.
+        r#type: &'static str = "DeployedComponent",
+        component_key: Option<&'a str> = component.manifest.key.as_deref(),
+        #[schemars(with = "Vec<PropOut>")]
+        configurable_props: Value = props(&json!(component.manifest.props)),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        endpoint_url: Option<String> =
+            view.interfaces.http.first().map(|http| config.endpoint_url(&http.key)),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        webhook_signing_key: Option<&'a str> = key,
+    }
+}
+
+record! {
+    /// The workflows that run on a deployed trigger
+    TriggerWorkflowsOut(ids: Vec<String>) {
+        workflow_ids: Vec<String> = ids,
+    }
+}
+
+record! {
+    /// A webhook of a deployed trigger
+    TriggerWebhookOut(webhook: &Webhook, key: Option<&String>) {
+        id: WebhookId = webhook.id.clone(),
+        url: String = webhook.url.clone(),
+        signing_key_set: bool = true,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signing_key: Option<String> = key.cloned(),
+    }
+}
+
+record! {
+    /// The webhooks of a deployed trigger
+    TriggerWebhooksOut(webhooks: Vec<TriggerWebhookOut>) {
+        webhook_urls: Vec<String> = webhooks.iter().map(|w| w.url.clone()).collect(),
+        webhooks: Vec<TriggerWebhookOut> = webhooks,
+    }
+}
+
+record! {
+    /// An event of a deployed trigger
+    EmittedOut(event: &Event) {
+        e: Value = shown(&event.payload),
+        k: &'static str = "emit",
+        ts: i64 = event.id.ms,
+        id: String = event.id.to_string(),
+    }
 }
 
 /// What a component says of its effects.
-pub(crate) fn annotations(given: &Value) -> Value {
+fn annotations(given: &Value) -> Value {
     let Value::Object(given) = given else { return Value::Null };
     let mut shown = given.clone();
     shown.retain(|name, value| match name.as_str() {

@@ -8,21 +8,110 @@ use axum::response::Response;
 use millrace_engine::{AskedKeys, EntryEnd, KeyView};
 use millrace_model::clock::Timestamp;
 use millrace_model::data_store::DataStore;
+use millrace_model::ids::DataStoreId;
 use millrace_model::json::shown;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::App;
+use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::contract::shape::{OrNull, of, record};
+use crate::contract::table::{DEPLOY, DRY_RUN, ORG, READ, flag, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path};
+use crate::fields::Fields;
 use crate::v1::names;
-use crate::wire::Fields;
 use crate::written_back::WrittenBack;
 
-fn record(store: &DataStore) -> Value {
-    json!({
-        "id": store.id, "name": store.name, "keys": store.keys, "bytes": store.bytes,
-        "created_at": store.created_at.secs(), "updated_at": store.updated_at.secs(),
-    })
+record! {
+    /// A data store
+    DataStoreOut<'a>(s: &'a DataStore) {
+        id: &'a DataStoreId = &s.id,
+        name: &'a str = &s.name,
+        keys: u64 = s.keys,
+        bytes: u64 = s.bytes,
+        created_at: i64 = s.created_at.secs(),
+        updated_at: i64 = s.updated_at.secs(),
+    }
+}
+
+record! {
+    /// A key of a data store; with `values`, its value, one of more than 1 KB as `{"$truncated":
+    /// true, "$bytes", "$preview"}`
+    DataStoreKeyOut<'a>(view: &'a KeyView) {
+        key: &'a str = &view.key,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<&'a Value> = view.value.as_ref(),
+    }
+}
+
+record! {
+    /// A key of a data store with its value
+    DataStoreRecordOut<'a>(key: &'a str, value: &'a Value, end: Option<OrNull<i64>>) {
+        key: &'a str = key,
+        value: &'a Value = value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at_ms: Option<OrNull<i64>> = end,
+    }
+}
+
+record! {
+    /// A key that was removed
+    DeletedKeyOut<'a>(key: &'a str) {
+        key: &'a str = key,
+        deleted: bool = true,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let name = text("name", "Its name").required();
+    let key = text("key", "The key: any text").required();
+    vec![
+        get("/data_stores", READ, "Data stores, newest first", list)
+            .takes(&[ORG])
+            .page(of::<DataStoreOut>()),
+        post("/data_stores", DEPLOY, "Make a data store", create)
+            .takes(&[name, ORG])
+            .one(of::<DataStoreOut>()),
+        get("/data_stores/{id}", READ, "A data store, by id or name", show)
+            .gives(Gives::One(of::<DataStoreOut>())),
+        put("/data_stores/{id}", DEPLOY, "Give a data store another name", update)
+            .takes(&[name])
+            .updates()
+            .one(of::<DataStoreOut>()),
+        delete("/data_stores/{id}", DEPLOY, "Delete a data store with all it holds", remove)
+            .takes(&[DRY_RUN]),
+        get(
+            "/data_stores/{id}/keys",
+            READ,
+            "Its keys in their order; the cursor is the key itself",
+            keys,
+        )
+        .takes(&[
+            text("prefix", "Only keys that begin so; the number of all stays that of the store"),
+            flag("values", "With their values, large ones cut"),
+        ])
+        .forward(of::<DataStoreKeyOut>()),
+        delete("/data_stores/{id}/keys", DEPLOY, "Remove all it holds", clear)
+            .gives(Gives::One(of::<DataStoreOut>())),
+        get("/data_stores/{id}/record", READ, "The value of a key", read)
+            .takes(&[key])
+            .one(of::<DataStoreRecordOut>()),
+        put("/data_stores/{id}/record", DEPLOY, "Write the value of a key", set)
+            .takes(&[
+                key,
+                Param::new("value", Kind::Any, "The value").required(),
+                number("ttl", "Seconds after which it ends; absent: never"),
+            ])
+            .takes(&[number(
+                "expires_at_ms",
+                "Or when it ends, epoch milliseconds, as the record shows it; null: never",
+            )])
+            .updates()
+            .gives(Gives::One(of::<DataStoreRecordOut>())),
+        delete("/data_stores/{id}/record", DEPLOY, "Remove a key", remove_key)
+            .takes(&[key])
+            .gives(Gives::One(of::<DeletedKeyOut>())),
+    ]
 }
 
 fn name(params: &Params) -> Result<String, ApiError> {
@@ -44,7 +133,7 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let store = app.engine.create_data_store(&caller, &name(&params)?).await?;
-    Ok(Fields::of(&params).data(record(&store)))
+    Ok(Fields::of(&params).data(DataStoreOut::show(&store)))
 }
 
 pub(crate) async fn list(
@@ -54,7 +143,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_data_stores(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |store| record(&store)))
+    Ok(Fields::of(&query.params).records(listing, |store| DataStoreOut::show(&store)))
 }
 
 pub(crate) async fn show(
@@ -62,7 +151,7 @@ pub(crate) async fn show(
     Auth(caller): Auth,
     Path(which): Path,
 ) -> Result<Response, ApiError> {
-    Ok(Fields::default().data(record(&app.engine.data_store(&caller, &which).await?)))
+    Ok(Fields::default().data(DataStoreOut::show(&app.engine.data_store(&caller, &which).await?)))
 }
 
 pub(crate) async fn update(
@@ -72,10 +161,12 @@ pub(crate) async fn update(
     back: WrittenBack,
     params: Params,
 ) -> Result<Response, ApiError> {
-    back.check(&params, async { Ok(record(&app.engine.data_store(&caller, &which).await?)) })
-        .await?;
+    back.check(&params, async {
+        Ok(DataStoreOut::show(&app.engine.data_store(&caller, &which).await?))
+    })
+    .await?;
     let store = app.engine.rename_data_store(&caller, &which, &name(&params)?).await?;
-    Ok(Fields::of(&params).data(record(&store)))
+    Ok(Fields::of(&params).data(DataStoreOut::show(&store)))
 }
 
 pub(crate) async fn remove(
@@ -89,7 +180,7 @@ pub(crate) async fn remove(
         return Ok(names::would_go(&id, &would_go));
     }
     let store = app.engine.delete_data_store(&caller, &which).await?;
-    Ok(Fields::default().data(json!({ "id": store.id, "deleted": true })))
+    Ok(names::deleted(store.id.as_str()))
 }
 
 /// Keys in their order; the cursor is the key itself.
@@ -108,11 +199,8 @@ pub(crate) async fn keys(
         with_values: query.params.flag("values")?.unwrap_or(false),
     };
     let listing = app.engine.data_store_keys(&caller, &which, asked).await?;
-    let shown = |view: KeyView| match view.value {
-        Some(value) => (view.key.clone(), json!({ "key": view.key, "value": value })),
-        None => (view.key.clone(), json!({ "key": view.key })),
-    };
-    let items = listing.items.into_iter().map(shown).collect();
+    let shown = |view: &KeyView| (view.key.clone(), DataStoreKeyOut::show(view));
+    let items = listing.items.iter().map(shown).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 
@@ -126,15 +214,19 @@ pub(crate) async fn clear(
     show(State(app), Auth(caller), Path(which)).await
 }
 
-pub(crate) async fn get(
+pub(crate) async fn read(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(which): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let entry = app.engine.data_store_entry(&caller, &which, &key(&query.params)?).await?;
-    let value = shown(&entry.value);
-    Ok(Fields::of(&query.params).data(json!({ "key": entry.key, "value": value, "expires_at_ms": entry.expires_at.map(|at| at.ms()) })))
+    let end = OrNull(entry.expires_at.map(Timestamp::ms));
+    Ok(Fields::of(&query.params).data(DataStoreRecordOut::show(
+        &entry.key,
+        &shown(&entry.value),
+        Some(end),
+    )))
 }
 
 pub(crate) async fn set(
@@ -159,10 +251,10 @@ pub(crate) async fn set(
         (None, at) => at.map(|ms| EntryEnd::At(Timestamp(ms))),
     };
     app.engine.set_data_store_entry(&caller, &which, &key, value, ends).await?;
-    Ok(Fields::default().data(json!({ "key": key, "value": value })))
+    Ok(Fields::default().data(DataStoreRecordOut::show(&key, value, None)))
 }
 
-pub(crate) async fn delete(
+pub(crate) async fn remove_key(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(which): Path,
@@ -170,5 +262,5 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     let key = key(&params)?;
     app.engine.delete_data_store_entry(&caller, &which, &key).await?;
-    Ok(Fields::default().data(json!({ "key": key, "deleted": true })))
+    Ok(Fields::default().data(DeletedKeyOut::show(&key)))
 }

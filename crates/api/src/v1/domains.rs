@@ -10,15 +10,59 @@ use axum::response::{IntoResponse as _, Response};
 use millrace_engine::Keys;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::HttpInterfaceId;
-use serde_json::{Value, json};
 
+use crate::contract::routes::{Gives, Route, delete, get, post};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, ORG, READ};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, bearer, id};
-use crate::wire::Fields;
-use crate::{App, Reached, endpoints};
+use crate::fields::Fields;
+use crate::input::{Input, input};
+use crate::v1::names;
+use crate::{ApiConfig, App, Reached, endpoints};
 
 /// Characters that a host's name may have (RFC 1035, 2.3.4).
 const NAME_MAX: usize = 255;
+
+record! {
+    /// A domain that stands for an endpoint
+    DomainOut<'a>(d: &'a EndpointDomain, config: &'a ApiConfig) with {
+        let scheme = if config.base_url.starts_with("https:") { "https" } else { "http" };
+    } {
+        id: &'a str = &d.id,
+        endpoint_id: &'a HttpInterfaceId = &d.endpoint_id,
+        url: String = format!("{scheme}://{}", d.id),
+        created_at: i64 = d.created_at.secs(),
+    }
+}
+
+input! {
+    /// What a domain stands for.
+    DomainIn {
+        /// The domain
+        domain: String,
+        /// The endpoint: the `hi_` id of a trigger
+        endpoint_id: String,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        get("/domains", READ, "Domains that stand for endpoints, newest first", list)
+            .takes(&[ORG])
+            .page(of::<DomainOut>()),
+        post(
+            "/domains",
+            DEPLOY,
+            "Let a domain stand for an endpoint; its name must lead to this server",
+            create,
+        )
+        .reads::<DomainIn>()
+        .takes(&[ORG])
+        .gives(Gives::One(of::<DomainOut>())),
+        delete("/domains/{domain}", DEPLOY, "Let a domain stand for nothing any more", remove),
+    ]
+}
 
 /// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of
 /// a stranger has this server's origin, and none of ours is there.
@@ -108,18 +152,12 @@ pub(crate) async fn create(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let required = |field: &'static str, what: &str| {
-        params
-            .text(field)?
-            .ok_or_else(|| ApiError::field(field, format!("`{field}` is required: {what}")))
-    };
-    let domain = required("domain", "the name that leads to this server")?;
-    let endpoint = required("endpoint_id", "the `hi_` id of an HTTP trigger or interface")?;
+    let DomainIn { domain, endpoint_id } = DomainIn::read(&params)?;
     let made = app
         .engine
-        .create_domain(&caller, &domain, &id::<HttpInterfaceId>("endpoint", &endpoint)?)
+        .create_domain(&caller, &domain, &id::<HttpInterfaceId>("endpoint", &endpoint_id)?)
         .await?;
-    Ok(Fields::default().data(record(&made, &app.config.base_url)))
+    Ok(Fields::default().data(DomainOut::show(&made, &app.config)))
 }
 
 pub(crate) async fn list(
@@ -129,7 +167,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_domains(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |d| record(&d, &app.config.base_url)))
+    Ok(Fields::of(&query.params).records(listing, |d| DomainOut::show(&d, &app.config)))
 }
 
 pub(crate) async fn remove(
@@ -139,12 +177,7 @@ pub(crate) async fn remove(
     _: Params,
 ) -> Result<Response, ApiError> {
     app.engine.delete_domain(&caller, &domain).await?;
-    Ok(Fields::default().data(json!({ "id": domain, "deleted": true })))
-}
-
-fn record(d: &EndpointDomain, base_url: &str) -> Value {
-    let scheme = if base_url.starts_with("https:") { "https" } else { "http" };
-    json!({ "id": d.id, "endpoint_id": d.endpoint_id, "url": format!("{scheme}://{}", d.id), "created_at": d.created_at.secs() })
+    Ok(names::deleted(&domain))
 }
 
 #[cfg(test)]

@@ -5,15 +5,117 @@ use axum::response::Response;
 use millrace_engine::{ErrorGroupFilter, ErrorGroupView};
 use millrace_model::clock::Timestamp;
 use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
-use millrace_model::ids::{ErrorGroupId, SourceId};
-use serde_json::{Value, json};
+use millrace_model::ids::{DeploymentId, ErrorGroupId, RunId, SourceId, WorkflowId};
+use millrace_model::workflow::Author;
 
 use crate::App;
+use crate::contract::routes::{Kind, Param, Route, get, put};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, READ, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
+use crate::fields::Fields;
 use crate::v1::runs::time;
-use crate::wire::{self, Fields};
 use crate::written_back::WrittenBack;
+
+record! {
+    /// Errors of one class, step and place in the code
+    ErrorGroupOut<'a>(g: &'a ErrorGroup, days: Option<Vec<Option<i64>>>) with {
+        let is_source = g.owner.starts_with(SourceId::PREFIX);
+    } {
+        id: &'a ErrorGroupId = &g.id,
+        workflow_id: Option<&'a str> = (!is_source).then_some(&g.owner),
+        source_id: Option<&'a str> = is_source.then_some(&g.owner),
+        code: &'a str = &g.class,
+        step: &'a str = &g.step,
+        frame: &'a str = &g.frame,
+        message: &'a str = &g.message,
+        last_run_id: &'a RunId = &g.last_run_id,
+        first_seen_ms: i64 = g.first_at.ms(),
+        last_seen_ms: i64 = g.last_at.ms(),
+        count: i64 = g.count,
+        state: ErrorState = g.state,
+        state_changed_at_ms: Option<i64> = g.state_at.map(Timestamp::ms),
+        note: Option<&'a str> = g.note.as_deref(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        days: Option<Vec<Option<i64>>> = days,
+    }
+}
+
+record! {
+    /// A change of the state of a group of errors: `by` a person, or by the server because of the
+    /// run `run_id`
+    ErrorGroupChangeOut<'a>(c: &'a ErrorGroupChange) {
+        at_ms: i64 = c.at.ms(),
+        state: ErrorState = c.state,
+        by: Option<&'a Author> = c.by.as_ref(),
+        note: Option<&'a str> = c.note.as_deref(),
+        run_id: Option<&'a RunId> = c.run_id.as_ref(),
+    }
+}
+
+record! {
+    /// A deployment that runs of a group of errors failed in: how many of those that are kept, of
+    /// the workflow's newest 10,000 that failed
+    ErrorVersionOut<'a>(v: &'a ErrorVersion) {
+        deployment_id: &'a DeploymentId = &v.deployment_id,
+        version: Option<i64> = v.version,
+        count: i64 = v.count,
+        first_seen_ms: i64 = v.first_at.ms(),
+        last_seen_ms: i64 = v.last_at.ms(),
+    }
+}
+
+record! {
+    /// A group of errors with the history of its state, and the deployments that it was seen in
+    ErrorGroupRecordOut<'a>(view: &'a ErrorGroupView) {
+        #[serde(flatten)]
+        group: ErrorGroupOut<'a> = ErrorGroupOut::new(&view.group, None),
+        history: Vec<ErrorGroupChangeOut<'a>> =
+            view.changes.iter().map(ErrorGroupChangeOut::new).collect(),
+        versions: Vec<ErrorVersionOut<'a>> = view.versions.iter().map(ErrorVersionOut::new).collect(),
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let groups = [
+        Param::new(
+            "state",
+            Kind::Words,
+            "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them",
+        ),
+        text("class", "Only errors of this class: their `code`"),
+        number("from", "Only last seen at or after, epoch milliseconds"),
+        number(
+            "days",
+            "1 to 30: each record has `days`, how many failed runs that are kept it had in each of so many days of 24 hours, the oldest first; null where more than the organization's newest 20,000 would have to be read",
+        ),
+        number("days_to", "When the last of these days ends, epoch milliseconds; absent: now"),
+    ];
+    vec![
+        get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", list_of::<WorkflowId>)
+            .takes(&groups)
+            .page(of::<ErrorGroupOut>()),
+        get("/sources/{id}/error_groups", READ, "Its errors by class and place, the last seen first", list_of::<SourceId>)
+            .takes(&groups)
+            .page(of::<ErrorGroupOut>()),
+        get("/error_groups", READ, "All errors by class, step and place, the last seen first", list).takes(&groups).page(of::<ErrorGroupOut>()),
+        get("/error_groups/{id}", READ, "A group of errors, with the history of its state and the versions it was seen in", show)
+            .one(of::<ErrorGroupRecordOut>()),
+        put(
+            "/error_groups/{id}",
+            DEPLOY,
+            "Say that a group of errors is resolved or ignored, or open again, and note something about it. A resolved one is `regressed` once a run accepted after that fails with it; of an ignored one no mail is sent",
+            update,
+        )
+        .takes(&[
+            text("state", "`open`, `resolved` or `ignored`; absent: as it is"),
+            text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is"),
+        ])
+        .updates()
+        .one(of::<ErrorGroupRecordOut>()),
+    ]
+}
 
 /// Groups of the errors of a workflow or source.
 pub(crate) async fn list_of<E: Emitter>(
@@ -61,11 +163,7 @@ async fn listed(
         None => None,
     };
     Ok(Fields::of(params).records(listing, |g| {
-        let mut shown = record(&g);
-        if let Some(days) = &days {
-            shown["days"] = json!(days.of_group(&g.id));
-        }
-        shown
+        ErrorGroupOut::show(&g, days.as_ref().map(|days| days.of_group(&g.id)))
     }))
 }
 
@@ -76,7 +174,7 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let view = app.engine.error_groups().get(&caller, &group_id(&group)?).await?;
-    Ok(Fields::of(&query.params).data(whole(&view)))
+    Ok(Fields::of(&query.params).data(ErrorGroupRecordOut::show(&view)))
 }
 
 /// Changes the state or the note; null takes the note away.
@@ -89,13 +187,13 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     let group = group_id(&group)?;
     back.check(&params, async {
-        Ok(whole(&app.engine.error_groups().get(&caller, &group).await?))
+        Ok(ErrorGroupRecordOut::show(&app.engine.error_groups().get(&caller, &group).await?))
     })
     .await?;
     let given = params.text("state")?.map(|text| state(&text)).transpose()?;
     let note = if params.0.contains_key("note") { Some(params.text("note")?) } else { None };
     let view = app.engine.error_groups().change(&caller, &group, given, note).await?;
-    Ok(Fields::of(&params).data(whole(&view)))
+    Ok(Fields::of(&params).data(ErrorGroupRecordOut::show(&view)))
 }
 
 fn group_id(text: &str) -> Result<ErrorGroupId, ApiError> {
@@ -113,28 +211,4 @@ fn state(text: &str) -> Result<ErrorState, ApiError> {
         )
     };
     ErrorState::parse(text).ok_or_else(refused)
-}
-
-fn record(g: &ErrorGroup) -> Value {
-    let is_source = g.owner.starts_with(SourceId::PREFIX);
-    json!({
-        "id": g.id, "workflow_id": (!is_source).then_some(&g.owner), "source_id": is_source.then_some(&g.owner), "code": g.class, "step": g.step, "frame": g.frame,
-        "message": g.message, "last_run_id": g.last_run_id, "first_seen_ms": g.first_at.ms(), "last_seen_ms": g.last_at.ms(), "count": g.count,
-        "state": g.state.as_str(), "state_changed_at_ms": g.state_at.map(Timestamp::ms), "note": g.note,
-    })
-}
-
-fn whole(view: &ErrorGroupView) -> Value {
-    let mut shown = record(&view.group);
-    shown["history"] = view.changes.iter().map(change).collect();
-    shown["versions"] = view.versions.iter().map(version).collect();
-    shown
-}
-
-fn change(c: &ErrorGroupChange) -> Value {
-    json!({ "at_ms": c.at.ms(), "state": c.state.as_str(), "by": wire::author(c.by.as_ref()), "note": c.note, "run_id": c.run_id })
-}
-
-fn version(v: &ErrorVersion) -> Value {
-    json!({ "deployment_id": v.deployment_id, "version": v.version, "count": v.count, "first_seen_ms": v.first_at.ms(), "last_seen_ms": v.last_at.ms() })
 }

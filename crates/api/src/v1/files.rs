@@ -7,17 +7,76 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::TryStreamExt as _;
 use millrace_model::file::{FileStore, StoredFile};
-use serde_json::{Value, json};
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, delete, get, put};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, ORG, READ, text};
 use crate::endpoints::SANDBOX;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
+use crate::fields::Fields;
 use crate::guard::stored_in_parts;
-use crate::wire::Fields;
 
-fn record(file: &StoredFile) -> Value {
-    json!({ "path": file.path, "size": file.size, "updated_at": file.updated_at.secs() })
+record! {
+    /// A file store
+    FileStoreOut<'a>(s: &'a FileStore) {
+        name: &'a str = &s.name,
+        files: i64 = s.files,
+        bytes: i64 = s.bytes,
+    }
+}
+
+record! {
+    /// A file of a store
+    StoredFileOut<'a>(f: &'a StoredFile) {
+        path: &'a str = &f.path,
+        size: i64 = f.size,
+        updated_at: i64 = f.updated_at.secs(),
+    }
+}
+
+record! {
+    /// How many files were removed
+    RemovedFilesOut(removed: u64) {
+        removed: u64 = removed,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let path = text("path", "Where it is in the store, such as `reports/june.csv`");
+    vec![
+        get("/file_stores", READ, "File stores that hold anything, by name", stores)
+            .takes(&[ORG])
+            .page(of::<FileStoreOut>()),
+        get(
+            "/file_stores/{name}/files",
+            READ,
+            "Files of a store by path; the cursor is the path itself",
+            list,
+        )
+        .forward(of::<StoredFileOut>()),
+        put(
+            "/file_stores/{name}/files",
+            DEPLOY,
+            "Put a file into a store, which begins with its first",
+            store,
+        )
+        .takes(&[path.required()])
+        .file()
+        .one(of::<StoredFileOut>()),
+        delete(
+            "/file_stores/{name}/files",
+            DEPLOY,
+            "Delete a file, or all where no `path` is given",
+            remove,
+        )
+        .takes(&[path])
+        .gives(Gives::One(of::<RemovedFilesOut>())),
+        get("/file_stores/{name}/files/content", READ, "What is in a file", content)
+            .takes(&[path.required()])
+            .gives(Gives::Bytes),
+    ]
 }
 
 fn path(params: &Params) -> Result<String, ApiError> {
@@ -32,12 +91,7 @@ pub(crate) async fn stores(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let shown = |store: &FileStore| {
-        (
-            store.name.clone(),
-            json!({ "name": store.name, "files": store.files, "bytes": store.bytes }),
-        )
-    };
+    let shown = |store: &FileStore| (store.name.clone(), FileStoreOut::show(store));
     let items: Vec<_> = app.engine.file_stores(&caller).await?.iter().map(shown).collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
@@ -51,13 +105,15 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let after = query.forward()?.unwrap_or_default();
     let (total, files) = app.engine.stored_files(&caller, &store, &after, query.page.limit).await?;
-    Ok(Fields::of(&query.params)
-        .list(total, files.iter().map(|file| (file.path.clone(), record(file))).collect()))
+    Ok(Fields::of(&query.params).list(
+        total,
+        files.iter().map(|file| (file.path.clone(), StoredFileOut::show(file))).collect(),
+    ))
 }
 
 /// What is in a file. Code wrote it: a browser keeps it, and never shows it as a page of this
 /// server.
-pub(crate) async fn get(
+pub(crate) async fn content(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(store): Path,
@@ -74,7 +130,7 @@ pub(crate) async fn get(
     Ok(response)
 }
 
-pub(crate) async fn put(
+pub(crate) async fn store(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(store): Path,
@@ -83,11 +139,12 @@ pub(crate) async fn put(
     let params = Params(query(request.uri().query()));
     stored_in_parts(request.extensions());
     let body = request.into_body().into_data_stream().map_err(std::io::Error::other);
-    Ok(Fields::of(&params)
-        .data(record(&app.engine.put_file(&caller, &store, &path(&params)?, body).await?)))
+    Ok(Fields::of(&params).data(StoredFileOut::show(
+        &app.engine.put_file(&caller, &store, &path(&params)?, body).await?,
+    )))
 }
 
-pub(crate) async fn delete(
+pub(crate) async fn remove(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(store): Path,
@@ -95,5 +152,5 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     let path = params.text("path")?.filter(|path| !path.is_empty());
     let gone = app.engine.remove_files(&caller, &store, path.as_deref()).await?;
-    Ok(Fields::default().data(json!({ "removed": gone })))
+    Ok(Fields::default().data(RemovedFilesOut::show(gone)))
 }

@@ -14,17 +14,91 @@ use millrace_engine::{
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::retention::Retention;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
+use crate::contract::routes::{Gives, Route, get, put};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, ORG, READ, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
-use crate::wire::{self, Fields};
+use crate::fields::Fields;
+use crate::v1::events;
+use crate::v1::run_records::{self, LogLineOut};
 use crate::written_back::WrittenBack;
 use crate::{App, Cut};
 
 /// Bytes that are sent together: short lines are gathered, and long ones sent in parts, so that how
 /// much was taken of one is known.
 const CHUNK_BYTES: usize = 32 << 10;
+
+record! {
+    /// How much history of a workflow or source is kept: what was set for it, and what holds where
+    /// nothing was
+    RetentionOut<'a>(owner: &'a str, view: &'a RetentionView) with {
+        let kept = view.kept();
+    } {
+        id: &'a str = owner,
+        keep_days: Option<u32> = view.set.keep_days,
+        keep_count: Option<u32> = view.set.keep_count,
+        kept_days: Option<u32> = kept.keep_days,
+        kept_count: Option<u32> = kept.keep_count,
+    }
+}
+
+/// What a line of an export is.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LineKind {
+    /// A run.
+    Run,
+    /// A line of a log.
+    Log,
+    /// An event.
+    Event,
+    /// The last line.
+    End,
+}
+
+record! {
+    /// A line of an export: `type` is `run`, `log`, `event`, and `end` for the last line, which
+    /// counts the others
+    ExportLineOut(kind: LineKind, data: Value) {
+        r#type: LineKind = kind,
+        #[schemars(with = "Map<String, Value>")]
+        data: Value = data,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let kept = [
+        number(
+            "keep_days",
+            "Days after which its settled runs and its events go; null: as the server says",
+        ),
+        number(
+            "keep_count",
+            "How many of its newest runs, and of its newest events, stay; null: as the server says",
+        ),
+    ];
+    let about = "How much history of it is kept";
+    let set = "Set how much history of it is kept; what is absent stays as it is";
+    vec![
+        get("/workflows/{id}/retention", READ, about, retention::<WorkflowId>).one(of::<RetentionOut>()),
+        put("/workflows/{id}/retention", DEPLOY, set, set_retention::<WorkflowId>).takes(&kept).updates().one(of::<RetentionOut>()),
+        get("/sources/{id}/retention", READ, about, retention::<SourceId>).one(of::<RetentionOut>()),
+        put("/sources/{id}/retention", DEPLOY, set, set_retention::<SourceId>).takes(&kept).updates().one(of::<RetentionOut>()),
+        get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", export)
+            .takes(&[
+                text("owner_id", "Only of this workflow or source"),
+                number("from", "Accepted at or after, epoch milliseconds"),
+                number("to", "Accepted before, epoch milliseconds"),
+                ORG,
+            ])
+            .gives(Gives::Lines(of::<ExportLineOut>())),
+    ]
+}
 
 pub(crate) async fn retention<E: Emitter>(
     State(app): State<App>,
@@ -34,7 +108,7 @@ pub(crate) async fn retention<E: Emitter>(
 ) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
     let view = app.engine.retention().get(&caller, &owner).await?;
-    Ok(Fields::of(&query.params).data(shown(&owner, &view)))
+    Ok(Fields::of(&query.params).data(RetentionOut::show(&owner, &view)))
 }
 
 /// What is given replaces what was set; what is absent stays, null is as the server says.
@@ -47,7 +121,7 @@ pub(crate) async fn set_retention<E: Emitter>(
 ) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
     let before = app.engine.retention().get(&caller, &owner).await?;
-    back.check(&params, async { Ok(shown(&owner, &before)) }).await?;
+    back.check(&params, async { Ok(RetentionOut::show(&owner, &before)) }).await?;
     let before = before.set;
     let given = |field: &str, before: Option<u32>| {
         if params.0.contains_key(field) { params.number(field) } else { Ok(before) }
@@ -57,14 +131,7 @@ pub(crate) async fn set_retention<E: Emitter>(
         keep_count: given("keep_count", before.keep_count)?,
     };
     let view = app.engine.retention().set(&caller, &owner, retention).await?;
-    Ok(Fields::of(&params).data(shown(&owner, &view)))
-}
-
-fn shown(owner: &str, view: &RetentionView) -> Value {
-    let kept = view.kept();
-    json!({
-        "id": owner, "keep_days": view.set.keep_days, "keep_count": view.set.keep_count, "kept_days": kept.keep_days, "kept_count": kept.keep_count,
-    })
+    Ok(Fields::of(&params).data(RetentionOut::show(&owner, &view)))
 }
 
 /// Runs, logs and events, a JSON line for each. The last line says that it was all.
@@ -155,7 +222,7 @@ impl Lines {
         let mut text = Vec::new();
         let mut next = self.export.next().await;
         while let Some(piece) = next {
-            put(&mut text, &self.counts.line(&piece));
+            write_line(&mut text, &self.counts.line(&piece));
             // What is there goes out together; none is waited for while there is something to send.
             next = if text.len() < CHUNK_BYTES { self.export.next_at_once() } else { None };
         }
@@ -177,37 +244,39 @@ impl Lines {
         self.export.taken().reach(self.sent).await;
         let Counts { runs, logs, events } = self.counts;
         let mut text = Vec::new();
-        put(
+        write_line(
             &mut text,
-            &json!({ "type": "end", "data": { "runs": runs, "logs": logs, "events": events } }),
+            &ExportLineOut::new(
+                LineKind::End,
+                json!({ "runs": runs, "logs": logs, "events": events }),
+            ),
         );
         Ok(text.into())
     }
 }
 
 impl Counts {
-    fn line(&mut self, piece: &Exported) -> Value {
+    fn line(&mut self, piece: &Exported) -> ExportLineOut {
         match piece {
             Exported::Run(run) => {
                 self.runs += 1;
-                json!({ "type": "run", "data": wire::run(run) })
+                ExportLineOut::new(LineKind::Run, run_records::run(run))
             }
             Exported::Log { owner, run_id, line } => {
                 self.logs += 1;
-                let mut shown = wire::log_line(line);
-                shown["run_id"] = json!(run_id);
+                let mut shown = LogLineOut::show(line, Some(run_id));
                 shown["owner_id"] = json!(owner);
-                json!({ "type": "log", "data": shown })
+                ExportLineOut::new(LineKind::Log, shown)
             }
             Exported::Event(event) => {
                 self.events += 1;
-                json!({ "type": "event", "data": wire::event(event) })
+                ExportLineOut::new(LineKind::Event, events::event(event))
             }
         }
     }
 }
 
-fn put(text: &mut Vec<u8>, line: &Value) {
-    text.extend_from_slice(line.to_string().as_bytes());
+fn write_line(text: &mut Vec<u8>, line: &ExportLineOut) {
+    text.extend_from_slice(json!(line).to_string().as_bytes());
     text.push(b'\n');
 }

@@ -2,16 +2,111 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::EngineError;
+use millrace_engine::{EngineError, NewLink};
 use millrace_model::ids::{LinkId, UserId};
 use millrace_model::people::{Link, Member, Role};
-use serde_json::{Value, json};
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, delete, get, post, put};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{FULL, READ};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
-use crate::wire::Fields;
+use crate::fields::Fields;
+use crate::input::{Input, input};
+use crate::v1::names;
 use crate::written_back::WrittenBack;
+
+record! {
+    /// Who belongs to an organization. `signs_in`: whether there is a login
+    MemberOut<'a>(m: &'a Member) {
+        id: &'a UserId = &m.user.id,
+        name: &'a str = &m.user.username,
+        email: &'a str = &m.user.email,
+        role: Role = m.role,
+        signs_in: bool = m.signs_in,
+        created_at: i64 = m.created_at.secs(),
+    }
+}
+
+record! {
+    /// An invitation
+    InvitationOut<'a>(l: &'a Link) {
+        id: &'a LinkId = &l.id,
+        email: &'a str = &l.email,
+        #[schemars(with = "Role")]
+        role: Option<Role> = l.role,
+        invited_by: Option<&'a UserId> = l.made_by.as_ref(),
+        created_at: i64 = l.created_at.secs(),
+        expires_at: i64 = l.expires_at.secs(),
+    }
+}
+
+record! {
+    /// An invitation with its link, shown this once
+    NewInvitationOut<'a>(made: &'a NewLink) {
+        #[serde(flatten)]
+        record: InvitationOut<'a> = InvitationOut::new(&made.link),
+        url: &'a str = &made.url,
+        mailed: bool = made.mailed,
+    }
+}
+
+input! {
+    /// What changes of a membership.
+    RoleIn {
+        /// `owner` (`full`), `member` (`deploy`) or `viewer` (`read`)
+        role: Role,
+    }
+}
+
+input! {
+    /// Who is invited.
+    InvitationIn {
+        /// Whom
+        email: String,
+        /// `owner` (`full`), `member` (`deploy`) or `viewer` (`read`)
+        role: Role,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        get("/members", READ, "Who belongs to the organization, the first to join first", list)
+            .page(of::<MemberOut>()),
+        put(
+            "/members/{id}",
+            FULL,
+            "Give a member another role; one owner stays who can sign in",
+            update,
+        )
+        .reads::<RoleIn>()
+        .updates()
+        .one(of::<MemberOut>()),
+        delete(
+            "/members/{id}",
+            FULL,
+            "End a membership, with the member's sessions, keys and OAuth clients here",
+            remove,
+        ),
+        post(
+            "/invitations",
+            FULL,
+            "Invite somebody by a link, shown this once; it works once, within a week",
+            invite,
+        )
+        .reads::<InvitationIn>()
+        .gives(Gives::One(of::<NewInvitationOut>())),
+        get(
+            "/invitations",
+            FULL,
+            "Invitations that may be accepted still, newest first",
+            invitations,
+        )
+        .page(of::<InvitationOut>()),
+        delete("/invitations/{id}", FULL, "Withdraw an invitation", withdraw),
+    ]
+}
 
 pub(crate) async fn list(
     State(app): State<App>,
@@ -21,7 +116,7 @@ pub(crate) async fn list(
     let members = app.engine.members().list(&caller).await?;
     let items = members
         .iter()
-        .map(|member| (encode_cursor(member.user.id.as_str()), shown(member)))
+        .map(|member| (encode_cursor(member.user.id.as_str()), MemberOut::show(member)))
         .collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
@@ -40,11 +135,11 @@ pub(crate) async fn update(
             .iter()
             .find(|member| member.user.id == user)
             .ok_or_else(|| EngineError::not_found("member", &text))?;
-        Ok(shown(member))
+        Ok(MemberOut::show(member))
     };
     back.check(&params, record).await?;
-    let member = app.engine.members().set_role(&caller, &user, role(&params)?).await?;
-    Ok(Fields::of(&params).data(shown(&member)))
+    let member = app.engine.members().set_role(&caller, &user, RoleIn::read(&params)?.role).await?;
+    Ok(Fields::of(&params).data(MemberOut::show(&member)))
 }
 
 pub(crate) async fn remove(
@@ -55,7 +150,7 @@ pub(crate) async fn remove(
 ) -> Result<Response, ApiError> {
     let user = id::<UserId>("member", &text)?;
     app.engine.members().remove(&caller, &user).await?;
-    Ok(Fields::default().data(json!({ "id": user, "deleted": true })))
+    Ok(names::deleted(user.as_str()))
 }
 
 pub(crate) async fn invite(
@@ -63,14 +158,9 @@ pub(crate) async fn invite(
     Auth(caller): Auth,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let email = params
-        .text("email")?
-        .ok_or_else(|| ApiError::field("email", "`email` is missing; say who is invited"))?;
-    let made = app.engine.members().invite(&caller, &email, role(&params)?).await?;
-    let mut shown = invitation(&made.link);
-    shown["url"] = json!(made.url);
-    shown["mailed"] = json!(made.mailed);
-    Ok(Fields::default().data(shown))
+    let new = InvitationIn::read(&params)?;
+    let made = app.engine.members().invite(&caller, &new.email, new.role).await?;
+    Ok(Fields::default().data(NewInvitationOut::show(&made)))
 }
 
 pub(crate) async fn invitations(
@@ -79,8 +169,10 @@ pub(crate) async fn invitations(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let links = app.engine.members().invitations(&caller).await?;
-    let items =
-        links.iter().map(|link| (encode_cursor(link.id.as_str()), invitation(link))).collect();
+    let items = links
+        .iter()
+        .map(|link| (encode_cursor(link.id.as_str()), InvitationOut::show(link)))
+        .collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
 
@@ -92,30 +184,5 @@ pub(crate) async fn withdraw(
 ) -> Result<Response, ApiError> {
     let link = id::<LinkId>("invitation", &text)?;
     app.engine.members().withdraw_invitation(&caller, &link).await?;
-    Ok(Fields::default().data(json!({ "id": link, "deleted": true })))
-}
-
-fn role(params: &Params) -> Result<Role, ApiError> {
-    let text = params.text("role")?.unwrap_or_default();
-    Role::parse(&text).ok_or_else(|| {
-        ApiError::field(
-            "role",
-            format!(
-                "`role` is `{}`, allowed are owner, member and viewer",
-                millrace_model::shown(&text)
-            ),
-        )
-    })
-}
-
-fn shown(m: &Member) -> Value {
-    json!({
-        "id": m.user.id, "name": m.user.username, "email": m.user.email, "role": m.role, "signs_in": m.signs_in, "created_at": m.created_at.secs(),
-    })
-}
-
-fn invitation(l: &Link) -> Value {
-    json!({
-        "id": l.id, "email": l.email, "role": l.role, "invited_by": l.made_by, "created_at": l.created_at.secs(), "expires_at": l.expires_at.secs(),
-    })
+    Ok(names::deleted(link.as_str()))
 }

@@ -6,13 +6,47 @@ use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::WouldGo;
 use millrace_model::names::{Named, NamedKind};
-use serde_json::{Value, json};
 
 use crate::App;
 use crate::audit::Unchanged;
+use crate::contract::routes::{Gives, Kind, Param, Route, get};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{ORG, READ, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params};
-use crate::wire::Fields;
+use crate::fields::Fields;
+
+record! {
+    /// A record by its name. `id` is what names it in the API: of a component its key, of a
+    /// registry its name. `about`: an app, an address, a message, a status
+    NamedOut<'a>(n: &'a Named) {
+        kind: NamedKind = n.kind,
+        id: &'a str = &n.id,
+        name: &'a str = &n.name,
+        about: Option<&'a str> = (!n.about.is_empty()).then_some(&n.about),
+    }
+}
+
+record! {
+    /// What a delete would remove or break: `uses` name the record, listen to it, or it listens to
+    /// them; `waiting_runs` are counted up to 1,000
+    WouldGoOut<'a>(w: &'a WouldGo) {
+        uses: Vec<NamedOut<'a>> = w.uses.iter().map(NamedOut::new).collect(),
+        domains: &'a [String] = &w.domains,
+        waiting_runs: u64 = w.waiting_runs,
+    }
+}
+
+record! {
+    /// What was deleted; with `dry_run`, `deleted` is false, and `would_go` says what would go with
+    /// it
+    DeletedOut<'a>(id: &'a str, dry: Option<&'a WouldGo>) {
+        id: &'a str = id,
+        deleted: bool = dry.is_none(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        would_go: Option<WouldGoOut<'a>> = dry.map(WouldGoOut::new),
+    }
+}
 
 /// Characters of a search; more are a misunderstanding.
 const TEXT_MAX: usize = 200;
@@ -20,6 +54,23 @@ const TEXT_MAX: usize = 200;
 const WORDS_MAX: usize = 32;
 /// Records that a search gives where it does not say how many.
 const LIMIT: u32 = 20;
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        get("/search", READ, "Records by words of their names, the best first; an id that is given whole finds its record", search)
+            .takes(&[
+                text("q", "The words, all of them, or an id; at most 200 characters. Absent: nothing is found"),
+                Param::new(
+                    "kinds",
+                    Kind::Words,
+                    "Only these kinds, with commas between them; `run`, `replay` and `deployment` are found by their ids only",
+                ),
+                number("limit", "How many at most, 1 to 100; 20 where it is not given"),
+                ORG,
+            ])
+            .gives(Gives::List(of::<NamedOut>())),
+    ]
+}
 
 pub(crate) async fn search(
     State(app): State<App>,
@@ -52,7 +103,12 @@ pub(crate) async fn search(
         .collect::<Result<Vec<_>, _>>()?;
     let limit = params.text("limit")?.map_or(LIMIT, |_| query.page.limit);
     let found = app.engine.find_named(&caller, &text, &kinds, limit as usize).await?;
-    Ok(Fields::default().data(found.iter().map(shown).collect()))
+    Ok(Fields::default().data(found.iter().map(NamedOut::show).collect()))
+}
+
+/// The answer of a request that deleted something.
+pub(crate) fn deleted(id: &str) -> Response {
+    Fields::default().data(DeletedOut::show(id, None))
 }
 
 /// The words of a search of apps or components, each once.
@@ -69,11 +125,6 @@ pub(crate) fn words(params: &Params, field: &str) -> Result<String, ApiError> {
     Ok(words.join(" "))
 }
 
-pub(crate) fn shown(named: &Named) -> Value {
-    let about = (!named.about.is_empty()).then_some(&named.about);
-    json!({ "kind": named.kind.as_str(), "id": named.id, "name": named.name, "about": about })
-}
-
 /// Whether a request to delete only asks what would go.
 pub(crate) fn is_dry(params: &Params) -> Result<bool, ApiError> {
     Ok(params.flag("dry_run")?.unwrap_or(false))
@@ -81,11 +132,7 @@ pub(crate) fn is_dry(params: &Params) -> Result<bool, ApiError> {
 
 /// The answer of such a request, which leaves no record in the audit log.
 pub(crate) fn would_go(id: &str, would_go: &WouldGo) -> Response {
-    let uses: Vec<Value> = would_go.uses.iter().map(shown).collect();
-    let would_go =
-        json!({ "uses": uses, "domains": would_go.domains, "waiting_runs": would_go.waiting_runs });
-    let mut response =
-        Fields::default().data(json!({ "id": id, "deleted": false, "would_go": would_go }));
+    let mut response = Fields::default().data(DeletedOut::show(id, Some(would_go)));
     response.extensions_mut().insert(Unchanged);
     response
 }

@@ -6,15 +6,97 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use millrace_model::ids::OauthClientId;
+use millrace_engine::IssuedToken;
+use millrace_model::ids::{OauthClientId, UserId};
 use millrace_model::tenant::{OauthClient, Scope, Scopes};
-use serde_json::{Value, json};
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, delete, get, post};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{FULL, NOTHING, ORG, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, ShownBy, id};
-use crate::v1::api_keys::scopes;
-use crate::wire::Fields;
+use crate::fields::Fields;
+use crate::input::{Input, input};
+use crate::v1::names;
+
+record! {
+    /// An OAuth client; its id is the `client_id` of requests
+    OauthClientOut<'a>(c: &'a OauthClient) {
+        id: &'a OauthClientId = &c.id,
+        name: &'a str = &c.name,
+        user_id: &'a UserId = &c.user_id,
+        scopes: Vec<Scope> = c.scopes.iter().collect(),
+        created_at: i64 = c.created_at.secs(),
+    }
+}
+
+record! {
+    /// A new OAuth client with its secret, shown this once
+    NewOauthClientOut<'a>(c: &'a OauthClient, secret: &'a str) {
+        #[serde(flatten)]
+        record: OauthClientOut<'a> = OauthClientOut::new(c),
+        client_secret: &'a str = secret,
+    }
+}
+
+record! {
+    /// A token, shown this once
+    OauthTokenOut<'a>(t: &'a IssuedToken) {
+        access_token: &'a str = &t.token,
+        token_type: &'static str = "Bearer",
+        expires_in: i64 = t.expires_in,
+        created_at: i64 = t.created_at.secs(),
+    }
+}
+
+record! {
+    /// An empty answer
+    NothingOut() {}
+}
+
+input! {
+    /// A client that is made.
+    OauthClientIn {
+        /// What it is for
+        name: String,
+        /// What its tokens may do at most: `read`, `invoke`, `deploy`, or `full`, which is
+        /// everything
+        scopes: Scopes,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let client = [
+        text("client_id", "The client; it may stand in `Authorization: Basic` too"),
+        text("client_secret", "Its secret"),
+    ];
+    vec![
+        post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", create)
+            .reads::<OauthClientIn>()
+            .takes(&[ORG])
+            .gives(Gives::One(of::<NewOauthClientOut>())),
+        get("/oauth/clients", FULL, "OAuth clients, newest first; never their secrets", list)
+            .takes(&[ORG])
+            .page(of::<OauthClientOut>()),
+        get("/oauth/clients/{id}", FULL, "An OAuth client", show).one(of::<OauthClientOut>()),
+        delete("/oauth/clients/{id}", FULL, "End an OAuth client and its tokens", remove),
+        post(
+            "/oauth/token",
+            NOTHING,
+            "Get a token for a client; it is sent as an API key is, and is good for an hour",
+            token,
+        )
+        .takes(&[text("grant_type", "`client_credentials`").required()])
+        .takes(&client)
+        .takes(&[text("scope", "Less than the client may do; words with spaces between them")])
+        .gives(Gives::Bare(of::<OauthTokenOut>())),
+        post("/oauth/revoke", NOTHING, "End a token", revoke)
+            .takes(&[text("token", "The token").required()])
+            .takes(&client)
+            .gives(Gives::Bare(of::<NothingOut>())),
+    ]
+}
 
 pub(crate) async fn create(
     State(app): State<App>,
@@ -22,14 +104,10 @@ pub(crate) async fn create(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let name = params
-        .text("name")?
-        .ok_or_else(|| ApiError::field("name", "`name` is missing; say what the client is for"))?;
+    let new = OauthClientIn::read(&params)?;
     let (client, secret) =
-        app.engine.oauth_clients().create(&caller, &name, scopes(&params)?).await?;
-    let mut shown = shown(&client);
-    shown["client_secret"] = json!(secret);
-    Ok(Fields::default().data(shown))
+        app.engine.oauth_clients().create(&caller, &new.name, new.scopes).await?;
+    Ok(Fields::default().data(NewOauthClientOut::show(&client, &secret)))
 }
 
 pub(crate) async fn list(
@@ -39,7 +117,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.oauth_clients().list(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |client| shown(&client)))
+    Ok(Fields::of(&query.params).records(listing, |client| OauthClientOut::show(&client)))
 }
 
 pub(crate) async fn show(
@@ -53,7 +131,7 @@ pub(crate) async fn show(
         .oauth_clients()
         .get(&caller, &id::<OauthClientId>("OAuth client", &text)?)
         .await?;
-    Ok(Fields::of(&query.params).data(shown(&client)))
+    Ok(Fields::of(&query.params).data(OauthClientOut::show(&client)))
 }
 
 pub(crate) async fn remove(
@@ -64,12 +142,7 @@ pub(crate) async fn remove(
 ) -> Result<Response, ApiError> {
     let client = id::<OauthClientId>("OAuth client", &text)?;
     app.engine.oauth_clients().delete(&caller, &client).await?;
-    Ok(Fields::default().data(json!({ "id": client, "deleted": true })))
-}
-
-/// The record; `id` is the `client_id` of requests. Never the secret.
-fn shown(c: &OauthClient) -> Value {
-    json!({ "id": c.id, "name": c.name, "user_id": c.user_id, "scopes": c.scopes.iter().collect::<Vec<_>>(), "created_at": c.created_at.secs() })
+    Ok(names::deleted(client.as_str()))
 }
 
 pub(crate) async fn token(
@@ -106,9 +179,8 @@ pub(crate) async fn token(
     let (client, secret) = credentials(&headers, &params)?;
     let issued =
         app.engine.oauth_clients().issue_token(&client, &secret, wanted, from.as_ref()).await?;
-    let body = json!({ "access_token": issued.token, "token_type": "Bearer", "expires_in": issued.expires_in, "created_at": issued.created_at.secs() });
-    Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
-        .into_response())
+    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    Ok((no_store, Json(OauthTokenOut::show(&issued))).into_response())
 }
 
 /// A token that is not there is revoked as well (RFC 7009).
@@ -122,7 +194,7 @@ pub(crate) async fn revoke(
         params.text("token")?.ok_or_else(|| ApiError::field("token", "`token` is missing"))?;
     let (client, secret) = credentials(&headers, &params)?;
     app.engine.oauth_clients().revoke_token(&client, &secret, &token, from.as_ref()).await?;
-    Ok(Json(json!({})).into_response())
+    Ok(Json(NothingOut::show()).into_response())
 }
 
 /// Id and secret, as parameters or as `Authorization: Basic` (RFC 6749, 2.3.1).

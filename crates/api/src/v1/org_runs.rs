@@ -16,8 +16,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::App;
 use crate::room::PageMemory;
+use crate::v1::run_records::ListedRunOut;
 use crate::v1::run_stream::Frame;
-use crate::wire;
 
 /// Interval of polling the store: no notification is sent when a run is accepted or begins.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -213,7 +213,7 @@ impl Feed {
         let (run, state) = (&listed.run, state(listed));
         self.newest = self.newest.max(run.created_at);
         if self.shown.insert(run.id.clone(), state) != Some(state) {
-            self.waiting.push_back(Frame::Of("run", wire::light_run(listed)));
+            self.waiting.push_back(Frame::Of("run", ListedRunOut::show(listed)));
         }
     }
 

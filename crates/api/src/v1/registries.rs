@@ -8,21 +8,212 @@ use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{
     AskedComponents, EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView,
 };
+use millrace_model::component::{CodeFiles, ComponentType, PropDef};
+use millrace_model::ids::{ComponentId, RegistryId};
 use millrace_model::prop_type::PropType;
-use millrace_model::registry::Registry;
+use millrace_model::registry::{Registry, RegistryComponent};
 use millrace_model::tenant::Caller;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, delete, get, post, put};
+use crate::contract::schemas::props::PropOut;
+use crate::contract::shape::{OrNull, of, record};
+use crate::contract::table::{DEPLOY, ORG, READ, flag, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
+use crate::fields::Fields;
+use crate::v1::components::ComponentOut;
 use crate::v1::names::words;
-use crate::wire::{self, Fields};
 
 /// The largest archive: the whole public tree is a tenth of it.
 pub(crate) const ARCHIVE_BYTES_MAX: usize = 96 << 20;
 /// Of what is not indexed, so much is named.
 const UNINDEXED_SHOWN: usize = 100;
+
+record! {
+    /// A registry: a tree of components
+    RegistryOut<'a>(r: &'a Registry) {
+        id: &'a RegistryId = &r.id,
+        name: &'a str = &r.name,
+        origin: &'a str = &r.origin,
+        revision: &'a str = &r.revision,
+        file_count: i64 = r.file_count,
+        component_count: i64 = r.component_count,
+        created_at: i64 = r.created_at.secs(),
+        updated_at: i64 = r.updated_at.secs(),
+    }
+}
+
+record! {
+    /// A file of a registry that is no component, and why
+    UnindexedOut<'a>(path: &'a str, reason: &'a str) {
+        path: &'a str = path,
+        reason: &'a str = reason,
+    }
+}
+
+record! {
+    /// A registry with what of its tree is no component, the first hundred named
+    NewRegistryOut<'a>(view: &'a RegistryView) {
+        #[serde(flatten)]
+        record: RegistryOut<'a> = RegistryOut::new(&view.registry),
+        read_count: usize = view.read,
+        unindexed_count: usize = view.unindexed.len(),
+        unindexed: Vec<UnindexedOut<'a>> = view
+            .unindexed
+            .iter()
+            .take(UNINDEXED_SHOWN)
+            .map(|u| UnindexedOut::new(&u.path, &u.reason))
+            .collect(),
+    }
+}
+
+record! {
+    /// A registry that was deleted
+    DeletedRegistryOut<'a>(name: &'a str) {
+        name: &'a str = name,
+        deleted: bool = true,
+    }
+}
+
+record! {
+    /// A component that a key names: a saved one, or one of a registry, which has an id from its
+    /// first deploy on
+    RegistryComponentOut<'a>(e: &'a RegistryEntry) with {
+        let (c, m) = (&e.component, &e.manifest);
+    } {
+        id: Option<ComponentId> = None,
+        code: &'a str = &e.code,
+        code_hash: &'a str = &c.hash,
+        name: Option<&'a str> = known(&c.name, m.name.as_deref()),
+        key: Option<&'a str> = Some(&c.key),
+        version: Option<&'a str> = known(&c.version, m.version.as_deref()),
+        description: Option<&'a str> = known(&c.description, m.description.as_deref()),
+        #[schemars(with = "ComponentType")]
+        r#type: &'a str = &c.component_type,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        files: Option<OrNull<&'a CodeFiles>> = None,
+        #[schemars(with = "Vec<PropOut>")]
+        configurable_props: &'a [PropDef] = &m.props,
+        annotations: Option<&'a Value> = m.annotations.as_ref(),
+        #[schemars(with = "Vec<String>")]
+        apps: Vec<&'a Value> = m
+            .props
+            .iter()
+            .filter(|p| p.is(PropType::App))
+            .filter_map(|p| p.rest.get("app"))
+            .collect(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        app: Option<&'a str> = Some(&c.app),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        path: Option<&'a str> = Some(&c.path),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        versions: Option<&'a [String]> = Some(&e.versions),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        component_url: Option<OrNull<&'a str>> = None,
+        published: bool = false,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        created_at: Option<i64> = None,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_at: Option<i64> = None,
+    }
+}
+
+record! {
+    /// A component of a registry that fits
+    FoundComponentOut<'a>(c: &'a RegistryComponent) {
+        key: &'a str = &c.key,
+        name: &'a str = &c.name,
+        description: &'a str = &c.description,
+        version: &'a str = &c.version,
+        #[schemars(with = "ComponentType")]
+        r#type: &'a str = &c.component_type,
+        app: &'a str = &c.app,
+    }
+}
+
+record! {
+    /// What fits, best first: keys by type, and all components
+    FoundOut<'a>(found: &'a [RegistryComponent]) {
+        sources: Vec<&'a str> = keys(found, "source"),
+        actions: Vec<&'a str> = keys(found, "action"),
+        components: Vec<FoundComponentOut<'a>> = found.iter().map(FoundComponentOut::new).collect(),
+    }
+}
+
+record! {
+    /// What fits; the keys stand beside `data` too, where clients of the hosted platform look for
+    /// them
+    FoundKeysOut<'a>(data: Value, found: &'a [RegistryComponent]) {
+        #[schemars(with = "FoundOut")]
+        data: Value = data,
+        sources: Vec<&'a str> = keys(found, "source"),
+        actions: Vec<&'a str> = keys(found, "action"),
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let about = [
+        text("origin", "Where the tree comes from"),
+        text("revision", "Which state of it this is"),
+    ];
+    vec![
+        post(
+            "/registries",
+            DEPLOY,
+            "Make a registry of a tree of components, a .tar.gz archive in the body",
+            create,
+        )
+        .takes(&[text("name", "Its name").required(), ORG])
+        .takes(&about)
+        .archive(ARCHIVE_BYTES_MAX)
+        .one(of::<NewRegistryOut>()),
+        get("/registries", READ, "Registries", list).takes(&[ORG]).page(of::<RegistryOut>()),
+        put("/registries/{name}", DEPLOY, "Put another tree in the place of a registry's", replace)
+            .takes(&about)
+            .archive(ARCHIVE_BYTES_MAX)
+            .one(of::<NewRegistryOut>()),
+        delete(
+            "/registries/{name}",
+            DEPLOY,
+            "Delete a registry; what was deployed from it stays",
+            remove,
+        )
+        .gives(Gives::One(of::<DeletedRegistryOut>())),
+        get(
+            "/components/registry/{id}",
+            READ,
+            "A component, by key: a published one, else one of a registry",
+            component,
+        )
+        .one(of::<RegistryComponentOut>()),
+        get(
+            "/components/search",
+            READ,
+            "Published components and those of registries that fit, best first",
+            search,
+        )
+        .takes(&[
+            text("query", "Words"),
+            text("app", "Only of the app with this slug or id"),
+            text("type", "Only of this type: `source` or `action`"),
+            flag("own", "Only those that the organization published"),
+            number("limit", "How many at most, 1 to 100; 10 where it is not given"),
+        ])
+        .one(of::<FoundOut>())
+        .gives(Gives::Bare(of::<FoundKeysOut>())),
+    ]
+}
+
+fn keys<'a>(found: &'a [RegistryComponent], kind: &str) -> Vec<&'a str> {
+    found.iter().filter(|c| c.component_type == kind).map(|c| c.key.as_str()).collect()
+}
+
+/// What the index knows, else what the component says.
+fn known<'a>(known: &'a str, said: Option<&'a str>) -> Option<&'a str> {
+    if known.is_empty() { said } else { Some(known) }
+}
 
 pub(crate) async fn create(
     State(app): State<App>,
@@ -38,7 +229,8 @@ pub(crate) async fn create(
         )
     })?;
     let upload = upload(&app, &params, name, request, true).await?;
-    Ok(Fields::of(&params).data(view(&app.engine.put_registry(&caller, upload).await?)))
+    Ok(Fields::of(&params)
+        .data(NewRegistryOut::show(&app.engine.put_registry(&caller, upload).await?)))
 }
 
 pub(crate) async fn replace(
@@ -49,7 +241,8 @@ pub(crate) async fn replace(
 ) -> Result<Response, ApiError> {
     let params = Params(query(request.uri().query()));
     let upload = upload(&app, &params, name, request, false).await?;
-    Ok(Fields::of(&params).data(view(&app.engine.put_registry(&caller, upload).await?)))
+    Ok(Fields::of(&params)
+        .data(NewRegistryOut::show(&app.engine.put_registry(&caller, upload).await?)))
 }
 
 pub(crate) async fn list(
@@ -63,7 +256,7 @@ pub(crate) async fn list(
         .registries(&caller)
         .await?
         .iter()
-        .map(|r| (r.name.clone(), registry(r)))
+        .map(|r| (r.name.clone(), RegistryOut::show(r)))
         .collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
@@ -75,7 +268,7 @@ pub(crate) async fn remove(
     _: Params,
 ) -> Result<Response, ApiError> {
     app.engine.delete_registry(&caller, &name).await?;
-    Ok(Fields::default().data(json!({ "name": name, "deleted": true })))
+    Ok(Fields::default().data(DeletedRegistryOut::show(&name)))
 }
 
 /// Keys of sources and actions that fit, best first (reference 2); `components` says more of them,
@@ -106,16 +299,8 @@ pub(crate) async fn search(
         is_own,
     };
     let found = app.engine.search_components(&caller, &asked, limit).await?;
-    let keys = |kind: &str| {
-        found.iter().filter(|c| c.component_type == kind).map(|c| c.key.clone()).collect::<Vec<_>>()
-    };
-    let shown = |c: &millrace_model::registry::RegistryComponent| json!({ "key": c.key, "name": c.name, "description": c.description, "version": c.version, "type": c.component_type, "app": c.app });
-    let components: Vec<Value> = found.iter().map(shown).collect();
-    let (sources, actions) = (keys("source"), keys("action"));
-    // Clients of the hosted platform find the keys beside `data`.
-    let data = Fields::of(&query.params)
-        .apply(json!({ "sources": sources, "actions": actions, "components": components }));
-    Ok(Json(json!({ "data": data, "sources": sources, "actions": actions })).into_response())
+    let data = Fields::of(&query.params).apply(FoundOut::show(&found));
+    Ok(Json(FoundKeysOut::show(data, &found)).into_response())
 }
 
 /// A published component, else one of a registry.
@@ -131,9 +316,9 @@ pub(crate) async fn component(
 /// The record of what a key names.
 pub(crate) async fn found(app: &App, caller: &Caller, key: &str) -> Result<Value, ApiError> {
     match app.engine.component(caller, key).await {
-        Ok(component) => Ok(wire::component(&component)),
+        Ok(component) => Ok(ComponentOut::show(&component)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Ok(entry(&app.engine.registry_entry(caller, key).await?))
+            Ok(RegistryComponentOut::show(&app.engine.registry_entry(caller, key).await?))
         }
         Err(error) => Err(error.into()),
     }
@@ -165,40 +350,5 @@ async fn upload(
         revision: text("revision")?,
         archive,
         is_new,
-    })
-}
-
-fn registry(r: &Registry) -> Value {
-    json!({
-        "id": r.id, "name": r.name, "origin": r.origin, "revision": r.revision, "file_count": r.file_count, "component_count": r.component_count,
-        "created_at": r.created_at.secs(), "updated_at": r.updated_at.secs(),
-    })
-}
-
-fn view(view: &RegistryView) -> Value {
-    let mut shown = registry(&view.registry);
-    shown["read_count"] = view.read.into();
-    shown["unindexed_count"] = view.unindexed.len().into();
-    shown["unindexed"] = view
-        .unindexed
-        .iter()
-        .take(UNINDEXED_SHOWN)
-        .map(|u| json!({ "path": u.path, "reason": u.reason }))
-        .collect();
-    shown
-}
-
-/// As a saved component; its id comes with the first deploy.
-fn entry(e: &RegistryEntry) -> Value {
-    let (c, m) = (&e.component, &e.manifest);
-    let text = |known: &str, other: &Option<String>| {
-        if known.is_empty() { json!(other) } else { json!(known) }
-    };
-    let apps: Vec<_> =
-        m.props.iter().filter(|p| p.is(PropType::App)).filter_map(|p| p.rest.get("app")).collect();
-    json!({
-        "id": null, "code": e.code, "code_hash": c.hash, "name": text(&c.name, &m.name), "key": c.key, "version": text(&c.version, &m.version),
-        "description": text(&c.description, &m.description), "type": c.component_type, "configurable_props": m.props, "annotations": m.annotations, "apps": apps, "app": c.app,
-        "path": c.path, "published": false, "versions": e.versions,
     })
 }

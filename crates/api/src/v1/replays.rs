@@ -5,14 +5,125 @@ use axum::response::Response;
 use millrace_engine::{NewReplay, ReplayChange, ReplayView};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{ErrorGroupId, ReplayId, RunId, SourceId, WorkflowId};
-use millrace_model::replay::{Replay, ReplayBegin, ReplayedRun};
-use serde_json::{Value, json};
+use millrace_model::replay::{Replay, ReplayBegin, ReplaySelection, ReplayStatus, ReplayedRun};
+use millrace_model::run::RunStatus;
+use serde_json::Value;
 
 use crate::App;
+use crate::contract::routes::{Gives, Kind, Param, Route, get, post};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{INVOKE, ORG, READ, flag, object, text};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
+use crate::fields::Fields;
 use crate::v1::runs::{given_filter, version};
-use crate::wire::Fields;
+
+record! {
+    /// A replay of many runs
+    ReplayOut<'a>(r: &'a Replay) {
+        id: &'a ReplayId = &r.id,
+        workflow_id: Option<&'a str> =
+            r.owner.starts_with(WorkflowId::PREFIX).then_some(&r.owner),
+        source_id: Option<&'a str> = r.owner.starts_with(SourceId::PREFIX).then_some(&r.owner),
+        status: ReplayStatus = r.status,
+        selection: &'a ReplaySelection = &r.selection,
+        total: Option<i64> = r.total,
+        replayed: i64 = r.replayed,
+        skipped: i64 = r.skipped,
+        note: Option<&'a str> = r.note.as_deref(),
+        created_at: i64 = r.created_at.secs(),
+        updated_at: i64 = r.updated_at.secs(),
+    }
+}
+
+record! {
+    /// How many runs are under way, and how many ended how: of a replay those that it made, of a
+    /// deployment its live ones
+    RunsByStateOut(unfinished: i64, succeeded: i64, failed: i64, cancelled: i64) {
+        unfinished: i64 = unfinished,
+        succeeded: i64 = succeeded,
+        failed: i64 = failed,
+        cancelled: i64 = cancelled,
+    }
+}
+
+record! {
+    /// A replay of many runs, with what became of them
+    ReplayWithRunsOut<'a>(view: &'a ReplayView) with {
+        let c = view.counts;
+    } {
+        #[serde(flatten)]
+        record: ReplayOut<'a> = ReplayOut::new(&view.replay),
+        runs: RunsByStateOut =
+            RunsByStateOut::new(c.unfinished, c.succeeded, c.failed, c.cancelled),
+    }
+}
+
+record! {
+    /// How many runs a replay would begin with; null: more than 100,000
+    ReplayCountOut(total: Option<i64>) {
+        total: Option<i64> = total,
+    }
+}
+
+record! {
+    /// A run that a replay made
+    ReplayedRunOut<'a>(r: &'a ReplayedRun) {
+        original_id: &'a RunId = &r.original_id,
+        run_id: &'a RunId = &r.run_id,
+        status: Option<RunStatus> = r.status,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    let selection = [
+        text("workflow_id", "The workflow whose runs are replayed"),
+        text("source_id", "Or the source; neither is needed with `runs` or `filter`"),
+        Param::new(
+            "runs",
+            Kind::Words,
+            "These runs, at most 1000; without them all that failed and fit the rest",
+        ),
+        text("class", "Only errors of this class: their `code`"),
+        text("group", "Only errors of this group"),
+        Param::new(
+            "from",
+            Kind::Any,
+            "Only runs accepted at or after: epoch milliseconds, or RFC 3339",
+        ),
+        Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
+        flag(
+            "from_failed",
+            "Each begins with the step that failed, with the results of the steps before",
+        ),
+        text("from_step", "Each begins with this step"),
+        object(
+            "filter",
+            "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them",
+        ),
+        text("version", "`live` (where absent), or `original`: the version that each run had"),
+        flag("dry_run", "Count the runs only"),
+    ];
+    vec![
+        post("/replays", INVOKE, "Replay many runs: a job that outlives the server", create)
+            .takes(&selection)
+            .takes(&[ORG])
+            .gives(Gives::One(of::<ReplayWithRunsOut>()))
+            .status(202)
+            .or(200, of::<ReplayCountOut>()),
+        get("/replays", READ, "Replays of many runs, newest first", list).page(of::<ReplayOut>()),
+        get("/replays/{id}", READ, "A replay, with what became of its runs", show)
+            .one(of::<ReplayWithRunsOut>()),
+        get("/replays/{id}/runs", READ, "The runs that a replay made", runs)
+            .page(of::<ReplayedRunOut>()),
+        post("/replays/{id}/pause", INVOKE, "Queue no more runs until it is resumed", pause)
+            .gives(Gives::One(of::<ReplayWithRunsOut>())),
+        post("/replays/{id}/resume", INVOKE, "Let a replay go on", resume)
+            .gives(Gives::One(of::<ReplayWithRunsOut>())),
+        post("/replays/{id}/cancel", INVOKE, "End a replay; what it queued stays queued", cancel)
+            .gives(Gives::One(of::<ReplayWithRunsOut>())),
+    ]
+}
 
 pub(crate) async fn create(
     State(app): State<App>,
@@ -56,10 +167,10 @@ pub(crate) async fn create(
     let new = NewReplay { owner, runs, class, group, from, to, filter, begin, version };
     if params.flag("dry_run")?.unwrap_or(false) {
         let total = app.engine.count_replay(&caller, new).await?;
-        return Ok(Fields::default().data(json!({ "total": total })));
+        return Ok(Fields::default().data(ReplayCountOut::show(total)));
     }
     let view = app.engine.create_replay(&caller, new).await?;
-    Ok(accepted(Fields::default().data(shown(&view))))
+    Ok(accepted(Fields::default().data(ReplayWithRunsOut::show(&view))))
 }
 
 /// Epoch milliseconds, or a time as RFC 3339 writes it.
@@ -87,7 +198,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let listing = app.engine.list_replays(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |r| record(&r)))
+    Ok(Fields::of(&query.params).records(listing, |r| ReplayOut::show(&r)))
 }
 
 pub(crate) async fn show(
@@ -97,7 +208,7 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let view = app.engine.replay(&caller, &id("replay", &replay)?).await?;
-    Ok(Fields::of(&query.params).data(shown(&view)))
+    Ok(Fields::of(&query.params).data(ReplayWithRunsOut::show(&view)))
 }
 
 pub(crate) async fn runs(
@@ -107,12 +218,7 @@ pub(crate) async fn runs(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let listing = app.engine.replayed_runs(&caller, &id("replay", &replay)?, &query.page).await?;
-    let line = |r: &ReplayedRun| {
-        (
-            encode_cursor(r.original_id.as_str()),
-            json!({ "original_id": r.original_id, "run_id": r.run_id, "status": r.status }),
-        )
-    };
+    let line = |r: &ReplayedRun| (encode_cursor(r.original_id.as_str()), ReplayedRunOut::show(r));
     Ok(Fields::of(&query.params)
         .list(listing.total_count, listing.items.iter().map(line).collect()))
 }
@@ -152,19 +258,5 @@ async fn change(
 ) -> Result<Response, ApiError> {
     let view =
         app.engine.change_replay(&caller, &id::<ReplayId>("replay", &replay)?, change).await?;
-    Ok(Fields::default().data(shown(&view)))
-}
-
-pub(crate) fn record(r: &Replay) -> Value {
-    let is_source = r.owner.starts_with(SourceId::PREFIX);
-    json!({
-        "id": r.id, "workflow_id": r.owner.starts_with(WorkflowId::PREFIX).then_some(&r.owner), "source_id": is_source.then_some(&r.owner), "status": r.status.as_str(), "selection": r.selection,
-        "total": r.total, "replayed": r.replayed, "skipped": r.skipped, "note": r.note, "created_at": r.created_at.secs(), "updated_at": r.updated_at.secs(),
-    })
-}
-
-fn shown(view: &ReplayView) -> Value {
-    let (mut shown, c) = (record(&view.replay), view.counts);
-    shown["runs"] = json!({ "unfinished": c.unfinished, "succeeded": c.succeeded, "failed": c.failed, "cancelled": c.cancelled });
-    shown
+    Ok(Fields::default().data(ReplayWithRunsOut::show(&view)))
 }

@@ -9,14 +9,13 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{EngineError, ErrorKind, RunState, RunView, StepEnd, StreamItem};
+use millrace_engine::{EngineError, ErrorKind, RunState, RunView, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
-use millrace_model::json::shown;
 use millrace_model::page::Page;
 use millrace_model::run::{Run, RunStatus};
 use millrace_model::tenant::Caller;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
@@ -25,9 +24,9 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::room::PageMemory;
+use crate::v1::run_records::{self, LiveStepOut, LogLineOut};
 use crate::v1::runs;
 use crate::v1::sse::{lag_frame, lasting, respond};
-use crate::wire;
 
 /// How often the run is looked at though nothing was heard: another server may have it.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -47,7 +46,7 @@ pub(crate) async fn read(
 ) -> Result<(RunView, Arc<PageMemory>), EngineError> {
     let memory = PageMemory::of(&app.unfolded, caller.org_id.clone().into());
     let view = app.engine.runs().get_within(caller, id, &memory.room()).await?;
-    if memory.grow(wire::run_values(&view.run)) {
+    if memory.grow(run_records::run_values(&view.run)) {
         Ok((view, memory))
     } else {
         Err(EngineError::NoMemory)
@@ -133,10 +132,11 @@ impl Feed {
             }
             match timeout_at(self.next_look, self.live.recv()).await {
                 Ok(Ok(StreamItem::Log(run, line))) if run == self.run => {
-                    return Some(Frame::Of("log", wire::log_line(&line)));
+                    return Some(Frame::Of("log", LogLineOut::show(&line, None)));
                 }
                 Ok(Ok(StreamItem::Step(run, namespace, end))) if run == self.run => {
-                    let frame = Frame::Of("step", step(&namespace, end.as_ref()));
+                    let frame =
+                        Frame::Of("step", LiveStepOut::show(&namespace, end.as_ref(), None));
                     if end.is_some() {
                         self.steps.insert(namespace);
                     }
@@ -165,7 +165,7 @@ impl Feed {
         let (view, _memory) = read(&self.app, &self.caller, &self.run).await?;
         self.next_look = Instant::now() + LOOK_EVERY;
         let state = (view.run.status, view.run.attempt);
-        let shown = wire::run_with_logs(&view);
+        let shown = run_records::run_with_logs(&view);
         let finished = shown["steps"]
             .as_array()
             .into_iter()
@@ -250,8 +250,7 @@ impl OwnerFeed {
                         Ok(())
                     }
                     Ok(Ok(StreamItem::Step(run, namespace, end))) => {
-                        let mut step = step(&namespace, end.as_ref());
-                        step["run_id"] = json!(run);
+                        let step = LiveStepOut::show(&namespace, end.as_ref(), Some(&run));
                         if !self.shown.contains_key(&run) {
                             self.waiting.push_back(Waiting::Run(run));
                         }
@@ -324,16 +323,6 @@ impl OwnerFeed {
             self.shown.retain(|_, (status, _)| !status.is_final());
             self.shown.insert(run.id.clone(), state);
         }
-        changed.then(|| Frame::Of("run", wire::run(run)))
-    }
-}
-
-fn step(namespace: &str, end: Option<&StepEnd>) -> Value {
-    match end {
-        None => json!({ "namespace": namespace, "status": "running" }),
-        Some(end) => json!({
-            "namespace": namespace, "status": "finished", "duration_ms": end.duration_ms,
-            "exports": shown(&end.exports),
-        }),
+        changed.then(|| Frame::Of("run", run_records::run(run)))
     }
 }

@@ -3,29 +3,44 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{
-    AskedStats, EngineError, ListedRun, OwnerStats, ReplayFrom, RunFilter, RunReplay, RunStats,
-};
+use millrace_engine::{EngineError, IndexedRuns, ListedRun, ReplayFrom, RunFilter, RunReplay};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Listing;
 use millrace_model::replay::ReplayVersion;
 use millrace_model::run::{LogFilter, LogLevel, LogPlace, OwnerLine, RunKind, RunStatus};
-use millrace_model::run_stats::RunCounts;
 use millrace_model::search::asked;
-use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
 
 use crate::App;
+use crate::contract::shape::record;
 use crate::contract::table::{RUN_FILTER, RUN_STATES};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, encode_cursor, id};
-use crate::wire::{self, Fields};
+use crate::fields::{Fields, PageInfoOut};
+use crate::v1::run_records::{self, ListedRunOut, LogLineOut};
 
 /// Runs that one filter names.
 const IDS_MAX: usize = 1_000;
 /// Log lines that are kept for inspection.
 const LOGS_SHOWN: u32 = 100;
+
+record! {
+    /// What a search looked at
+    SearchedOut(indexed: &IndexedRuns, looked_at_from: Option<Timestamp>) {
+        indexed_until_ms: i64 = indexed.until.ms(),
+        indexed_from_ms: Option<i64> = indexed.from.map(Timestamp::ms),
+        looked_at_from_ms: Option<i64> = looked_at_from.map(Timestamp::ms),
+    }
+}
+
+record! {
+    /// How many runs fit, counted up to 1,000, and how many were cancelled
+    CancelledRunsOut(matching: u64, cancelled: u64) {
+        matching: u64 = matching,
+        cancelled: u64 = cancelled,
+    }
+}
 
 pub(crate) async fn show(
     State(app): State<App>,
@@ -39,8 +54,8 @@ pub(crate) async fn show(
         .memory
         .make(
             view,
-            |view| wire::run_values(&view.run),
-            move |view| fields.data(wire::run_with_logs(&view)),
+            |view| run_records::run_values(&view.run),
+            move |view| fields.data(run_records::run_with_logs(&view)),
         )
         .await
 }
@@ -52,15 +67,18 @@ pub(crate) async fn list<E: Emitter>(
     Path(owner): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let (owner, states) = (emitter::<E>(owner)?, states(&query.params)?);
-    let listing = app.engine.runs().list_of(&caller, owner, states, &query.page).await?;
+    let listing = app
+        .engine
+        .runs()
+        .list_of(&caller, emitter::<E>(owner)?, states(&query.params)?, &query.page)
+        .await?;
     let fields = Fields::of(&query.params);
     query
         .memory
         .make(
             listing,
-            |page| page.items.iter().map(wire::listed_run_values).sum(),
-            move |listing| fields.records(listing, |r| wire::listed_run(&r)),
+            |page| page.items.iter().map(run_records::listed_run_values).sum(),
+            move |listing| fields.records(listing, |r| run_records::listed_run(&r)),
         )
         .await
 }
@@ -78,7 +96,9 @@ pub(crate) async fn list_all(
     let fields = Fields::of(&query.params);
     let whole = HEAVY.iter().any(|field| fields.names(field));
     let filter = filter(&query.params)?;
-    let show = if whole { wire::listed_run } else { wire::light_run };
+    let show = move |r: &ListedRun| {
+        if whole { run_records::listed_run(r) } else { ListedRunOut::show(r) }
+    };
     let (listing, searched) = match query.params.text("q")? {
         Some(text) => {
             let words = asked(&text).map_err(|error| {
@@ -86,31 +106,17 @@ pub(crate) async fn list_all(
             })?;
             let (found, indexed) =
                 app.engine.runs().search(&caller, &words, &filter, whole, &query.page).await?;
-            let searched = json!({ "indexed_until_ms": indexed.until.ms(), "indexed_from_ms": indexed.from.map(Timestamp::ms), "looked_at_from_ms": found.looked_at_from.map(Timestamp::ms) });
+            let searched = SearchedOut::new(&indexed, found.looked_at_from);
             (found.listing, Some(searched))
         }
         None => (app.engine.runs().list(&caller, &filter, whole, &query.page).await?, None),
     };
-    let values = |page: &Listing<ListedRun>| page.items.iter().map(wire::listed_run_values).sum();
+    let values =
+        |page: &Listing<ListedRun>| page.items.iter().map(run_records::listed_run_values).sum();
     query
         .memory
         .make(listing, values, move |listing| fields.searched(listing, searched, |r| show(&r)))
         .await
-}
-
-/// Statistics of runs that ended.
-pub(crate) async fn stats(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    query: ListQuery,
-) -> Result<Response, ApiError> {
-    let params = &query.params;
-    params.org_is(&caller)?;
-    let RunFilter { owner, kind, from, to, .. } = filter(params)?;
-    let asked = AskedStats { from, to, bucket_ms: params.number("bucket_ms")? };
-    let kind = kind.unwrap_or(RunKind::Live);
-    let stats = app.engine.runs().stats(&caller, owner.as_deref(), kind, &asked).await?;
-    Ok(Fields::of(params).data(shown_stats(&stats)))
 }
 
 /// Cancels what waits and fits, or counts it.
@@ -143,7 +149,7 @@ pub(crate) async fn cancel_many(
     }
     let (matching, cancelled) =
         app.engine.cancel_runs(&caller, &filter, params.flag("dry_run")?.unwrap_or(false)).await?;
-    Ok(Fields::default().data(json!({ "matching": matching, "cancelled": cancelled })))
+    Ok(Fields::default().data(CancelledRunsOut::show(matching, cancelled)))
 }
 
 /// A filter within a body: parameters of `GET /v1/runs`.
@@ -271,7 +277,7 @@ pub(crate) async fn replay(
         event: params.0.get("event").filter(|event| !event.is_null()).cloned(),
     };
     let run = app.engine.replay_run(&caller, &id("run", &run)?, &asked).await?;
-    Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
+    Ok(Fields::default().data(run_records::run_named_by(&caller, &run)))
 }
 
 /// Which version a replay runs.
@@ -293,7 +299,7 @@ pub(crate) async fn cancel(
     _: Params,
 ) -> Result<Response, ApiError> {
     let run = app.engine.cancel_run(&caller, &id("run", &run)?).await?;
-    Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
+    Ok(Fields::default().data(run_records::run_named_by(&caller, &run)))
 }
 
 /// Lets a paused run go on before its time.
@@ -305,7 +311,7 @@ pub(crate) async fn resume(
 ) -> Result<Response, ApiError> {
     let data = params.0.get("data").cloned().filter(|data| !data.is_null());
     let run = app.engine.resume_run(&caller, &id("run", &run)?, data).await?;
-    Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
+    Ok(Fields::default().data(run_records::run_named_by(&caller, &run)))
 }
 
 /// The newest log lines of a source or workflow that fit, or those before the page that began with
@@ -342,12 +348,9 @@ pub(crate) async fn logs<E: Emitter>(
     let cursor = |line: Option<&OwnerLine>| {
         line.map(|line| encode_cursor(&format!("{}.{}", line.place.at, line.place.number)))
     };
-    let page_info = json!({ "total_count": lines.len(), "count": lines.len(), "start_cursor": cursor(lines.first()), "end_cursor": cursor(lines.last()) });
-    let shown = |line: &OwnerLine| {
-        let mut shown = wire::log_line(&line.line);
-        shown["run_id"] = json!(line.run_id);
-        fields.apply(shown)
-    };
+    let cursors = (cursor(lines.first()), cursor(lines.last()));
+    let page_info = PageInfoOut::new(lines.len() as u64, lines.len(), cursors, &[], None);
+    let shown = |line: &OwnerLine| fields.apply(LogLineOut::show(&line.line, Some(&line.run_id)));
     Ok(Json(json!({ "page_info": page_info, "data": lines.iter().map(shown).collect::<Vec<_>>() }))
         .into_response())
 }
@@ -356,64 +359,4 @@ pub(crate) async fn logs<E: Emitter>(
 fn log_place(cursor: &str) -> Option<LogPlace> {
     let (at, number) = cursor.split_once('.')?;
     Some(LogPlace { at: at.parse().ok()?, number: number.parse().ok()? })
-}
-
-/// The window and the bucket that `stats` asks for, milliseconds.
-fn window(params: &Params) -> Result<Option<(i64, i64)>, ApiError> {
-    const MINUTE: i64 = 60_000;
-    const HOUR: i64 = 60 * MINUTE;
-    Ok(match params.text("stats")?.as_deref() {
-        None => None,
-        Some("1h") => Some((HOUR, 5 * MINUTE)),
-        Some("24h") => Some((24 * HOUR, HOUR)),
-        Some("7d") => Some((7 * 24 * HOUR, 6 * HOUR)),
-        Some("30d") => Some((30 * 24 * HOUR, 24 * HOUR)),
-        Some(other) => {
-            let shown = millrace_model::shown(other);
-            return Err(ApiError::field(
-                "stats",
-                format!("`{shown}` is not a window; allowed are 1h, 24h, 7d and 30d"),
-            ));
-        }
-    })
-}
-
-/// Statistics of the workflows or sources of a list, where they are asked for.
-pub(crate) async fn asked_stats(
-    app: &App,
-    caller: &Caller,
-    params: &Params,
-) -> Result<Option<OwnerStats>, ApiError> {
-    let Some((window, bucket)) = window(params)? else { return Ok(None) };
-    Ok(Some(app.engine.runs().owner_stats(caller, window, bucket).await?))
-}
-
-/// Statistics of one workflow or source, where they are asked for.
-pub(crate) async fn own_stats(
-    app: &App,
-    caller: &Caller,
-    owner: &str,
-    params: &Params,
-) -> Result<Option<Value>, ApiError> {
-    let Some((length_ms, bucket_ms)) = window(params)? else { return Ok(None) };
-    let stats = app.engine.runs().latest_stats(caller, owner, length_ms, bucket_ms).await?;
-    Ok(Some(shown_stats(&stats)))
-}
-
-/// A record with its statistics, where there are any.
-pub(crate) fn with_stats(mut record: Value, stats: Option<&OwnerStats>) -> Value {
-    if let Some(stats) = stats {
-        record["stats"] = shown_stats(&stats.of(record["id"].as_str().unwrap_or("")));
-    }
-    record
-}
-
-fn shown_stats(stats: &RunStats) -> Value {
-    let shown = |at: Timestamp, c: &RunCounts| json!({ "from_ms": at.ms(), "succeeded": c.succeeded, "failed": c.failed, "cancelled": c.cancelled, "p50_ms": c.p50_ms, "p95_ms": c.p95_ms });
-    json!({
-        "from_ms": stats.buckets.from.ms(), "to_ms": stats.buckets.to.ms(), "bucket_ms": stats.buckets.length_ms,
-        "looked_at_from_ms": stats.looked_at_from.map(Timestamp::ms),
-        "total": shown(stats.buckets.from, &stats.total),
-        "buckets": stats.parts.iter().map(|(at, counts)| shown(*at, counts)).collect::<Vec<_>>(),
-    })
 }

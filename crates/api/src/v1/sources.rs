@@ -7,16 +7,160 @@ use axum::response::Response;
 use millrace_engine::{NewSource, NewestOf, SettingsOfSource, SourceView, UpdateSource};
 use millrace_model::ids::{OrgId, SourceId};
 use millrace_model::tenant::Caller;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::App;
+use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::contract::shape::of;
+use crate::contract::table::{
+    DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG,
+    READ, RUNS_SSE, STATS, code_params, flag, listed_runs, logged, object, removal, runs_sse,
+    summaries, text,
+};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
+use crate::fields::Fields;
 use crate::v1::components::{code_of, required_code};
-use crate::v1::names;
-use crate::v1::runs::{asked_stats, own_stats, with_stats};
-use crate::wire::{self, Fields};
+use crate::v1::events::{EmittedEventOut, PassedOnOut};
+use crate::v1::run_records::RunOut;
+use crate::v1::run_stats::{RunStatsOut, asked_stats, own_stats};
+use crate::v1::source_records::{SourceDeploymentOut, SourceOut};
+use crate::v1::{events, names, run_records, run_stream, runs, sse};
 use crate::written_back::WrittenBack;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let parts = [
+        text("name", "Its name"),
+        object("configured_props", "Values of its props"),
+        DYNAMIC_PROPS,
+        MESSAGE,
+        MADE_FROM,
+        Param::new(
+            "calls_per_isolate",
+            Kind::Any,
+            "Runs that one process serves at the same time, 1 to 64; `false`: 1. Runs of one process share variables, `process.env` and `/tmp`",
+        ),
+        Param::new(
+            "concurrency",
+            Kind::Any,
+            "Runs at the same time, 1 to 1000; `false`: 1 where it has a `$.service.db`, else no limit. More than one may lose updates of `$.service.db`",
+        ),
+    ];
+    vec![
+        get("/users/me/sources", READ, "Sources, newest first", list)
+            .takes(&[STATS, ORG])
+            .page(of::<SourceOut>()),
+        get("/workspaces/{org}/sources", READ, "Sources, newest first", list_of)
+            .takes(&[STATS])
+            .page(of::<SourceOut>()),
+        get("/orgs/{org}/sources", READ, "Sources, newest first", list_of)
+            .takes(&[STATS])
+            .page(of::<SourceOut>()),
+        post("/sources", DEPLOY, "Deploy a source", create)
+            .takes(&code_params())
+            .takes(&parts)
+            .takes(&[
+                flag("active", "Whether it runs from now on; true unless said otherwise"),
+                ORG,
+            ])
+            .one(of::<SourceOut>()),
+        get("/sources", READ, "Sources, newest first", list)
+            .takes(&[STATS, ORG])
+            .page(of::<SourceOut>()),
+        get("/sources/{id}", READ, "A source", show).takes(&[STATS]).one(of::<SourceOut>()),
+        put("/sources/{id}", DEPLOY, "Change a source", update)
+            .takes(&code_params())
+            .takes(&parts)
+            .takes(&[flag("active", "Whether it runs"), ORG])
+            .updates()
+            .one(of::<SourceOut>()),
+        get(
+            "/sources/{id}/deployments",
+            READ,
+            "Its deployments, newest first: the first is live",
+            deployments,
+        )
+        .page(of::<SourceDeploymentOut>()),
+        get(
+            "/sources/{id}/deployments/{deployment}",
+            READ,
+            "A deployment with its code, props and settings",
+            deployment,
+        )
+        .gives(Gives::One(of::<SourceDeploymentOut>())),
+        post(
+            "/sources/{id}/rollback",
+            DEPLOY,
+            "Make what an earlier deployment holds live again, as a new one",
+            rollback,
+        )
+        .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
+        .gives(Gives::One(of::<SourceDeploymentOut>())),
+        delete("/sources/{id}", DEPLOY, "Delete a source", remove).takes(&[DRY_RUN]),
+        summaries(get(
+            "/sources/{id}/event_summaries",
+            READ,
+            "What it emitted, newest first",
+            events::list::<SourceId>,
+        ))
+        .takes(&[EVENT_NAME]),
+        summaries(get(
+            "/sources/{id}/$errors/event_summaries",
+            READ,
+            "Its errors, newest first",
+            events::errors::<SourceId>,
+        )),
+        post(
+            "/sources/{id}/events",
+            INVOKE,
+            "Emit an event to its listeners without a run of its code; dedupe does not see it",
+            events::emit,
+        )
+        .takes(&[
+            Param::new("event", Kind::Any, "The data that listeners get").required(),
+            text("event_name", "The channel; the default one where it is not given"),
+            Param::new("id", Kind::Any, "Shown in the event's metadata, as `$emit` takes it"),
+            text("summary", "Shown in the event's metadata"),
+            Param::new("ts", Kind::Any, "Shown in the event's metadata"),
+        ])
+        .gives(Gives::One(of::<PassedOnOut>())),
+        post(
+            "/sources/{id}/events/{event}/replay",
+            INVOKE,
+            "Send a recorded event again to its listeners of now",
+            events::replay,
+        )
+        .takes(&[text("listener_id", "To this workflow, source or webhook alone")])
+        .gives(Gives::One(of::<PassedOnOut>())),
+        removal(delete(
+            "/sources/{id}/events",
+            DEPLOY,
+            "Remove events",
+            events::delete::<SourceId>,
+        )),
+        get(
+            "/sources/{id}/sse",
+            READ,
+            "Events as they settle; `Last-Event-ID` resumes",
+            sse::events::<SourceId>,
+        )
+        .takes(&[EVENT_NAME])
+        .gives(Gives::Stream(const { &[("", of::<EmittedEventOut>())] })),
+        logged(get("/sources/{id}/logs", READ, LOGS, runs::logs::<SourceId>)),
+        get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>)
+            .gives(Gives::Stream(LOG_EVENTS)),
+        post("/sources/{id}/run", INVOKE, "Run it now", run_now)
+            .takes(&[Param::new("event", Kind::Any, "The event")])
+            .one(of::<RunOut>()),
+        listed_runs(get(
+            "/sources/{id}/runs",
+            READ,
+            "Its runs, newest first",
+            runs::list::<SourceId>,
+        )),
+        runs_sse(get("/sources/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<SourceId>)),
+    ]
+}
 
 pub(crate) async fn create(
     State(app): State<App>,
@@ -36,7 +180,7 @@ pub(crate) async fn create(
         message: params.text("message")?,
     };
     let view = app.engine.create_source(&caller, new).await?;
-    Ok(Fields::of(&params).data(wire::source(&view)))
+    Ok(Fields::of(&params).data(SourceOut::show(&view, None, None)))
 }
 
 pub(crate) async fn update(
@@ -48,8 +192,10 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let source = id("source", &source)?;
-    back.check(&params, async { Ok(wire::source(&app.engine.source(&caller, &source).await?)) })
-        .await?;
+    back.check(&params, async {
+        Ok(SourceOut::show(&app.engine.source(&caller, &source).await?, None, None))
+    })
+    .await?;
     check_made_props(&app, &caller, &source, &params).await?;
     let update = UpdateSource {
         code: code_of(&params)?,
@@ -62,7 +208,7 @@ pub(crate) async fn update(
         message: params.text("message")?,
     };
     let view = app.engine.update_source(&caller, &source, update).await?;
-    Ok(Fields::of(&params).data(wire::source(&view)))
+    Ok(Fields::of(&params).data(SourceOut::show(&view, None, None)))
 }
 
 /// Refuses another value than the record shows for a prop that the server makes: an endpoint, a
@@ -108,13 +254,14 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    let mut shown = wire::source(&view);
-    if let Some(stats) = own_stats(&app, &caller, view.source.id.as_str(), &query.params).await? {
-        shown["stats"] = stats;
-        shown =
-            with_newest(shown, &newest_of(&app, &caller, vec![view.source.id.to_string()]).await?);
-    }
-    Ok(Fields::of(&query.params).data(shown))
+    let id = view.source.id.as_str();
+    let stats = own_stats(&app, &caller, id, &query.params).await?;
+    let found = match &stats {
+        Some(_) => Some(newest_of(&app, &caller, vec![id.to_owned()]).await?),
+        None => None,
+    };
+    let newest = found.as_ref().map(|found| found.get(id));
+    Ok(Fields::of(&query.params).data(SourceOut::show(&view, stats, newest)))
 }
 
 /// The newest event and error of sources, by their ids.
@@ -125,16 +272,6 @@ async fn newest_of(
 ) -> Result<HashMap<String, NewestOf>, ApiError> {
     let found = app.engine.events().newest_of(caller, sources).await?;
     Ok(found.into_iter().map(|newest| (newest.emitter.clone(), newest)).collect())
-}
-
-/// A record with its newest event and error.
-fn with_newest(mut record: Value, found: &HashMap<String, NewestOf>) -> Value {
-    let newest = record["id"].as_str().and_then(|id| found.get(id));
-    record["last_event"] =
-        json!(newest.and_then(|newest| newest.event.as_ref()).map(wire::newest_event));
-    record["last_error"] =
-        json!(newest.and_then(|newest| newest.failed.as_ref()).map(wire::newest_error));
-    record
 }
 
 pub(crate) async fn list(
@@ -157,11 +294,9 @@ pub(crate) async fn list(
         None => None,
     };
     let show = |view: SourceView| {
-        let shown = with_stats(wire::source(&view), stats.as_ref());
-        match &newest {
-            Some(newest) => with_newest(shown, newest),
-            None => shown,
-        }
+        let id = view.source.id.as_str();
+        let newest = newest.as_ref().map(|found| found.get(id));
+        SourceOut::show(&view, stats.as_ref().map(|stats| RunStatsOut::new(&stats.of(id))), newest)
     };
     Ok(Fields::of(&query.params).records(listing, show))
 }
@@ -195,7 +330,7 @@ pub(crate) async fn remove(
         ));
     }
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
-    Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
+    Ok(names::deleted(source.as_str()))
 }
 
 pub(crate) async fn deployments(
@@ -206,7 +341,7 @@ pub(crate) async fn deployments(
 ) -> Result<Response, ApiError> {
     let listing =
         app.engine.list_source_deployments(&caller, &id("source", &source)?, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |d| wire::source_deployment(&d)))
+    Ok(Fields::of(&query.params).records(listing, |d| SourceDeploymentOut::show(&d, None)))
 }
 
 pub(crate) async fn deployment(
@@ -219,7 +354,7 @@ pub(crate) async fn deployment(
         .engine
         .source_deployment(&caller, &id("source", &source)?, &id("deployment", &deployment)?)
         .await?;
-    Ok(Fields::of(&query.params).data(wire::whole_source_deployment(&view)))
+    Ok(Fields::of(&query.params).data(SourceDeploymentOut::show(&view.deployment, Some(&view))))
 }
 
 pub(crate) async fn rollback(
@@ -243,7 +378,7 @@ pub(crate) async fn rollback(
             params.text("message")?,
         )
         .await?;
-    Ok(Fields::default().data(wire::source_deployment(&view.deployment)))
+    Ok(Fields::default().data(SourceDeploymentOut::show(&view.deployment, None)))
 }
 
 pub(crate) async fn run_now(
@@ -256,5 +391,5 @@ pub(crate) async fn run_now(
         .engine
         .run_source(&caller, &id("source", &source)?, params.0.get("event").cloned())
         .await?;
-    Ok(Fields::of(&params).data(wire::run(&run)))
+    Ok(Fields::of(&params).data(run_records::run(&run)))
 }

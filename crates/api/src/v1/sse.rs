@@ -13,11 +13,9 @@ use futures::{Stream, StreamExt as _, stream};
 use millrace_engine::{Engine, KeyWatch, StreamItem};
 use millrace_model::event::{Event, EventFilter};
 use millrace_model::ids::{EventId, WorkflowId};
-use millrace_model::json::shown;
 use millrace_model::page::Page;
 use millrace_model::subscription::{DEFERRED, ERRORS};
 use millrace_model::tenant::Caller;
-use serde_json::json;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_stream::wrappers::BroadcastStream;
@@ -25,7 +23,8 @@ use tokio_stream::wrappers::BroadcastStream;
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
-use crate::wire;
+use crate::v1::events::EmittedEventOut;
+use crate::v1::run_records::LogLineOut;
 
 /// Events read at once from the history, for a stream that resumes, where they are small: they wait
 /// in memory until its client takes them.
@@ -73,8 +72,7 @@ pub(crate) fn respond_with(
 }
 
 fn event_frame(event: &Event) -> SseEvent {
-    let payload = shown(&event.payload);
-    let data = json!({ "e": payload, "k": "emit", "ts": event.id.ms, "id": event.id.to_string(), "name": event.name });
+    let data = EmittedEventOut::show(event);
     SseEvent::default().id(event.id.to_string()).data(data.to_string())
 }
 
@@ -300,8 +298,7 @@ pub(crate) async fn logs<E: Emitter>(
     let lines = BroadcastStream::new(live).filter_map(|item| async move {
         match item {
             Ok(StreamItem::Log(run, line)) => {
-                let mut shown = wire::log_line(&line);
-                shown["run_id"] = json!(run);
+                let shown = LogLineOut::show(&line, Some(&run));
                 Some(SseEvent::default().data(shown.to_string()))
             }
             Ok(_) => None,

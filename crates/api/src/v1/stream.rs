@@ -21,10 +21,11 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Lasting, ListQuery, id};
+use crate::v1::replays::ReplayOut;
+use crate::v1::run_records::LogLineOut;
 use crate::v1::run_stream::Frame;
 use crate::v1::sse::{Fed, Feed, lasting, respond_with};
-use crate::v1::{org_runs, replays, run_stream};
-use crate::wire;
+use crate::v1::{events, org_runs, run_stream};
 
 /// Topics of one stream: each has a subscription of its own.
 const TOPICS_MAX: usize = 16;
@@ -170,7 +171,7 @@ async fn open(
             );
             let said = |fed| match fed {
                 Fed::Event(event) => {
-                    (Frame::Of("event", wire::event(&event)), Some(event.id.ordinal()))
+                    (Frame::Of("event", events::event(&event)), Some(event.id.ordinal()))
                 }
                 Fed::Lag(skipped) => (Frame::Lag(skipped), None),
             };
@@ -182,8 +183,7 @@ async fn open(
                 loop {
                     match live.recv().await {
                         Ok(StreamItem::Log(run, line)) => {
-                            let mut shown = wire::log_line(&line);
-                            shown["run_id"] = json!(run);
+                            let shown = LogLineOut::show(&line, Some(&run));
                             return Some((Frame::Of("log", shown), live));
                         }
                         Ok(_) => {}
@@ -221,7 +221,7 @@ fn changed_replays(app: App, caller: Caller) -> impl Stream<Item = Value> + Send
             let changed: Vec<Value> = items
                 .iter()
                 .filter(|r| shown.insert(r.id.clone(), r.version) != Some(r.version))
-                .map(replays::record)
+                .map(ReplayOut::show)
                 .collect();
             Some((stream::iter(changed), (every, shown)))
         }

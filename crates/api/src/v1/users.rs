@@ -2,15 +2,148 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewOrganization, UpdateOrganization};
+use millrace_engine::{Me, NewOrganization, UpdateOrganization};
 use millrace_model::clock::Timestamp;
-use serde_json::json;
+use millrace_model::ids::{OrgId, UserId};
+use millrace_model::people::Role;
+use millrace_model::tenant::Organization;
+use serde_json::{Map, Value};
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, get, post, put};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{ANY, FULL, READ};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
-use crate::wire::{self, Fields};
+use crate::fields::Fields;
+use crate::input::{Input, OrEmpty, Words, input};
 use crate::written_back::WrittenBack;
+
+record! {
+    /// An organization, also called workspace
+    OrganizationOut<'a>(o: &'a Organization) {
+        id: &'a OrgId = &o.id,
+        name: &'a str = &o.name,
+        orgname: &'a str = &o.orgname,
+        email: &'a str = &o.email,
+        error_recipients: &'a [String] = &o.error_recipients,
+    }
+}
+
+record! {
+    /// An organization by its name
+    OrganizationNameOut<'a>(o: &'a Organization) {
+        id: &'a OrgId = &o.id,
+        name: &'a str = &o.name,
+    }
+}
+
+record! {
+    /// An organization with one's role there
+    MembershipOut<'a>(o: &'a Organization, role: Role) {
+        id: &'a OrgId = &o.id,
+        name: &'a str = &o.name,
+        role: Role = role,
+    }
+}
+
+record! {
+    /// A new organization with its key
+    NewOrganizationOut<'a>(o: &'a Organization, key: &'a str) {
+        #[serde(flatten)]
+        record: OrganizationOut<'a> = OrganizationOut::new(o),
+        api_key: &'a str = key,
+    }
+}
+
+record! {
+    /// A user
+    UserOut<'a>(me: &'a Me) {
+        id: &'a UserId = &me.user.id,
+        username: &'a str = &me.user.username,
+        email: &'a str = &me.user.email,
+        orgs: Vec<OrganizationOut<'a>> = me.organizations.iter().map(OrganizationOut::new).collect(),
+    }
+}
+
+record! {
+    /// What a person prefers in an organization; `updated_at` is null where nothing was written
+    PreferencesOut(preferences: Value, at: Option<Timestamp>) {
+        #[schemars(with = "Map<String, Value>")]
+        preferences: Value = preferences,
+        updated_at: Option<i64> = at.map(Timestamp::secs),
+    }
+}
+
+input! {
+    for NewOrganization {
+        /// Its name
+        name: OrEmpty,
+        /// The owner's address; error notices go there
+        email: OrEmpty,
+    }
+}
+
+input! {
+    for UpdateOrganization {
+        /// Its name
+        name: Option<String>,
+        /// Where mails about errors go, for workflows that name nobody: up to ten addresses; none:
+        /// to the owner
+        error_recipients: Option<Words>,
+    }
+}
+
+input! {
+    /// What a person prefers.
+    PreferencesIn {
+        /// An object of at most 64 KiB as JSON: saved views, columns, what is folded
+        preferences: Map<String, Value>,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        get("/users/me", ANY, "The user and organization that the key acts for", me)
+            .one(of::<UserOut>()),
+        get("/users/me/workspaces", ANY, "The user's organizations", workspaces)
+            .page(of::<OrganizationOut>()),
+        get(
+            "/users/me/preferences",
+            ANY,
+            "What the person prefers in the organization: any object, of the client's choice",
+            preferences,
+        )
+        .one(of::<PreferencesOut>()),
+        put(
+            "/users/me/preferences",
+            ANY,
+            "Write what the person prefers, in the place of what was there",
+            set_preferences,
+        )
+        .reads::<PreferencesIn>()
+        .updates()
+        .one(of::<PreferencesOut>()),
+        post(
+            "/workspaces",
+            FULL,
+            "Make another organization with an owner and a key of its own, shown this once",
+            create_workspace,
+        )
+        .reads::<NewOrganization>()
+        .gives(Gives::One(of::<NewOrganizationOut>())),
+        get("/workspaces/{org}", READ, "An organization", workspace).one(of::<OrganizationOut>()),
+        get("/orgs/{org}", READ, "An organization", workspace).one(of::<OrganizationOut>()),
+        put("/workspaces/{org}", FULL, "Change an organization", update_workspace)
+            .reads::<UpdateOrganization>()
+            .updates()
+            .one(of::<OrganizationOut>()),
+        put("/orgs/{org}", FULL, "Change an organization", update_workspace)
+            .reads::<UpdateOrganization>()
+            .updates()
+            .one(of::<OrganizationOut>()),
+    ]
+}
 
 pub(crate) async fn me(
     State(app): State<App>,
@@ -18,8 +151,7 @@ pub(crate) async fn me(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let me = app.engine.organizations().me(&caller).await?;
-    let orgs: Vec<_> = me.organizations.iter().map(wire::organization).collect();
-    Ok(Fields::of(&query.params).data(json!({ "id": me.user.id, "username": me.user.username, "email": me.user.email, "orgs": orgs })))
+    Ok(Fields::of(&query.params).data(UserOut::show(&me)))
 }
 
 pub(crate) async fn workspaces(
@@ -31,7 +163,7 @@ pub(crate) async fn workspaces(
     let items = me
         .organizations
         .iter()
-        .map(|o| (encode_cursor(o.id.as_str()), wire::organization(o)))
+        .map(|o| (encode_cursor(o.id.as_str()), OrganizationOut::show(o)))
         .collect();
     Fields::of(&query.params).whole(items, &query.page)
 }
@@ -43,7 +175,7 @@ pub(crate) async fn workspace(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let organization = app.engine.organizations().get(&caller, &id("workspace", &org)?).await?;
-    Ok(Fields::of(&query.params).data(wire::organization(&organization)))
+    Ok(Fields::of(&query.params).data(OrganizationOut::show(&organization)))
 }
 
 pub(crate) async fn update_workspace(
@@ -55,15 +187,12 @@ pub(crate) async fn update_workspace(
 ) -> Result<Response, ApiError> {
     let org = id("workspace", &org)?;
     back.check(&params, async {
-        Ok(wire::organization(&app.engine.organizations().get(&caller, &org).await?))
+        Ok(OrganizationOut::show(&app.engine.organizations().get(&caller, &org).await?))
     })
     .await?;
-    let update = UpdateOrganization {
-        name: params.text("name")?,
-        error_recipients: params.words("error_recipients")?,
-    };
+    let update = Input::read(&params)?;
     let organization = app.engine.organizations().update(&caller, &org, update).await?;
-    Ok(Fields::of(&params).data(wire::organization(&organization)))
+    Ok(Fields::of(&params).data(OrganizationOut::show(&organization)))
 }
 
 /// Ours: another organization in this server, with a key of its own that is shown this once.
@@ -72,15 +201,9 @@ pub(crate) async fn create_workspace(
     Auth(caller): Auth,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let text = |field| params.text(field).map(Option::unwrap_or_default);
-    let (organization, key) = app
-        .engine
-        .organizations()
-        .create(&caller, NewOrganization { name: text("name")?, email: text("email")? })
-        .await?;
-    let mut shown = wire::organization(&organization);
-    shown["api_key"] = json!(key);
-    Ok(Fields::default().data(shown))
+    let (organization, key) =
+        app.engine.organizations().create(&caller, Input::read(&params)?).await?;
+    Ok(Fields::default().data(NewOrganizationOut::show(&organization, &key)))
 }
 
 /// What the person prefers in the organization.
@@ -90,8 +213,7 @@ pub(crate) async fn preferences(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let (preferences, at) = app.engine.preferences().get(&caller).await?;
-    Ok(Fields::of(&query.params)
-        .data(json!({ "preferences": preferences, "updated_at": at.map(Timestamp::secs) })))
+    Ok(Fields::of(&query.params).data(PreferencesOut::show(preferences, at)))
 }
 
 pub(crate) async fn set_preferences(
@@ -99,14 +221,7 @@ pub(crate) async fn set_preferences(
     Auth(caller): Auth,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let given = params.object("preferences")?;
-    let given = given.ok_or_else(|| {
-        ApiError::field(
-            "preferences",
-            "`preferences` is missing: an object, which takes the place of what was there",
-        )
-    })?;
-    let shown = json!(given);
-    let at = app.engine.preferences().set(&caller, given).await?;
-    Ok(Fields::of(&params).data(json!({ "preferences": shown, "updated_at": at.secs() })))
+    let given = PreferencesIn::read(&params)?.preferences;
+    let at = app.engine.preferences().set(&caller, given.clone()).await?;
+    Ok(Fields::of(&params).data(PreferencesOut::show(given.into(), Some(at))))
 }

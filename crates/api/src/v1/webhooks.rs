@@ -3,15 +3,135 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::NewWebhook;
-use millrace_model::ids::{WebhookDeliveryId, WebhookId};
-use millrace_model::webhook::DeliveryStatus;
-use serde_json::json;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{UserId, WebhookDeliveryId, WebhookId};
+use millrace_model::json::shown;
+use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
+use serde_json::Value;
 
 use crate::App;
+use crate::contract::routes::{Gives, Route, delete, get, post};
+use crate::contract::shape::{of, record};
+use crate::contract::table::{DEPLOY, DRY_RUN, INVOKE, ORG, READ, text};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
+use crate::fields::Fields;
+use crate::input::{Input, OrEmpty, input};
+use crate::v1::events::EventSummaryOut;
 use crate::v1::names;
-use crate::wire::{self, Fields};
+
+record! {
+    /// A webhook
+    WebhookOut<'a>(w: &'a Webhook) {
+        id: &'a WebhookId = &w.id,
+        user_id: &'a UserId = &w.user_id,
+        name: Option<&'a str> = w.name.as_deref(),
+        description: Option<&'a str> = w.description.as_deref(),
+        url: &'a str = &w.url,
+        active: bool = w.active,
+        failures: u32 = w.health.failures,
+        paused_until: Option<i64> = w.health.paused_until.map(Timestamp::secs),
+        created_at: i64 = w.created_at.secs(),
+        updated_at: i64 = w.updated_at.secs(),
+    }
+}
+
+record! {
+    /// A new webhook with its secret
+    NewWebhookOut<'a>(w: &'a Webhook, secret: &'a str) {
+        #[serde(flatten)]
+        record: WebhookOut<'a> = WebhookOut::new(w),
+        secret: &'a str = secret,
+    }
+}
+
+record! {
+    /// An event on its way to a webhook
+    WebhookDeliveryOut<'a>(d: &'a WebhookDelivery) {
+        id: &'a WebhookDeliveryId = &d.id,
+        webhook_id: &'a str = &d.target_id,
+        status: DeliveryStatus = d.status,
+        attempts: u32 = d.attempts,
+        last_status: Option<u16> = d.last_status,
+        last_error: Option<&'a str> = d.last_error.as_deref(),
+        next_attempt_at_ms: Option<i64> =
+            (d.status == DeliveryStatus::Queued).then(|| d.next_at.ms()),
+        #[schemars(with = "EventSummaryOut")]
+        body: Value = shown(&d.body),
+        created_at: i64 = d.created_at.secs(),
+    }
+}
+
+record! {
+    /// What is to be sent again
+    QueuedOut(queued: u64) {
+        queued: u64 = queued,
+    }
+}
+
+input! {
+    for NewWebhook {
+        /// Where events are sent
+        url: OrEmpty,
+        /// Its name
+        name: Option<String>,
+        /// What it is for
+        description: Option<String>,
+    }
+}
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        post(
+            "/webhooks",
+            DEPLOY,
+            "Make a webhook; what signs its deliveries is shown this once",
+            create,
+        )
+        .reads::<NewWebhook>()
+        .takes(&[ORG])
+        .in_query()
+        .gives(Gives::One(of::<NewWebhookOut>())),
+        get("/webhooks", READ, "Webhooks, newest first", list)
+            .takes(&[ORG])
+            .page(of::<WebhookOut>()),
+        get("/users/me/webhooks", READ, "Webhooks, newest first", list)
+            .takes(&[ORG])
+            .page(of::<WebhookOut>()),
+        get("/webhooks/{id}", READ, "A webhook", show).one(of::<WebhookOut>()),
+        delete(
+            "/webhooks/{id}",
+            DEPLOY,
+            "Delete a webhook with its subscriptions; what was on its way is not sent",
+            remove,
+        )
+        .takes(&[DRY_RUN]),
+        get(
+            "/webhooks/{id}/deliveries",
+            READ,
+            "What was or is to be sent, newest first; failed ones are dead letters",
+            deliveries,
+        )
+        .takes(&[text("status", "`queued`, `delivered` or `failed`")])
+        .page(of::<WebhookDeliveryOut>()),
+        post(
+            "/webhooks/{id}/deliveries/replay",
+            INVOKE,
+            "Send all dead letters again",
+            replay_failed,
+        )
+        .gives(Gives::One(of::<QueuedOut>()))
+        .status(202),
+        post(
+            "/webhooks/{id}/deliveries/{delivery}/replay",
+            INVOKE,
+            "Send a delivery again",
+            replay,
+        )
+        .gives(Gives::One(of::<QueuedOut>()))
+        .status(202),
+    ]
+}
 
 pub(crate) async fn create(
     State(app): State<App>,
@@ -19,15 +139,8 @@ pub(crate) async fn create(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let new = NewWebhook {
-        url: params.text("url")?.unwrap_or_default(),
-        name: params.text("name")?,
-        description: params.text("description")?,
-    };
-    let (webhook, secret) = app.engine.webhooks().create(&caller, new).await?;
-    let mut shown = wire::webhook(&webhook);
-    shown["secret"] = json!(secret);
-    Ok(Fields::default().data(shown))
+    let (webhook, secret) = app.engine.webhooks().create(&caller, Input::read(&params)?).await?;
+    Ok(Fields::default().data(NewWebhookOut::show(&webhook, &secret)))
 }
 
 pub(crate) async fn list(
@@ -37,7 +150,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.webhooks().list(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |w| wire::webhook(&w)))
+    Ok(Fields::of(&query.params).records(listing, |w| WebhookOut::show(&w)))
 }
 
 pub(crate) async fn show(
@@ -47,7 +160,7 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let webhook = app.engine.webhooks().get(&caller, &webhook_id(&text)?).await?;
-    Ok(Fields::of(&query.params).data(wire::webhook(&webhook)))
+    Ok(Fields::of(&query.params).data(WebhookOut::show(&webhook)))
 }
 
 pub(crate) async fn remove(
@@ -64,7 +177,7 @@ pub(crate) async fn remove(
         ));
     }
     app.engine.webhooks().delete(&caller, &webhook).await?;
-    Ok(Fields::default().data(json!({ "id": webhook, "deleted": true })))
+    Ok(names::deleted(webhook.as_str()))
 }
 
 pub(crate) async fn deliveries(
@@ -87,7 +200,7 @@ pub(crate) async fn deliveries(
         .webhooks()
         .list_deliveries(&caller, &webhook_id(&text)?, status.transpose()?, &query.page)
         .await?;
-    Ok(Fields::of(&query.params).records(listing, |d| wire::webhook_delivery(&d)))
+    Ok(Fields::of(&query.params).records(listing, |d| WebhookDeliveryOut::show(&d)))
 }
 
 /// All dead letters.
@@ -99,7 +212,7 @@ pub(crate) async fn replay_failed(
 ) -> Result<Response, ApiError> {
     let queued =
         app.engine.webhooks().replay_deliveries(&caller, &webhook_id(&text)?, None).await?;
-    Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
+    Ok(accepted(Fields::default().data(QueuedOut::show(queued))))
 }
 
 /// One delivery.
@@ -115,7 +228,7 @@ pub(crate) async fn replay(
         .webhooks()
         .replay_deliveries(&caller, &webhook_id(&webhook)?, Some(delivery))
         .await?;
-    Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
+    Ok(accepted(Fields::default().data(QueuedOut::show(queued))))
 }
 
 fn webhook_id(text: &str) -> Result<WebhookId, ApiError> {

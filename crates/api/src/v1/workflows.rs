@@ -8,16 +8,16 @@ use millrace_engine::{
     UpdateWorkflow, WorkflowView,
 };
 use millrace_model::ids::WorkflowId;
-use millrace_model::run_stats::VersionRuns;
 use millrace_model::workflow::Deployment;
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
-use crate::v1::names;
-use crate::v1::runs::{asked_stats, with_stats};
-use crate::wire::{self, Fields};
+use crate::fields::Fields;
+use crate::v1::run_stats::{RunStatsOut, asked_stats};
+use crate::v1::workflow_records::{DeploymentOut, WorkflowOut, runs_of};
+use crate::v1::{names, run_records};
 use crate::written_back::WrittenBack;
 
 fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
@@ -29,7 +29,7 @@ fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
 
 /// A workflow, with its draft's revision as the entity tag.
 fn shown(app: &App, fields: &Fields, view: &WorkflowView) -> Response {
-    let mut response = fields.data(wire::workflow(view, &app.config));
+    let mut response = fields.data(WorkflowOut::show(view, &app.config, None));
     if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", view.workflow.drafted.revision)) {
         response.headers_mut().insert(header::ETAG, tag);
     }
@@ -84,13 +84,13 @@ pub(crate) async fn update(
     params.org_is(&caller)?;
     let workflow = id("workflow", &workflow)?;
     back.check(&params, async {
-        Ok(wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config))
+        Ok(WorkflowOut::show(&app.engine.workflow(&caller, &workflow).await?, &app.config, None))
     })
     .await?;
     if params.0.contains_key("triggers") || params.0.contains_key("steps") {
         check_parts(
             &params,
-            &wire::workflow(&app.engine.workflow(&caller, &workflow).await?, &app.config),
+            &WorkflowOut::show(&app.engine.workflow(&caller, &workflow).await?, &app.config, None),
         )?;
     }
     let update = UpdateWorkflow {
@@ -195,8 +195,10 @@ pub(crate) async fn list(
         )
         .await?;
     let stats = asked_stats(&app, &caller, &query.params).await?;
-    Ok(Fields::of(&query.params)
-        .records(listing, |w| with_stats(wire::workflow(&w, &app.config), stats.as_ref())))
+    Ok(Fields::of(&query.params).records(listing, |w| {
+        let stats = stats.as_ref().map(|all| RunStatsOut::new(&all.of(w.workflow.id.as_str())));
+        WorkflowOut::show(&w, &app.config, stats)
+    }))
 }
 
 pub(crate) async fn remove(
@@ -212,7 +214,7 @@ pub(crate) async fn remove(
         ));
     }
     app.engine.delete_workflow(&caller, &id("workflow", &workflow)?).await?;
-    Ok(Fields::default().data(json!({ "id": workflow, "deleted": true })))
+    Ok(names::deleted(workflow.as_str()))
 }
 
 pub(crate) async fn deploy(
@@ -225,7 +227,7 @@ pub(crate) async fn deploy(
     let request = DeployRequest { message: params.text("message")?, over };
     let deployment =
         app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?, request).await?;
-    Ok(Fields::default().data(wire::deployment(&deployment)))
+    Ok(Fields::default().data(DeploymentOut::show(&deployment, None, None)))
 }
 
 pub(crate) async fn discard(
@@ -252,14 +254,8 @@ pub(crate) async fn deployments(
         _ => None,
     };
     let show = |d: Deployment| {
-        let mut shown = wire::deployment(&d);
-        if let Some(counted) = &counted {
-            let of = |count: fn(&VersionRuns) -> i64| {
-                counted.iter().find(|v| v.deployment_id == d.id).map_or(0, count)
-            };
-            shown["runs"] = json!({ "unfinished": of(|v| v.unfinished), "succeeded": of(|v| v.succeeded), "failed": of(|v| v.failed), "cancelled": of(|v| v.cancelled) });
-        }
-        shown
+        let runs = counted.as_ref().map(|counted| runs_of(counted, &d));
+        DeploymentOut::show(&d, None, runs)
     };
     Ok(Fields::of(&query.params).records(listing, show))
 }
@@ -274,7 +270,11 @@ pub(crate) async fn deployment(
         .engine
         .deployment(&caller, &id("workflow", &workflow)?, &id("deployment", &deployment)?)
         .await?;
-    Ok(Fields::of(&query.params).data(wire::whole_deployment(&view, &app.config)))
+    Ok(Fields::of(&query.params).data(DeploymentOut::show(
+        &view.deployment,
+        Some((&view, &app.config)),
+        None,
+    )))
 }
 
 pub(crate) async fn rollback(
@@ -298,7 +298,7 @@ pub(crate) async fn rollback(
             params.text("message")?,
         )
         .await?;
-    Ok(Fields::default().data(wire::deployment(&deployment)))
+    Ok(Fields::default().data(DeploymentOut::show(&deployment, None, None)))
 }
 
 pub(crate) async fn test(
@@ -318,9 +318,9 @@ pub(crate) async fn test(
     let shows_history = test.from.is_some() || !matches!(test.event, TestEvent::Given(_));
     let run = app.engine.test_workflow(&caller, test).await?;
     Ok(Fields::of(&params).data(if shows_history {
-        wire::run_named_by(&caller, &run)
+        run_records::run_named_by(&caller, &run)
     } else {
-        wire::run(&run)
+        run_records::run(&run)
     }))
 }
 
@@ -372,7 +372,7 @@ pub(crate) async fn test_new(
     let workflow = params.text("workflow_id")?.map(|text| id("workflow", &text)).transpose()?;
     let test = new_test(&params, workflow, changes)?;
     let run = app.engine.test_workflow(&caller, test).await?;
-    Ok(Fields::of(&params).data(wire::run(&run)))
+    Ok(Fields::of(&params).data(run_records::run(&run)))
 }
 
 fn event_of(params: &Params) -> Value {
@@ -390,20 +390,5 @@ pub(crate) async fn run_now(
         .engine
         .run_workflow(&caller, &id("workflow", &workflow)?, event_of(&params), wait)
         .await?;
-    Ok(Fields::of(&params).data(wire::run(&run)))
-}
-
-/// When a timer would fire next; `interval_seconds` and `cron` as props of timers have them.
-pub(crate) async fn next_ticks(
-    State(app): State<App>,
-    Auth(_): Auth,
-    query: ListQuery,
-) -> Result<Response, ApiError> {
-    let timer = json!({
-        "cron": query.params.text("cron")?,
-        "timezone": query.params.text("timezone")?,
-        "interval_seconds": query.params.number::<i64>("interval_seconds")?,
-    });
-    let ticks: Vec<_> = app.engine.next_ticks(&timer)?.iter().map(|at| at.ms()).collect();
-    Ok(Fields::default().data(json!({ "next_ms": ticks })))
+    Ok(Fields::of(&params).data(run_records::run(&run)))
 }

@@ -6,7 +6,13 @@ use millrace_model::component::ComponentType;
 use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text};
 use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::contract::shape::of;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths};
+use crate::v1::connect_forms::{ActionRunOut, ConnectDynamicPropsOut, ConnectOptionsOut};
+use crate::v1::connect_records::{
+    ConnectAccountOut, ConnectAppOut, ConnectComponentOut, DeployedTriggerOut, EmittedOut,
+    TriggerWebhooksOut, TriggerWorkflowsOut,
+};
 use crate::v1::{connect, connect_components};
 
 /// What clients for end users of such platforms ask for; only the paths are other than above.
@@ -37,14 +43,14 @@ pub(super) fn of_connect() -> Vec<Route> {
                 flag("has_actions", "Only apps with actions"),
                 flag("has_triggers", "Only apps with sources"),
             ])
-            .page("ConnectApp"),
-        get("/connect/apps/{id}", READ, "An app, by id or slug", connect::app).one("ConnectApp"),
+            .page(of::<ConnectAppOut>()),
+        get("/connect/apps/{id}", READ, "An app, by id or slug", connect::app).one(of::<ConnectAppOut>()),
         get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
             .takes(&[text("app", "Only of the app with this slug or id"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
-            .page("ConnectAccount"),
+            .page(of::<ConnectAccountOut>()),
         get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
             .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
-            .gives(Gives::Bare("ConnectAccount")),
+            .gives(Gives::Bare(of::<ConnectAccountOut>())),
         delete("/connect/{project}/accounts/{id}", FULL, "Forget an account", connect::remove_account).takes(&[user]),
         post(
             "/connect/{project}/actions/run",
@@ -55,17 +61,17 @@ pub(super) fn of_connect() -> Vec<Route> {
         .takes(&[text("id", "A saved component's id, or a key"), text("component_code", "Or code of an action, with the scope `deploy`")])
         .takes(&component[1..])
         .takes(&[dynamic, Param::new("stash_id", Kind::Any, "There is no file stash: only false and null are allowed")])
-        .gives(Gives::Bare("ActionRun")),
+        .gives(Gives::Bare(of::<ActionRunOut>())),
         post("/connect/{project}/triggers/deploy", DEPLOY, "Deploy a source", connect::deploy)
             .takes(&component)
             .takes(&[dynamic, text("workflow_id", "A workflow that its events go to"), text("webhook_url", "An address that its events are posted to, signed")])
             .takes(&[flag("emit_on_deploy", "false: what its `deploy` hook emits is dropped")])
-            .gives(Gives::One("DeployedTrigger")),
+            .gives(Gives::One(of::<DeployedTriggerOut>())),
         get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
             .takes(crate::contract::routes::PAGE)
             .takes(&[text("emitter_type", "`source`, as all are; of `email`, `http` and `timer` there are none"), user])
-            .gives(Gives::Page("DeployedTrigger")),
-        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).gives(Gives::One("DeployedTrigger")),
+            .gives(Gives::Page(of::<DeployedTriggerOut>())),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).gives(Gives::One(of::<DeployedTriggerOut>())),
         put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
             .takes(&[
                 text("name", "Its name"),
@@ -75,16 +81,16 @@ pub(super) fn of_connect() -> Vec<Route> {
                 user,
             ])
             .updates()
-            .gives(Gives::One("DeployedTrigger")),
+            .gives(Gives::One(of::<DeployedTriggerOut>())),
         get("/connect/{project}/deployed-triggers/{id}/pipelines", READ, "The workflows that run on it", connect::workflows)
             .takes(&[user])
-            .gives(Gives::Bare("TriggerWorkflows")),
+            .gives(Gives::Bare(of::<TriggerWorkflowsOut>())),
         put("/connect/{project}/deployed-triggers/{id}/pipelines", DEPLOY, "Let these workflows run on it, and no others", connect::set_workflows)
             .takes(&[Param::new("workflow_ids", Kind::Words, "Ids of workflows").required(), user])
-            .gives(Gives::Bare("TriggerWorkflows")),
+            .gives(Gives::Bare(of::<TriggerWorkflowsOut>())),
         get("/connect/{project}/deployed-triggers/{id}/webhooks", READ, "The webhooks that its events are posted to", connect::webhooks)
             .takes(&[user])
-            .gives(Gives::Bare("TriggerWebhooks")),
+            .gives(Gives::Bare(of::<TriggerWebhooksOut>())),
         put(
             "/connect/{project}/deployed-triggers/{id}/webhooks",
             DEPLOY,
@@ -93,11 +99,11 @@ pub(super) fn of_connect() -> Vec<Route> {
         )
         .takes(&[Param::new("webhook_urls", Kind::Words, "Addresses; of a webhook that is made, the signing key is shown this once").required(), user])
         .updates()
-        .gives(Gives::Bare("TriggerWebhooks")),
+        .gives(Gives::Bare(of::<TriggerWebhooksOut>())),
         delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger).takes(&[user]),
         get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
             .takes(&[number("n", "How many, 1 to 100; 20 where it is not given"), user])
-            .gives(Gives::List("Emitted")),
+            .gives(Gives::List(of::<EmittedOut>())),
     ];
     routes.extend(components());
     routes.extend(forms(&about));
@@ -141,8 +147,12 @@ fn components() -> Vec<Route> {
         let handle_one = move |state: State<App>, auth: Auth, paths: Paths<2>, query: ListQuery| {
             connect_components::one(state, auth, paths, query, kind)
         };
-        routes.push(get(list, READ, about, handle_list).takes(&filter).page("ConnectComponent"));
-        routes.push(get(one, READ, of_one, handle_one).takes(&[version]).one("ConnectComponent"));
+        routes.push(
+            get(list, READ, about, handle_list).takes(&filter).page(of::<ConnectComponentOut>()),
+        );
+        routes.push(
+            get(one, READ, of_one, handle_one).takes(&[version]).one(of::<ConnectComponentOut>()),
+        );
     }
     routes
 }
@@ -180,13 +190,13 @@ fn forms(about: &[Param]) -> Vec<Route> {
                 .takes(about)
                 .takes(&more)
                 .takes(&[DYNAMIC_PROPS])
-                .gives(Gives::Bare("ConnectOptions")),
+                .gives(Gives::Bare(of::<ConnectOptionsOut>())),
         );
         routes.push(
             post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", made)
                 .takes(about)
                 .takes(&[DYNAMIC_PROPS])
-                .gives(Gives::Bare("ConnectDynamicProps")),
+                .gives(Gives::Bare(of::<ConnectDynamicPropsOut>())),
         );
     }
     routes

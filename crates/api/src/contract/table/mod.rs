@@ -1,88 +1,100 @@
 //! All routes of `/v1`.
 
-mod code;
 mod connect;
-mod listeners;
-mod tenants;
 mod workflows;
 
 use millrace_model::ids::SourceId;
 use millrace_model::tenant::Scope;
 
+use crate::audit;
 use crate::contract::routes::{FIELDS, Gives, Kind, Needs, Param, Route, get};
-use crate::v1::sse;
+use crate::contract::shape::{Shape, of};
+use crate::v1::events::{EventSummaryOut, RemovedOut};
+use crate::v1::run_records::{LiveStepOut, LogLineOut, RunOut};
+use crate::v1::{
+    accounts, api_keys, apps, components, configure, data_stores, domains, error_groups, files,
+    history, mail, members, names, oauth_clients, registries, replays, session, sources, sse,
+    subscriptions, system, users, webhooks,
+};
 
-const NOTHING: Needs = Needs::Nothing;
-const ANY: Needs = Needs::AnyKey;
-const READ: Needs = Needs::Scope(Scope::Read);
-const INVOKE: Needs = Needs::Scope(Scope::Invoke);
-const DEPLOY: Needs = Needs::Scope(Scope::Deploy);
-const FULL: Needs = Needs::Scope(Scope::Full);
+pub(crate) const NOTHING: Needs = Needs::Nothing;
+pub(crate) const ANY: Needs = Needs::AnyKey;
+pub(crate) const READ: Needs = Needs::Scope(Scope::Read);
+pub(crate) const INVOKE: Needs = Needs::Scope(Scope::Invoke);
+pub(crate) const DEPLOY: Needs = Needs::Scope(Scope::Deploy);
+pub(crate) const FULL: Needs = Needs::Scope(Scope::Full);
 
-const ORG: Param = text(
+pub(crate) const ORG: Param = text(
     "org_id",
     "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same",
 );
 /// Events of a stream of log lines.
-const LOG_EVENTS: &[(&str, &str)] = &[("", "LogLine")];
-const EVENT_NAME: Param =
+pub(crate) const LOG_EVENTS: &[(&str, Shape)] = &[("", of::<LogLineOut>())];
+pub(crate) const EVENT_NAME: Param =
     text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
 
 /// What a deployment says of itself.
-const MESSAGE: Param =
+pub(crate) const MESSAGE: Param =
     text("message", "What the deployment that this makes says of itself, at most 500 characters");
 
-const DYNAMIC_PROPS: Param = text(
+pub(crate) const DYNAMIC_PROPS: Param = text(
     "dynamic_props_id",
     "The form's: the `id` of the latest answer of `/components/props`, good for a day",
 );
 
-const MADE_FROM: Param = object(
+pub(crate) const MADE_FROM: Param = object(
     "made_from",
     "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`",
 );
 
-const fn text(name: &'static str, about: &'static str) -> Param {
+pub(crate) const fn text(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Text, about)
 }
 
-const fn number(name: &'static str, about: &'static str) -> Param {
+pub(crate) const fn number(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Number, about)
 }
 
-const fn flag(name: &'static str, about: &'static str) -> Param {
+pub(crate) const fn flag(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Flag, about)
 }
 
-const fn object(name: &'static str, about: &'static str) -> Param {
+pub(crate) const fn object(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Object, about)
 }
 
-const fn objects(name: &'static str, about: &'static str) -> Param {
+pub(crate) const fn objects(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Objects, about)
 }
 
 /// Every route, by what it is about.
 pub(crate) fn v1() -> Vec<Route> {
     [
-        tenants::people(),
-        tenants::sessions(),
-        tenants::members(),
-        tenants::keys(),
-        tenants::apps_and_accounts(),
-        code::code(),
-        code::of_registries(),
-        code::of_sources(),
-        listeners::of_subscriptions(),
-        listeners::of_webhooks(),
+        users::routes(),
+        session::routes(),
+        members::routes(),
+        api_keys::routes(),
+        apps::routes(),
+        accounts::routes(),
+        configure::routes(),
+        components::routes(),
+        registries::routes(),
+        sources::routes(),
+        subscriptions::routes(),
+        webhooks::routes(),
         workflows::of_workflows(),
         workflows::of_runs(),
-        workflows::of_errors(),
-        listeners::of_domains(),
-        listeners::of_data_stores(),
-        listeners::of_files(),
-        tenants::of_oauth_clients(),
-        tenants::of_history(),
+        mail::routes(),
+        names::routes(),
+        error_groups::routes(),
+        replays::routes(),
+        domains::routes(),
+        data_stores::routes(),
+        files::routes(),
+        oauth_clients::routes(),
+        history::routes(),
+        system::routes(),
+        audit::routes(),
         connect::of_connect(),
     ]
     .into_iter()
@@ -109,7 +121,7 @@ pub(crate) fn streams() -> Vec<Route> {
 }
 
 /// How requests name code.
-fn code_params() -> [Param; 7] {
+pub(crate) fn code_params() -> [Param; 7] {
     [
         text("component_id", "A saved component; wins"),
         text(
@@ -134,15 +146,15 @@ fn code_params() -> [Param; 7] {
 }
 
 /// On requests to delete.
-const DRY_RUN: Param = flag("dry_run", "Delete nothing, and say what would go with it");
+pub(crate) const DRY_RUN: Param = flag("dry_run", "Delete nothing, and say what would go with it");
 
 /// On lists of workflows and sources.
-const STATS: Param = text(
+pub(crate) const STATS: Param = text(
     "stats",
     "`1h`, `24h`, `7d` or `30d`: each record has `stats`, the live runs that ended, as `GET /stats/runs` gives them, in 12, 24, 28 or 30 buckets; a source also `last_event` and `last_error`",
 );
 
-fn summaries(route: Route) -> Route {
+pub(crate) fn summaries(route: Route) -> Route {
     let params = [
         text("expand", "`event`: with the whole event, where it is over 1 KB"),
         text(
@@ -150,21 +162,22 @@ fn summaries(route: Route) -> Route {
             "Only with this text in the first 32,768 characters of the data, the id or the summary, whatever the case of its letters from a to z; of the newest 2,000 events",
         ),
     ];
-    route.takes(&params).page("EventSummary")
+    route.takes(&params).page(of::<EventSummaryOut>())
 }
 
-fn removal(route: Route) -> Route {
+pub(crate) fn removal(route: Route) -> Route {
     let bounds = [
         text("start_id", "The first to go; absent: from the start"),
         text("end_id", "The last to go; absent: to the end"),
         EVENT_NAME,
     ];
-    route.takes(&bounds).gives(Gives::One("Removed")).status(202)
+    route.takes(&bounds).gives(Gives::One(of::<RemovedOut>())).status(202)
 }
 
-const LOGS: &str = "The newest log lines, the oldest of them first; `before` gives the page before";
+pub(crate) const LOGS: &str =
+    "The newest log lines, the oldest of them first; `before` gives the page before";
 
-fn logged(route: Route) -> Route {
+pub(crate) fn logged(route: Route) -> Route {
     let filter = [
         Param::new(
             "level",
@@ -179,18 +192,18 @@ fn logged(route: Route) -> Route {
         text("before", "Lines before this cursor: the `start_cursor` of the page after"),
         number("limit", "How many, 1 to 100; 100 where it is not given"),
     ];
-    route.takes(&filter).takes(FIELDS).gives(Gives::Page("LogLine"))
+    route.takes(&filter).takes(FIELDS).gives(Gives::Page(of::<LogLineOut>()))
 }
 
-const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one changes, `step` as each step begins and ends, with its `run_id`";
+pub(crate) const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one changes, `step` as each step begins and ends, with its `run_id`";
 
-fn runs_sse(route: Route) -> Route {
+pub(crate) fn runs_sse(route: Route) -> Route {
     route
         .takes(&[number(
             "from",
             "First those accepted at or after, epoch milliseconds; absent: from now on",
         )])
-        .gives(Gives::Stream(&[("run", "Run"), ("step", "LiveStep")]))
+        .gives(Gives::Stream(const { &[("run", of::<RunOut>()), ("step", of::<LiveStepOut>())] }))
 }
 
 /// States and times that runs are chosen by.
@@ -221,6 +234,6 @@ pub(crate) const RUN_FILTER: [Param; 10] = [
     number("min_ms", "Finished, and took at least so many milliseconds"),
 ];
 
-fn listed_runs(route: Route) -> Route {
-    route.takes(&RUN_STATES).page("Run")
+pub(crate) fn listed_runs(route: Route) -> Route {
+    route.takes(&RUN_STATES).page(of::<RunOut>())
 }

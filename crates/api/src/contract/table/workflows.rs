@@ -1,6 +1,6 @@
 //! Workflows, their runs and errors.
 
-use millrace_model::ids::{SourceId, WorkflowId};
+use millrace_model::ids::WorkflowId;
 
 use super::{
     DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ,
@@ -8,9 +8,16 @@ use super::{
     removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{
-    error_groups, events, mail, names, replays, run_stream, runs, sse, stream, workflows,
-};
+use crate::contract::schemas::JsonOut;
+use crate::contract::shape::of;
+use crate::v1::events::EventSummaryOut;
+use crate::v1::replays::ReplayOut;
+use crate::v1::run_records::{ChangedRunOut, ListedRunOut, LiveStepOut, LogLineOut, RunOut};
+use crate::v1::run_stats::RunStatsOut;
+use crate::v1::runs::CancelledRunsOut;
+use crate::v1::schedules::ScheduleTimesOut;
+use crate::v1::workflow_records::{DeploymentOut, WorkflowOut};
+use crate::v1::{events, run_stats, run_stream, runs, schedules, sse, stream, workflows};
 
 /// What people say of a workflow.
 const FOUND_BY: [Param; 2] = [
@@ -70,16 +77,16 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .takes(&tested)
         .takes(&parts)
         .takes(&[text("workflow_id", "The workflow; absent: one of its own, which is not made"), ORG])
-        .one("Run"),
+        .one(of::<RunOut>()),
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
             .takes(&FOUND_BY)
-            .one("Workflow"),
+            .one(of::<WorkflowOut>()),
         get("/workflows", READ, "Workflows, newest first", workflows::list)
             .takes(&[text("tag", "Only those that carry this tag"), STATS, ORG])
-            .page("Workflow"),
-        get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
+            .page(of::<WorkflowOut>()),
+        get("/workflows/{id}", READ, "A workflow", workflows::show).one(of::<WorkflowOut>()),
         put(
             "/workflows/{id}",
             DEPLOY,
@@ -91,17 +98,17 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .takes(&FOUND_BY)
         .if_match()
         .updates()
-        .one("Workflow"),
+        .one(of::<WorkflowOut>()),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove).takes(&[DRY_RUN]),
         post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy)
             .takes(&[MESSAGE])
             .if_match()
-            .gives(Gives::One("Deployment")),
-        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().one("Workflow"),
+            .gives(Gives::One(of::<DeploymentOut>())),
+        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().one(of::<WorkflowOut>()),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments)
             .takes(&[flag("runs", "Each with how its live runs ended, of the workflow's newest 10,000 runs")])
-            .page("Deployment"),
-        get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
+            .page(of::<DeploymentOut>()),
+        get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One(of::<DeploymentOut>())),
         post(
             "/workflows/{id}/rollback",
             DEPLOY,
@@ -109,29 +116,29 @@ pub(super) fn of_workflows() -> Vec<Route> {
             workflows::rollback,
         )
         .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
-        .gives(Gives::One("Deployment")),
+        .gives(Gives::One(of::<DeploymentOut>())),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
             .takes(&tested)
             .takes(&[text("event_id", "In the place of `event` a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)")])
-            .one("Run"),
+            .one(of::<RunOut>()),
         post("/workflows/{id}/run", INVOKE, "Run its live version now, also where it is not active", workflows::run_now)
             .takes(&[event, flag("wait", "Answer when the run has ended, as where it is not given; else at once")])
-            .one("Run"),
+            .one(of::<RunOut>()),
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
         removal(delete("/workflows/{id}/events", DEPLOY, "Remove events", events::delete::<WorkflowId>)),
         get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends)
-            .gives(Gives::Stream(&[("", "Json")])),
+            .gives(Gives::Stream(const { &[("", of::<JsonOut>())] })),
         listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
         logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
-        get("/schedules/next", READ, "The next five times of a schedule, as timers of workflows and sources would fire", workflows::next_ticks)
+        get("/schedules/next", READ, "The next five times of a schedule, as timers of workflows and sources would fire", schedules::next_ticks)
             .takes(&[
                 text("cron", "A cron expression"),
                 text("timezone", "Its time zone, an IANA name; UTC where it is not given"),
                 number("interval_seconds", "Or an interval"),
             ])
-            .gives(Gives::One("ScheduleTimes")),
+            .gives(Gives::One(of::<ScheduleTimesOut>())),
         get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream(LOG_EVENTS)),
     ]
 }
@@ -146,15 +153,15 @@ pub(super) fn of_runs() -> Vec<Route> {
                 "With all of these words in their error, event or results, whatever their case; `order*` stands for each word that begins so. `page_info.search` says which runs are looked at",
             )])
             .takes(&[ORG])
-            .page("ListedRun"),
-        get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
+            .page(of::<ListedRunOut>()),
+        get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one(of::<RunOut>()),
         get(
             "/runs/{id}/sse",
             READ,
             "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
             run_stream::run,
         )
-        .gives(Gives::Stream(&[("run", "Run"), ("step", "LiveStep"), ("log", "LogLine")])),
+        .gives(Gives::Stream(const { &[("run", of::<RunOut>()), ("step", of::<LiveStepOut>()), ("log", of::<LogLineOut>())] })),
         get(
             "/stream",
             READ,
@@ -166,7 +173,7 @@ pub(super) fn of_runs() -> Vec<Route> {
             "Up to 16, with commas between them: `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}`, `replays`",
         )
         .required()])
-        .gives(Gives::Topics(&[("run", "ChangedRun"), ("step", "LiveStep"), ("log", "LogLine"), ("event", "EventSummary"), ("replay", "ReplayWithRuns")])),
+        .gives(Gives::Topics(const { &[("run", of::<ChangedRunOut>()), ("step", of::<LiveStepOut>()), ("log", of::<LogLineOut>()), ("event", of::<EventSummaryOut>()), ("replay", of::<ReplayOut>())] })),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, or another one, as a new run", runs::replay)
             .takes(&[
                 text("from_step", "The first step to run, with the results of those before it"),
@@ -174,8 +181,8 @@ pub(super) fn of_runs() -> Vec<Route> {
                 text("version", "`live` (where absent), `original`: the version that the run had, or `draft`: as a test"),
                 Param::new("event", Kind::Any, "In the place of the run's event; the new run says that it was edited"),
             ])
-            .gives(Gives::One("Run")),
-        get("/stats/runs", READ, "How many runs ended how, and the percentiles of their durations, over time", runs::stats)
+            .gives(Gives::One(of::<RunOut>())),
+        get("/stats/runs", READ, "How many runs ended how, and the percentiles of their durations, over time", run_stats::stats)
             .takes(&[
                 text("owner_id", "Of this workflow or source; absent: of the organization"),
                 text("kind", "`live` (where absent), `test` or `hook`"),
@@ -184,112 +191,17 @@ pub(super) fn of_runs() -> Vec<Route> {
                 number("bucket_ms", "The length of a bucket, 1,000 at least; at most 500 buckets; absent: a 24th of the time"),
                 ORG,
             ])
-            .gives(Gives::One("RunStats")),
+            .gives(Gives::One(of::<RunStatsOut>())),
         post("/runs/cancel", DEPLOY, "Cancel runs that are queued or paused, at most 1,000 at once, or count them", runs::cancel_many)
             .takes(&[
                 object("filter", "Which: parameters of `GET /runs`; `{}` stands for all that wait").required(),
                 flag("dry_run", "Count them only"),
                 ORG,
             ])
-            .gives(Gives::One("CancelledRuns")),
-        post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
+            .gives(Gives::One(of::<CancelledRunsOut>())),
+        post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One(of::<RunOut>())),
         post("/runs/{id}/resume", INVOKE, "Let a paused run go on before its time, as a request to its `resume_url` does", runs::resume)
             .takes(&[Param::new("data", Kind::Any, "What its code finds as `$resume_data.body`, or in `context.run.callback_request`; `{}` where it is not given")])
-            .gives(Gives::One("Run")),
-        get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
-        get("/mail/{id}", READ, "A mail of the outbox", mail::show).one("Mail"),
-        post("/mail/{id}/send", DEPLOY, "Send a mail again, or one that waits for its next try at once", mail::send).gives(Gives::One("Mail")),
-        get("/search", READ, "Records by words of their names, the best first; an id that is given whole finds its record", names::search)
-            .takes(&[
-                text("q", "The words, all of them, or an id; at most 200 characters. Absent: nothing is found"),
-                Param::new(
-                    "kinds",
-                    Kind::Words,
-                    "Only these kinds, with commas between them; `run`, `replay` and `deployment` are found by their ids only",
-                ),
-                number("limit", "How many at most, 1 to 100; 20 where it is not given"),
-                ORG,
-            ])
-            .gives(Gives::List("Named")),
-    ]
-}
-
-pub(super) fn of_errors() -> Vec<Route> {
-    let groups = [
-        Param::new(
-            "state",
-            Kind::Words,
-            "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them",
-        ),
-        text("class", "Only errors of this class: their `code`"),
-        number("from", "Only last seen at or after, epoch milliseconds"),
-        number(
-            "days",
-            "1 to 30: each record has `days`, how many failed runs that are kept it had in each of so many days of 24 hours, the oldest first; null where more than the organization's newest 20,000 would have to be read",
-        ),
-        number("days_to", "When the last of these days ends, epoch milliseconds; absent: now"),
-    ];
-    let selection = [
-        text("workflow_id", "The workflow whose runs are replayed"),
-        text("source_id", "Or the source; neither is needed with `runs` or `filter`"),
-        Param::new(
-            "runs",
-            Kind::Words,
-            "These runs, at most 1000; without them all that failed and fit the rest",
-        ),
-        text("class", "Only errors of this class: their `code`"),
-        text("group", "Only errors of this group"),
-        Param::new(
-            "from",
-            Kind::Any,
-            "Only runs accepted at or after: epoch milliseconds, or RFC 3339",
-        ),
-        Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
-        flag(
-            "from_failed",
-            "Each begins with the step that failed, with the results of the steps before",
-        ),
-        text("from_step", "Each begins with this step"),
-        object(
-            "filter",
-            "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them",
-        ),
-        text("version", "`live` (where absent), or `original`: the version that each run had"),
-        flag("dry_run", "Count the runs only"),
-    ];
-    vec![
-        get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", error_groups::list_of::<WorkflowId>)
-            .takes(&groups)
-            .page("ErrorGroup"),
-        get("/sources/{id}/error_groups", READ, "Its errors by class and place, the last seen first", error_groups::list_of::<SourceId>)
-            .takes(&groups)
-            .page("ErrorGroup"),
-        get("/error_groups", READ, "All errors by class, step and place, the last seen first", error_groups::list).takes(&groups).page("ErrorGroup"),
-        get("/error_groups/{id}", READ, "A group of errors, with the history of its state and the versions it was seen in", error_groups::show)
-            .one("ErrorGroupRecord"),
-        put(
-            "/error_groups/{id}",
-            DEPLOY,
-            "Say that a group of errors is resolved or ignored, or open again, and note something about it. A resolved one is `regressed` once a run accepted after that fails with it; of an ignored one no mail is sent",
-            error_groups::update,
-        )
-        .takes(&[
-            text("state", "`open`, `resolved` or `ignored`; absent: as it is"),
-            text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is"),
-        ])
-        .updates()
-        .one("ErrorGroupRecord"),
-        post("/replays", INVOKE, "Replay many runs: a job that outlives the server", replays::create)
-            .takes(&selection)
-            .takes(&[ORG])
-            .gives(Gives::One("ReplayWithRuns"))
-            .status(202)
-            .or(200, "ReplayCount"),
-        get("/replays", READ, "Replays of many runs, newest first", replays::list).page("Replay"),
-        get("/replays/{id}", READ, "A replay, with what became of its runs", replays::show).one("ReplayWithRuns"),
-        get("/replays/{id}/runs", READ, "The runs that a replay made", replays::runs).page("ReplayedRun"),
-        post("/replays/{id}/pause", INVOKE, "Queue no more runs until it is resumed", replays::pause).gives(Gives::One("ReplayWithRuns")),
-        post("/replays/{id}/resume", INVOKE, "Let a replay go on", replays::resume).gives(Gives::One("ReplayWithRuns")),
-        post("/replays/{id}/cancel", INVOKE, "End a replay; what it queued stays queued", replays::cancel).gives(Gives::One("ReplayWithRuns")),
+            .gives(Gives::One(of::<RunOut>())),
     ]
 }
