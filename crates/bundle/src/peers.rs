@@ -3,20 +3,25 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::BundleError;
 use crate::dependencies::{From, label, version};
 use crate::packages::{Wanted, folder_name};
 use crate::plugin::MillracePlugin;
 use crate::registry::serves;
+use crate::{BundleError, LockedPackage};
 
 /// The range by which the nearest user of a package depends on its peer, where the version that
-/// this names fits the peer's own range.
+/// this names fits the peer's own range. None where the author's own import of the peer fits: as
+/// with npm, that one comes first, whichever user is known by now.
 pub(crate) async fn brought(
     plugin: &MillracePlugin,
     package: &str,
     peer: &str,
     own_range: &str,
 ) -> Result<Option<String>, BundleError> {
+    let fits = |direct: &LockedPackage| serves(&direct.version, own_range);
+    if plugin.direct.lock().get(peer).is_some_and(fits) {
+        return Ok(None);
+    }
     let Some((user, range)) = nearest(plugin, package, peer) else { return Ok(None) };
     let range = plugin.prescribed(peer, range, &user);
     match version(plugin, &format!("{peer}@{range}"), peer, &range, &user, From::Package).await {

@@ -78,6 +78,13 @@ async fn s8_a_peer_is_what_the_packages_depend_on_that_use_a_package() {
         )
         .await;
     assert_eq!(found[1], json!(true), "{found}");
+    let found = server
+        .returned(
+            &code("import x from 'of-part'; import core from 'core@1.5.0';", "[x[0], core.parts]"),
+            json!({}),
+        )
+        .await;
+    assert_eq!(found, json!([false, ["1.5.0"]]), "the author's own import fits the peer");
     assert_eq!(
         server.returned(&code("import x from 'part';", "x.version"), json!({})).await,
         "1.5.0"
