@@ -13,7 +13,7 @@ pub const RETRY_FIRST_MS: u64 = 141_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retry {
-    /// How often, 1 to [`RETRIES_MAX`].
+    /// How often, 1 to 8.
     pub max: u32,
     /// The wait before the first, milliseconds; each further one is twice as long.
     pub first_ms: u64,

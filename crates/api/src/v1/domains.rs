@@ -39,7 +39,7 @@ record! {
 input! {
     /// What a domain stands for.
     DomainIn {
-        /// The domain
+        /// The domain, such as `hooks.example.com`
         domain: String,
         /// The endpoint: the `hi_` id of a trigger
         endpoint_id: String,

@@ -63,7 +63,7 @@ input! {
 input! {
     /// Who is invited.
     InvitationIn {
-        /// Whom
+        /// Address of the invited person
         email: String,
         /// `owner` (`full`), `member` (`deploy`) or `viewer` (`read`)
         role: Role,
