@@ -84,7 +84,7 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
               </Link>
             )}
           </Fact>
-          <Fact name="Last 24 h">
+          <Fact name="Last 24 h" wide>
             <LastDay id={id} />
           </Fact>
         </dl>
