@@ -251,7 +251,7 @@ test("a run opened in the builder shows what it did at each step, and the line t
   await expect(alert).toBeHidden();
 });
 
-test("an action takes expressions whose values are shown, a secret stays, and code is completed by the data at hand", async ({ page, server }) => {
+test("an action takes expressions whose values are shown, a secret stays, and code is completed by the data at hand", async ({ page, server, messages }) => {
   const action = `export default { name: "Add", key: "math-add", version: "0.0.1", type: "action",
     props: { a: { type: "integer", label: "First" }, note: { type: "string", label: "Note" }, token: { type: "string", secret: true, label: "Token" } },
     run() { return [this.a + 1, this.note, this.token.length]; } };`;
@@ -317,6 +317,8 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await page.getByRole("button", { name: "Test to here" }).click();
   await expect(exports).toContainText("again");
   await expect(exports).toContainText("7");
+  // Code that is typed more slowly than it is saved is refused until it is whole.
+  expect(messages.splice(0).filter((message) => !/status of 422/.test(message))).toEqual([]);
 });
 
 test("a curl line and a copied step are pasted as steps", async ({ page, server, context }) => {
