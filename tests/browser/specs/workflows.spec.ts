@@ -305,8 +305,7 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await shot(page, "expressions");
   await page.getByRole("button", { name: "Test to here" }).click();
   const exports = page.getByRole("tree", { name: "Exports of math_add" });
-  await expect(exports).toContainText("42");
-  await expect(exports).toContainText("of world");
+  await expect(exports).toContainText(/42[^]*of world/);
 
   // Saved, the secret is set, and stays where another value changes.
   await page.keyboard.press("ControlOrMeta+s");
@@ -315,8 +314,7 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   await page.getByRole("button", { name: "Test to here" }).click();
-  await expect(exports).toContainText("again");
-  await expect(exports).toContainText("7");
+  await expect(exports).toContainText(/again[^]*7/);
   // Code that is typed more slowly than it is saved is refused until it is whole.
   expect(messages.splice(0).filter((message) => !/status of 422/.test(message))).toEqual([]);
 });
