@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-/// Folder of the pages for contributors, whose file names in backticks are paths of the repository.
-const PAGES_OF_PATHS: &str = "docs/dev";
+/// Pages for contributors, whose file names in backticks are paths of the repository or of
+/// `crates`.
+const PAGES_OF_PATHS: &[&str] = &["docs/dev", "ARCHITECTURE.md"];
 /// The first folders of such paths.
 const FOLDERS: &[&str] =
     &["bench/", "components/", "crates/", "docs/", "runtime/", "tests/", "web/", "xtask/"];
@@ -26,8 +27,10 @@ pub fn page(root: &Path, path: &Path, text: &str, problems: &mut Vec<String>) {
         for target in links(line).filter(|target| !folder.join(target).exists()) {
             missing(target);
         }
-        if path.starts_with(PAGES_OF_PATHS) {
-            for name in paths(line).filter(|name| !root.join(name).exists()) {
+        if PAGES_OF_PATHS.iter().any(|page| path.starts_with(page)) {
+            let is_there =
+                |name: &&str| root.join(name).exists() || root.join("crates").join(name).exists();
+            for name in paths(line).filter(|name| !is_there(name)) {
                 missing(name);
             }
         }
@@ -46,7 +49,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 fn paths(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(|text| {
-        FOLDERS.iter().any(|folder| text.starts_with(folder))
+        (FOLDERS.iter().any(|folder| text.starts_with(folder)) || text.contains("/src/"))
             && !text.contains(['<', ' '])
             && !text.contains("NNNN")
     })
@@ -58,8 +61,8 @@ mod tests {
 
     #[test]
     fn relative_links_and_paths_are_found_and_others_are_not() {
-        let line = "see [a](b.md#c), [d](https://e), [f](#g) and `crates/x.rs`, `crates/<noun>.rs`, `let x`";
+        let line = "see [a](b.md#c), [d](https://e), [f](#g) and `crates/x.rs`, `crates/<noun>.rs`, `let x`, `api/src/y.rs`";
         assert_eq!(links(line).collect::<Vec<_>>(), ["b.md"]);
-        assert_eq!(paths(line).collect::<Vec<_>>(), ["crates/x.rs"]);
+        assert_eq!(paths(line).collect::<Vec<_>>(), ["crates/x.rs", "api/src/y.rs"]);
     }
 }

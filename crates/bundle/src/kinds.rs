@@ -52,8 +52,8 @@ pub(crate) fn source_type(of_module: &ModuleType) -> Option<SourceType> {
     }
 }
 
-/// Whether a file says which function makes its elements: that is the classic way alone, as
-/// TypeScript and other tools go unless told otherwise.
+/// Whether a file names the function that makes its elements. Only the classic JSX transform, the
+/// default of TypeScript and other tools, calls such a function.
 pub(crate) fn names_factory(code: &str) -> bool {
     let has = |pragma: &str| {
         code.match_indices(pragma).any(|(at, _)| code[at + pragma.len()..].starts_with([' ', '\t']))

@@ -10,8 +10,9 @@ use crate::registry::serves;
 use crate::{BundleError, LockedPackage};
 
 /// The range by which the nearest user of a package depends on its peer, where the version that
-/// this names fits the peer's own range. None where the author's own import of the peer fits: as
-/// with npm, that one comes first, whichever user is known by now.
+/// this names fits the peer's own range. None where an import of the author that has been resolved
+/// fits: as with npm, it comes first. Imports of one file are resolved before the files of packages
+/// are read; an import in a file further away may be resolved too late for this.
 pub(crate) async fn brought(
     plugin: &MillracePlugin,
     package: &str,

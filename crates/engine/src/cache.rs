@@ -1,6 +1,6 @@
-//! Cache of records that the hot path would otherwise read for each event. Changes made through
-//! this process take effect at once, those of other servers when they are heard; while the
-//! listener is down, the cache is bypassed.
+//! Cache of records that the hot path would otherwise read for each event. A change made through
+//! this process invalidates at once, a change of another server when its notification arrives;
+//! while the listener is down, the cache is bypassed.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -18,8 +18,8 @@ use tokio::sync::watch;
 
 /// Entries of each kind before a part is emptied.
 const ENTRIES_MAX: usize = 20_000;
-/// How long what was read is believed after the last time that all changes were heard: no longer
-/// may an earlier version run once a later one was acknowledged by another server.
+/// How long records are used after the last instant up to which all notifications had arrived:
+/// the longest that an earlier version runs after another server acknowledged a later one.
 const BELIEVED_MAX: Duration = Duration::from_secs(3);
 
 /// When something was looked up: what was read before a change is not kept after it.
@@ -29,10 +29,10 @@ pub(crate) struct Generation(u64);
 /// Organization, emitter and event name.
 pub(crate) type StreamKey = (OrgId, String, String);
 
-/// Up to when the changes of other servers were heard.
+/// Instant up to which the notifications of other servers have arrived.
 #[derive(Clone, Copy, Default)]
 enum Heard {
-    /// They cannot be.
+    /// The listener is down.
     #[default]
     Nothing,
     /// All before that instant.
@@ -45,7 +45,7 @@ enum Heard {
 #[derive(Default)]
 struct Coherence {
     generation: AtomicU64,
-    /// When all changes had been heard; none: they cannot be.
+    /// Instant up to which all notifications had arrived.
     heard_at: RwLock<Heard>,
 }
 
@@ -152,17 +152,17 @@ impl Cache {
         *self.coherence.heard_at.write() = Heard::All;
     }
 
-    /// All changes before an instant have been heard.
+    /// All notifications of changes before an instant have arrived.
     pub(crate) fn heard_up_to(&self, at: Instant) {
         *self.coherence.heard_at.write() = Heard::UpTo(at);
     }
 
-    /// The changes of others cannot be heard any more.
+    /// The listener is down.
     pub(crate) fn hears_nothing(&self) {
         *self.coherence.heard_at.write() = Heard::Nothing;
     }
 
-    /// Whether what others change is heard.
+    /// Whether cached records may be used.
     pub(crate) fn is_believed(&self) -> bool {
         self.coherence.is_believed()
     }
@@ -221,7 +221,7 @@ mod tests {
         let (cache, key) =
             (Cache::default(), (OrgId::from_row("o_a".into()), "dc_a".to_owned(), String::new()));
         cache.listeners.put(cache.generation(), key.clone(), Arc::default());
-        assert!(cache.listeners.get(&key).is_none(), "nothing was heard yet");
+        assert!(cache.listeners.get(&key).is_none(), "no notification has arrived yet");
         cache.heard_up_to(Instant::now());
         assert!(cache.listeners.get(&key).is_some());
         if let Some(long_ago) = Instant::now().checked_sub(BELIEVED_MAX) {

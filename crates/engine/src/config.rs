@@ -18,7 +18,7 @@ pub struct EngineConfig {
     /// Names of this server beside that of `base_url`, in lower case and without a port: no
     /// organization's domains.
     pub own_hosts: Vec<String>,
-    /// The folder of all that the server keeps in files; the room on its disk is told.
+    /// Data folder of the server; the free space on its disk is reported.
     pub data_dir: PathBuf,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,

@@ -146,17 +146,17 @@ impl Route {
         Self { if_match: true, ..self }
     }
 
-    pub(crate) fn one(self, shape: impl Into<Shape>) -> Self {
-        Self { gives: Gives::One(shape.into()), ..self }.takes(FIELDS)
+    pub(crate) fn one(self, shape: Shape) -> Self {
+        Self { gives: Gives::One(shape), ..self }.takes(FIELDS)
     }
 
-    pub(crate) fn page(self, shape: impl Into<Shape>) -> Self {
-        Self { gives: Gives::Page(shape.into()), ..self }.takes(PAGE).takes(FIELDS)
+    pub(crate) fn page(self, shape: Shape) -> Self {
+        Self { gives: Gives::Page(shape), ..self }.takes(PAGE).takes(FIELDS)
     }
 
     /// A page of a list that goes forward only.
-    pub(crate) fn forward(self, shape: impl Into<Shape>) -> Self {
-        Self { gives: Gives::Page(shape.into()), ..self }.takes(&PAGE[..2]).takes(FIELDS)
+    pub(crate) fn forward(self, shape: Shape) -> Self {
+        Self { gives: Gives::Page(shape), ..self }.takes(&PAGE[..2]).takes(FIELDS)
     }
 
     pub(crate) fn gives(self, gives: Gives) -> Self {
@@ -184,8 +184,8 @@ impl Route {
     }
 
     /// It may answer with another record as well.
-    pub(crate) fn or(self, status: u16, shape: impl Into<Shape>) -> Self {
-        Self { or: Some((status, shape.into())), ..self }
+    pub(crate) fn or(self, status: u16, shape: Shape) -> Self {
+        Self { or: Some((status, shape)), ..self }
     }
 
     /// The shapes of all that it may answer with.
