@@ -126,8 +126,10 @@ export function hideFoldersOfRequire(shown: (text: string) => string): void {
 function rename(error: unknown, shown: (text: string) => string): void {
   if (error === null || typeof error !== "object") return;
   try {
-    // Node writes the place of a file that it cannot parse before the stack.
-    for (const field of ["message", "path", "stack"]) {
+    // Node writes the place of a file that it cannot parse before the stack. It adds nothing to the
+    // stack of a missing package: packages try whether there is one, and making a stack reads maps.
+    const isMissing = Reflect.get(error, "code") === "MODULE_NOT_FOUND";
+    for (const field of isMissing ? ["message", "path"] : ["message", "path", "stack"]) {
       const text: unknown = Reflect.get(error, field);
       if (typeof text === "string" && shown(text) !== text) Reflect.set(error, field, shown(text));
     }

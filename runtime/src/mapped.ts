@@ -18,13 +18,18 @@ interface Mapped {
 /** The modules that code came in, and their maps once a stack asked for them; undefined: there is none. */
 const maps = new Map<string, Mapped | undefined | "unread">();
 
+/** The list of sources in a map's text. Quotes within strings are escaped: these are no string's. */
+const SOURCES = /"sources":(\[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\])/;
+
+/** The path of a source that a module's map names. */
+const pathOfSource = (path: string, source: string, root = ""): string => (source.startsWith("file://") ? fileURLToPath(source) : resolve(dirname(path), root, source));
+
 function mapOf(path: string): Mapped | undefined {
   let found = maps.get(path);
   if (found === "unread") {
     try {
       const payload = JSON.parse(readFileSync(`${path}.map`, "utf8")) as SourceMapPayload;
-      const pathOf = (source: string) => (source.startsWith("file://") ? fileURLToPath(source) : resolve(dirname(path), payload.sourceRoot ?? "", source));
-      found = { map: new SourceMap(payload), paths: payload.sources.map(pathOf), payload };
+      found = { map: new SourceMap(payload), paths: payload.sources.map((source) => pathOfSource(path, source, payload.sourceRoot)), payload };
     } catch {
       // A stack of what was loaded is better than none.
       found = undefined;
@@ -60,12 +65,31 @@ export function mapStacksOf(path: string, shown: (error: object, stack: string) 
   prepareStacks((error, trace) => shown(error as object, withOwnFiles(plainStack(error, trace))), __filename);
 }
 
-/** Text in which a module is called by the file that it was made of: its author's, the last one that is of no package. */
+/** By module: the author's file that it was made of, the last source that is of no package. */
+const ownFiles = new Map<string, string | undefined>();
+
+/** Reads the sources alone: parsing a whole map can take as long as the rest of a cold run. */
+function ownFileOf(path: string): string | undefined {
+  if (!ownFiles.has(path)) {
+    let own: string | undefined;
+    try {
+      const sources = SOURCES.exec(readFileSync(`${path}.map`, "utf8"))?.[1];
+      const last = (JSON.parse(sources ?? "[]") as string[]).findLast((source) => !/(?:^|\/)node_modules\//.test(source));
+      if (last !== undefined) own = pathOfSource(path, last);
+    } catch {
+      // Without a map the module keeps its name; its folder is hidden all the same.
+    }
+    ownFiles.set(path, own);
+  }
+  return ownFiles.get(path);
+}
+
+/** Text in which a module is called by the file that it was made of. */
 export function withOwnNames(text: string): string {
   let shown = text;
   for (const path of maps.keys()) {
     if (!shown.includes(path)) continue;
-    const own = mapOf(path)?.paths.findLast((source) => !source.includes("/node_modules/"));
+    const own = ownFileOf(path);
     if (own !== undefined) shown = shown.replaceAll(path, own);
   }
   return shown;

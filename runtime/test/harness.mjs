@@ -87,14 +87,15 @@ export class Host {
     this.child.kill("SIGKILL");
   }
 
-  /** A host with modules loaded, given as text by name. `db`: what `$.service.db` holds; the harness keeps it up to date, as the server does. */
-  static async load(modules, { db = {}, ...load } = {}) {
+  /** A host with modules loaded, given as text by name. `db`: what `$.service.db` holds; the harness keeps it up to date, as the server does. `maps`: source maps by module. */
+  static async load(modules, { db = {}, maps = {}, ...load } = {}) {
     const folder = mkdtempSync(join(tmpdir(), "host-test-"));
     const host = new Host();
     host.exited.then(() => rmSync(folder, { recursive: true, force: true }));
     const list = Object.entries(modules).map(([name, code]) => {
       const path = join(folder, `${name}.mjs`);
       writeFileSync(path, code);
+      if (maps[name]) writeFileSync(`${path}.map`, JSON.stringify(maps[name]));
       return { name, path };
     });
     host.db = { ...db };

@@ -257,3 +257,17 @@ test("nothing that tells of the process names the files of this program", async 
   assert.equal(result.report[2], false);
   assert.doesNotMatch(JSON.stringify(result), /host\.cjs|worker\.cjs/);
 });
+
+test("a package that is missing names the author's file in its message, and in its stack once code reads it", async () => {
+  const code = `import { createRequire } from "node:module"; const load = createRequire(import.meta.url);
+    export default { run() { try { load("no-such-package"); } catch (e) { return [e.message, e.requireStack, e.stack]; } } };`;
+  // Texts of sources may look like the map's own fields.
+  const sourcesContent = ['{"sources":["false.mjs"]}', code, ""];
+  const maps = { m: { version: 3, names: ['"sources":["false.mjs"]'], sources: ["a/node_modules/a/[x].js", 'own "]\\.mjs', "node_modules/b.js"], sourcesContent, mappings: "" } };
+  const { result } = done(await run(code, source, { maps }));
+  const [message, requireStack, stack] = result;
+  assert.equal(message, `Cannot find module 'no-such-package'\nRequire stack:\n- ${requireStack[0]}`);
+  assert.match(requireStack[0], /own "\]\\\.mjs$/);
+  assert.ok(stack.startsWith(`Error: ${message}\n    at `), stack);
+  assert.doesNotMatch(JSON.stringify(result), /host-test-/);
+});
