@@ -100,8 +100,21 @@ function led(args: unknown[], connect: () => Duplex): unknown[] | undefined {
   return [made, args.find((arg) => typeof arg === "function")];
 }
 
-/** Text by which code comes to `node:https`: its name as a string, or a name that is known only when the code runs. Addresses begin otherwise. */
-const MAY_USE_HTTPS = /https["'`]|getBuiltinModule|createRequire|\b(?:import|require)\s*\(\s*[^"'\s]/;
+/** A call with the name of a module whose code is known: one of Node's, or one that is bundled. */
+const OF_KNOWN = /\s*\(\s*["'](?![./]|file:|data:)[^"'\\]*["']\s*[),]/;
+/** Text by which code comes to `node:https`: its name as a string, or what loads what is known only as the code runs. Addresses begin otherwise. */
+const MAY_USE_HTTPS = new RegExp(
+  [
+    /https\\?["'`]/,
+    // The line that the bundler puts first makes `require` (`BANNER` in `crates/bundle`).
+    /\bcreateRequire\b(?! as __millraceRequire\b)/,
+    new RegExp(String.raw`\brequire\b(?! \?\?= __millraceRequire\b|${OF_KNOWN.source})`),
+    new RegExp(String.raw`\bimport\b(?=\s*\()(?!${OF_KNOWN.source})`),
+    /\b(?:getBuiltinModule|_load|eval)\b|\bFunction\s*\(/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+);
 
 /**
  * From now on, requests to the hosted platform are asks. `sources`: the text of all code that is to be loaded; undefined where that is not known.
