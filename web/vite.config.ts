@@ -33,8 +33,24 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         codeSplitting: {
-          // What every page needs is one file: else each module that two pages share would be one, a hundred of them.
-          groups: [{ name: "shell", test: /\/src\/(main|routes\/_app(\.index)?)\.tsx/ }],
+          // Without groups each module that two pages share is a file: a page asked for thirty.
+          groups: [
+            // What the frame and Home need.
+            { name: "shell", priority: 3, test: /\/src\/(main|routes\/_app(\.index)?)\.tsx/ },
+            // What most other pages need: fields, dialogs, lists, the JSON tree.
+            {
+              name: "common",
+              priority: 2,
+              minShareCount: 4,
+              test: /\/src\/(ui|shell|api)\/|@base-ui|@tanstack|lucide|floating-ui/,
+            },
+            // What the pages of a feature share.
+            {
+              name: (id) => /\/src\/features\/([^/]+)\//.exec(id)?.[1] ?? null,
+              priority: 1,
+              minShareCount: 3,
+            },
+          ],
         },
       },
     },

@@ -30,6 +30,14 @@ observe({
   onSignedOut: () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }),
 });
 
+// What the address needs is asked for before anything is drawn, and at the same time: the code of
+// its page, and the session, which the frame waits for.
+const matched = new Set(router.matchRoutes(router.latestLocation).map(({ routeId }) => routeId));
+for (const route of Object.values(router.routesById)) {
+  if (matched.has(route.id)) void router.loadRouteChunk(route);
+}
+if (matched.has("/_app")) void queryClient.prefetchQuery(sessionQuery);
+
 // Code or a style sheet that did not come: the server is asked whether it is there.
 addEventListener("vite:preloadError", lost);
 // The loader asks for a style sheet once: one that did not come is put into the page anew when the server is back.

@@ -8,6 +8,7 @@ import { openErrorsQuery } from "~/features/errors/queries";
 import { Gauge } from "~/features/home/gauge";
 import { ReplayProvider } from "~/features/runs/replay-provider";
 import { Frame } from "~/shell/frame";
+import { FrameWaits } from "~/shell/frame-waits";
 import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
 import { say } from "~/ui/toast";
 
@@ -22,6 +23,9 @@ export const Route = createFileRoute("/_app")({
       throw error;
     }
   },
+  // At once: a page that waits for the session has its side bar.
+  pendingMs: 0,
+  pendingComponent: FrameWaits,
   component: App,
 });
 
