@@ -8,7 +8,6 @@ import { openErrorsQuery } from "~/features/errors/queries";
 import { Gauge } from "~/features/home/gauge";
 import { ReplayProvider } from "~/features/runs/replay-provider";
 import { Frame } from "~/shell/frame";
-import { FrameWaits } from "~/shell/frame-waits";
 import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
 import { say } from "~/ui/toast";
 
@@ -23,9 +22,6 @@ export const Route = createFileRoute("/_app")({
       throw error;
     }
   },
-  // At once: a page that waits for the session has its side bar.
-  pendingMs: 0,
-  pendingComponent: FrameWaits,
   component: App,
 });
 

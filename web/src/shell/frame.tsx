@@ -33,7 +33,6 @@ import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
 import { groups, isHeldBy, type Place } from "./nav";
 import { prefer, preferencesOf } from "./preferences";
-import { BUILDER_KEY, isBuilder, narrowEnoughForRail, RAIL_KEY } from "./rail";
 import { remember, takeRemembered, useRemembered } from "./remembered";
 import { useSession } from "./session";
 import { shortcuts, useShortcuts } from "./shortcuts";
@@ -42,6 +41,11 @@ import { nextTheme, setTheme, type Theme, takeTheme, useTheme } from "./theme";
 const loadPalette = () => import("./palette");
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
+
+const RAIL_KEY = "millrace.rail";
+/** The builder has three panes of its own: it begins with the rail. */
+const BUILDER_KEY = "millrace.builder-side";
+const narrowEnoughForRail = window.matchMedia("(max-width: 1180px)");
 
 function useIsMiddling(): boolean {
   return useSyncExternalStore(
@@ -82,7 +86,9 @@ export function Frame({
   const [typed, setTyped] = useState("");
   const [sheet, setSheet] = useState(false);
   const [wideBuilder, setWideBuilder] = useState(read(BUILDER_KEY) === "1");
-  const builds = useLocation({ select: ({ pathname }) => isBuilder(pathname) });
+  const builds = useLocation({
+    select: ({ pathname }) => /^\/workflows\/[^/]+\/edit$/.test(pathname),
+  });
   const rail = middling || (builds ? !wideBuilder : folded);
 
   const switchTheme = () => {
