@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
-import { type ReactNode, useRef, useState } from "react";
+import { Fragment, type ReactNode, useRef, useState } from "react";
 import { ownersQuery } from "~/api/queries";
 import type { Status } from "~/api/status";
 import { Button } from "~/ui/button";
@@ -161,11 +161,15 @@ function Value({
           align="start"
           trigger={trigger(
             chosen.join(", "),
-            chosen.map((each) => (
-              <span key={each} className="row chip-status">
-                <Glyph status={each} />
-                {each}
-              </span>
+            chosen.map((each, index) => (
+              <Fragment key={each}>
+                {/* Voice control names the words on the button: they must not run into one. */}
+                {index > 0 && " "}
+                <span className="row chip-status">
+                  <Glyph status={each} />
+                  {each}
+                </span>
+              </Fragment>
             )),
           )}
         >
