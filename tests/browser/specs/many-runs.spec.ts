@@ -79,5 +79,7 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await expect(page).toHaveURL(/\/replays\/rpl_/);
   const mended = () => server.call<unknown[]>("GET", `/workflows/${labels.id}/runs?status=succeeded&include=id`);
   await expect.poll(async () => (await mended()).length).toBe(4);
+  // A page that is open asks on, and its console would say that nobody answers.
+  await page.close();
   await server.stop();
 });
