@@ -3,9 +3,9 @@ import { expect, test } from "../fixtures/test.ts";
 import { join } from "../fixtures/people.ts";
 import { pagesOf, shop } from "../fixtures/shop.ts";
 
-/** Words that an act begins with which changes something. */
+/** Words that an act begins with which changes something; `test, 2 steps` is the name of a run. */
 const changes =
-  /^(new|make|add|save|deploy|delete|remove|rename|invite|connect|publish|replay|retry|cancel|resume|run now|test|roll back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit|acts on)\b/i;
+  /^(new|make|add|save|deploy|delete|remove|rename|invite|connect|publish|replay|retry|cancel|resume|run now|test(?!, \d+ step)|roll back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit|acts on)\b/i;
 
 /** Fields that choose what is shown. */
 const reads = /search|filter|words|^step$|^who$/i;
