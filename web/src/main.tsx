@@ -34,7 +34,8 @@ observe({
 // its page, and the session, which the frame waits for.
 const matched = new Set(router.matchRoutes(router.latestLocation).map(({ routeId }) => routeId));
 for (const route of Object.values(router.routesById)) {
-  if (matched.has(route.id)) void router.loadRouteChunk(route);
+  // What does not come is asked for again by the router, which says so.
+  if (matched.has(route.id)) router.loadRouteChunk(route)?.catch(() => undefined);
 }
 if (matched.has("/_app")) void queryClient.prefetchQuery(sessionQuery);
 
