@@ -217,6 +217,7 @@ impl History {
             error: failure,
             group,
             forget: None,
+            unstored: None,
             effects: Effects {
                 events: vec![event],
                 log_owner: (!logs.is_empty()).then(|| (run.org_id.clone(), owner.to_owned(), run.id.clone())),

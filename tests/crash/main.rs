@@ -1,6 +1,7 @@
 //! Nothing acknowledged is lost when the server, its hosts or its database are killed at any
 //! moment, or the disk fails.
 
+mod answers;
 mod apply;
 mod audit;
 mod clock;

@@ -185,6 +185,7 @@ struct Inner {
     hook_writes: service_db::HookWrites,
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
+    unstored: run::unstored::UnstoredRuns,
 }
 
 impl Deref for Inner {
@@ -257,10 +258,12 @@ impl Engine {
             begin_order: run::begin_order::BeginOrder::default(),
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),
+            unstored: run::unstored::UnstoredRuns::default(),
             keyring,
             ctx,
         }));
         engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
+        engine.watch_what_leaves();
         engine.start_with_others().await?;
         let Inner { ctx, keyring, .. } = &*engine.0;
         engine.start_task(engine.dispatcher());

@@ -9,6 +9,7 @@ mod egress;
 mod examine;
 mod host;
 mod host_pool;
+mod leaving;
 mod node;
 mod outgoing;
 mod own_processor;

@@ -1,5 +1,7 @@
 //! Runner: queues calls, starts hosts for them and ends hosts.
 
+mod queued;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +16,14 @@ use tokio_util::task::TaskTracker;
 use crate::call::{Ended, UnderWay};
 use crate::host::exit::{self, lacks_room};
 use crate::host::{Blank, ExitReason, Host, HostEvent, HostState};
-use crate::host_pool::{Begun, End, HostPool, IsolateKey, Queued, QueuedCall, Staffing, key};
+use crate::host_pool::{End, HostPool, Queued, QueuedCall, Staffing, key};
+use crate::leaving::Leaving;
 use crate::node::check_node;
 use crate::outgoing;
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
 use crate::types::{
-    Call, CallFailure, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig,
-    RunnerStats, StartError,
+    Call, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError,
 };
 
 /// How long a host has to show that its event loop turns.
@@ -38,6 +40,8 @@ const STAFF_EVERY: Duration = Duration::from_millis(5);
 const BLANK_AGE_MAX: Duration = Duration::from_secs(600);
 /// How long shutting down waits until the processes are gone.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
+pub use queued::QueuedRun;
+
 /// Runs calls in hosts. Cheap to clone.
 #[derive(Clone)]
 pub struct Runner(Arc<Inner>);
@@ -53,6 +57,7 @@ struct Inner {
     /// The supervisors of the hosts' processes.
     supervisors: TaskTracker,
     shares: Arc<Shares>,
+    leaving: Leaving,
 }
 
 impl Runner {
@@ -111,6 +116,7 @@ impl Runner {
             waits: Notify::new(),
             supervisors: TaskTracker::new(),
             shares: Arc::default(),
+            leaving: Leaving::default(),
         }));
         runner.refill();
         runner.spawn_sweeper();
@@ -126,6 +132,12 @@ impl Runner {
     /// The walls that stand around hosts.
     pub fn walls(&self) -> WallReport {
         self.0.sandbox.walls
+    }
+
+    /// From now on `ask` is asked before the code of a host sends anything to the outside for the
+    /// first time, in a thread of that host's own, and may keep it waiting; false refuses it.
+    pub fn before_it_leaves(&self, ask: impl Fn(&IsolateSpec) -> bool + Send + Sync + 'static) {
+        self.0.leaving.set(Box::new(ask));
     }
 
     /// Where control groups are made, if anywhere: for other processes that strangers' code is read
@@ -310,6 +322,7 @@ impl Runner {
             &self.0.config,
             &self.0.supervisors,
             &self.0.shares,
+            &self.0.leaving,
             move |host, event| runner.on_event(host, event),
         );
         pool.add(spec, host);
@@ -542,74 +555,6 @@ impl Runner {
         if tokio::time::timeout(END_TIMEOUT, self.0.supervisors.wait()).await.is_err() {
             tracing::warn!("hosts did not end in time; the kernel ends them with the server");
         }
-    }
-}
-
-/// A call that waits for a host or is under way in one. Dropped while it waits, it leaves the
-/// queue; dropped later, the call goes on within its time.
-pub struct QueuedRun {
-    runner: Runner,
-    isolate: IsolateKey,
-    ticket: Option<u64>,
-    refused: Option<CallFailure>,
-    /// Tells which host has it; None once that is known.
-    begins: Option<oneshot::Receiver<Begun>>,
-    ended: Option<oneshot::Receiver<Ended>>,
-    /// The host that has the call, and the call's id there.
-    serving: Option<(Arc<Host>, u64)>,
-    timeout: Duration,
-}
-
-impl QueuedRun {
-    /// Waits for the end of the call.
-    pub async fn outcome(mut self) -> CallOutcome {
-        let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
-        if let Some(failure) = self.refused.take() {
-            return failed(failure);
-        }
-        let begun = match self.begins.as_mut() {
-            Some(begins) => begins.await,
-            None => return failed(ExitReason::Ended.failure(None)),
-        };
-        (self.ticket, self.begins) = (None, None);
-        let (host, id) = match begun {
-            Ok(Ok(begun)) => begun,
-            Ok(Err(failure)) => return failed(failure),
-            // The runner shuts down.
-            Err(_) => return failed(ExitReason::Ended.failure(None)),
-        };
-        self.serving = Some((host.clone(), id));
-        let started = Instant::now();
-        let result = match self.ended.as_mut() {
-            Some(ended) => self.runner.end_of(&host, id, self.timeout, ended).await,
-            None => Err(ExitReason::Ended.failure(None)),
-        };
-        self.serving = None;
-        CallOutcome { result, duration: started.elapsed() }
-    }
-}
-
-impl Drop for QueuedRun {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.runner.0.pool.lock().leave(&self.isolate, ticket);
-        }
-        let (serving, begins) = (self.serving.take(), self.begins.take());
-        let Some(mut ended) = self.ended.take().filter(|_| serving.is_some() || begins.is_some())
-        else {
-            return;
-        };
-        let (runner, timeout) = (self.runner.clone(), self.timeout);
-        tokio::spawn(async move {
-            let serving = match (serving, begins) {
-                // A host may have taken it in the meantime, or have it ahead.
-                (None, Some(begins)) => begins.await.ok().and_then(Result::ok),
-                (serving, _) => serving,
-            };
-            if let Some((host, id)) = serving {
-                let _ = runner.end_of(&host, id, timeout, &mut ended).await;
-            }
-        });
     }
 }
 

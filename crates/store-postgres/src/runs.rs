@@ -6,9 +6,9 @@ use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::run::{NewRun, Run, Start};
-use millrace_store::{Claim, StoreError, StoreResult};
+use millrace_store::{Claim, Settlement, StoreError, StoreResult, Unstored};
 
-use crate::db::database;
+use crate::db::{database, text};
 use crate::rows::{self, execute, many};
 
 /// What a process took to send and died with: nobody else does it, so it is due at once.
@@ -37,6 +37,44 @@ pub(crate) fn lease_ended(now: &str, far: &str) -> String {
 /// What no lease of a right clock ends after: those of all servers are of one length.
 pub(crate) fn far(claim: Claim<'_>) -> i64 {
     claim.lease_until.plus_ms(CLOCKS_APART_MS).ms()
+}
+
+/// See [`insert_ended`].
+pub(crate) const INSERT_ENDED: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, created_at, started_at, result, finished_at, error, error_class, error_group)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17)";
+
+/// Writes a run that was not stored while it was under way, as it ended.
+pub(crate) async fn insert_ended(
+    c: &impl GenericClient,
+    unstored: &Unstored,
+    end: &Settlement,
+) -> StoreResult<()> {
+    let r = &unstored.run;
+    execute(
+        c,
+        INSERT_ENDED,
+        &[
+            &r.id.as_str(),
+            &r.org_id.as_str(),
+            &r.owner.as_str(),
+            &r.deployment_id.as_ref().map(|d| d.as_str()),
+            &r.kind.as_str(),
+            &r.trigger_id,
+            &end.forget.as_deref().unwrap_or(&r.event),
+            &r.context,
+            &end.status.as_str(),
+            &end.attempt,
+            &unstored.node,
+            &r.created_at.ms(),
+            &end.result,
+            &end.finished_at.ms(),
+            &end.error,
+            &end.group.as_ref().map(|g| text(&g.class)),
+            &end.group.as_ref().map(|g| g.id.as_str()),
+        ],
+    )
+    .await?;
+    Ok(())
 }
 
 /// Writes runs, any number of them in one statement. `node`: who runs them; of runs that wait, who

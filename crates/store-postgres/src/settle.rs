@@ -19,6 +19,9 @@ const END: &str =
 
 /// Ends the run, and nothing else: alone it is a transaction of one statement.
 pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
+    if let Some(unstored) = &s.unstored {
+        return runs::insert_ended(c, unstored, s).await;
+    }
     let (class, group) =
         (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
@@ -39,7 +42,8 @@ pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<(
 pub(crate) async fn settle(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
     // Once it is prepared, the fence is sent before the effects are, so that its answer is never
     // hidden by a failure of theirs.
-    t.prepare_cached(END).await.map_err(database)?;
+    let first = if s.unstored.is_some() { runs::INSERT_ENDED } else { END };
+    t.prepare_cached(first).await.map_err(database)?;
     let (ended, beside, left) =
         tokio::join!(biased; end(t, s), beside(t, s), effects(t, &s.effects));
     ended.and(first_cause([beside, left]))

@@ -3,7 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::run::{NewRun, Run, Start};
-use millrace_store::{Claim, StoreError, StoreResult};
+use millrace_store::{Claim, Settlement, StoreError, StoreResult, Unstored};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -19,16 +19,34 @@ const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
 
 /// `node`: who runs it, where it starts claimed.
 pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreResult<()> {
-    let (status, attempt, lease, started) = match r.start {
-        Start::Queued => ("queued", 0, None, None),
-        Start::Claimed { lease_until } => {
+    write(c, r, node, None)
+}
+
+/// A run that was not stored while it was under way, as it ended.
+pub(crate) fn insert_ended(c: &Connection, u: &Unstored, end: &Settlement) -> StoreResult<()> {
+    write(c, &u.run, Some(&u.node), Some(end))
+}
+
+fn write(
+    c: &Connection,
+    r: &NewRun,
+    node: Option<&str>,
+    end: Option<&Settlement>,
+) -> StoreResult<()> {
+    let (status, attempt, lease, started) = match (r.start, end) {
+        (Start::Queued, _) => ("queued", 0, None, None),
+        (Start::Claimed { .. }, Some(end)) => {
+            (end.status.as_str(), end.attempt, None, Some(r.created_at.ms()))
+        }
+        (Start::Claimed { lease_until }, None) => {
             ("running", 1, Some(lease_until.ms()), Some(r.created_at.ms()))
         }
     };
+    let group = end.and_then(|e| e.group.as_ref());
     execute(
         c,
-        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at, result)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at, result, finished_at, error, error_class, error_group)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         params![
             r.id.as_str(),
             r.org_id.as_str(),
@@ -36,7 +54,7 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
             r.deployment_id.as_ref().map(|d| d.as_str()),
             r.kind.as_str(),
             r.trigger_id,
-            r.event,
+            end.and_then(|e| e.forget.as_deref()).unwrap_or(&r.event),
             r.context,
             status,
             attempt,
@@ -44,7 +62,11 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
             lease,
             r.created_at.ms(),
             started,
-            r.result
+            end.map_or(r.result.as_deref(), |e| Some(&e.result)),
+            end.map(|e| e.finished_at.ms()),
+            end.and_then(|e| e.error.as_deref()),
+            group.map(|g| g.class.as_str()),
+            group.map(|g| g.id.as_str())
         ],
     )?;
     if let Some(original) = &r.replays {

@@ -7,6 +7,23 @@ use crate::rows::{execute, number};
 use crate::{deliveries, errors, mail, runs, search, sources, webhooks};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
+    match &s.unstored {
+        Some(run) => runs::insert_ended(c, run, s)?,
+        None => end(c, s)?,
+    }
+    if s.forget.is_some() {
+        // Attempts that ended with a pause left them.
+        execute(c, "DELETE FROM logs WHERE run_id = ?1", [s.run_id.as_str()])?;
+        execute(c, "DELETE FROM pauses WHERE run_id = ?1", [s.run_id.as_str()])?;
+        search::forget(c, &s.run_id)?;
+    }
+    if let Some(group) = &s.group {
+        errors::count(c, group)?;
+    }
+    effects(c, &s.effects)
+}
+
+fn end(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
         c,
         "UPDATE runs SET status = ?3, finished_at = ?4, result = ?5, error = ?6, error_class = ?7, error_group = ?8, event = coalesce(?9, event), lease_until = NULL
@@ -23,19 +40,7 @@ pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
             s.forget
         ],
     )?;
-    if settled == 0 {
-        return Err(StoreError::Fenced);
-    }
-    if s.forget.is_some() {
-        // Attempts that ended with a pause left them.
-        execute(c, "DELETE FROM logs WHERE run_id = ?1", [s.run_id.as_str()])?;
-        execute(c, "DELETE FROM pauses WHERE run_id = ?1", [s.run_id.as_str()])?;
-        search::forget(c, &s.run_id)?;
-    }
-    if let Some(group) = &s.group {
-        errors::count(c, group)?;
-    }
-    effects(c, &s.effects)
+    if settled == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }
 
 pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {

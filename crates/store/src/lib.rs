@@ -56,7 +56,8 @@ pub use run_query::{
     Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns,
 };
 pub use runs::{
-    Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken,
+    Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Unstored,
+    Woken,
 };
 pub use search::{
     FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts,

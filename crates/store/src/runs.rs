@@ -78,8 +78,19 @@ pub struct Settlement {
     /// What takes the event's place, JSON text, where nothing of the run is kept: its log and what
     /// it was resumed with go too.
     pub forget: Option<String>,
+    /// The run itself, where nothing of it is stored yet: its event becomes durable with its end.
+    pub unstored: Option<Box<Unstored>>,
     /// What else becomes durable.
     pub effects: Effects,
+}
+
+/// A run that is under way and not stored.
+#[derive(Clone, Debug)]
+pub struct Unstored {
+    /// The run, [`millrace_model::run::Start::Claimed`].
+    pub run: NewRun,
+    /// Who runs it.
+    pub node: String,
 }
 
 /// The end of an attempt with a pause.
@@ -184,8 +195,8 @@ pub trait Runs: Send + Sync + 'static {
     /// Gives a run back to the queue, unsettled; with `count_attempt == false` its attempt is not
     /// counted. `Fenced`.
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()>;
-    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`,
-    /// `StateChanged`.
+    /// Everything a run leaves, in one transaction, fenced by (run, attempt), unless it was not
+    /// stored before. `Fenced`, `StateChanged`.
     async fn settle(&self, settlement: Settlement) -> StoreResult<()>;
     /// What the deploy and activate hooks of a source (no run of the queue) leave. `StateChanged`.
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;

@@ -1,6 +1,7 @@
 //! Accepting events: once this answers well, the event is durable and will be run.
 
 pub(crate) mod app_hooks;
+mod begin;
 pub(crate) mod by_hand;
 pub(crate) mod charsets;
 pub(crate) mod deferred;
@@ -18,22 +19,19 @@ use std::time::Duration;
 
 use millrace_model::event::EventFilter;
 use millrace_model::http::{EndpointRequest, EndpointResponse};
-use millrace_model::ids::{OrgId, RunId};
+use millrace_model::ids::OrgId;
 use millrace_model::page::Page;
-use millrace_model::run::{NewRun, Run, Start};
+use millrace_model::run::{NewRun, Start};
 use millrace_model::source::HttpInterface;
 use millrace_model::subscription::TEST;
-use millrace_model::tenant::Caller;
-use millrace_store::{Effects, fail_point};
+use millrace_store::Effects;
 use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 use crate::accept::endpoint_auth::Authorization;
 use crate::accept::http_event::{Receiver, http_event};
 use crate::run::context::Origin;
-use crate::run::execute::Held;
 use crate::run::program::Program;
-use crate::run::sink::Responder;
 use crate::trace_context::continued;
 use crate::{Engine, EngineError};
 
@@ -103,7 +101,7 @@ impl Engine {
         };
         let answer = match default {
             DefaultAnswer::AtOnce => {
-                self.accept_event(run, program, None).await.map(|()| success_page())
+                self.accept_event(run, program, None).await.map(|_| success_page())
             }
             default => self.accept_and_wait(run, program, limit, default).await,
         };
@@ -157,13 +155,16 @@ impl Engine {
     ) -> Result<EndpointResponse, EngineError> {
         let id = run.id.clone();
         let (responder, answer) = oneshot::channel();
-        self.accept_event(run, program, Some(responder)).await?;
+        let unstored = self.accept_event(run, program, Some(responder)).await?;
         let answer = tokio::time::timeout(limit + ANSWER_GRACE, answer).await;
         Ok(match (answer, default) {
             (Ok(Ok(Some(response))), _) => response,
             (Ok(Ok(None)), DefaultAnswer::None(receiver)) => no_response(receiver),
             (Ok(Ok(None)), _) => success_page(),
             (_, default) => {
+                if let Some(failure) = unstored.and_then(|run| run.failure()) {
+                    return Err(failure);
+                }
                 self.0.responders.lock().remove(&id);
                 if matches!(default, DefaultAnswer::None(_)) {
                     late_response()
@@ -205,47 +206,6 @@ impl Engine {
             .await?)
     }
 
-    /// Queues a run of an owner with limits: whichever server claims it counts what is under way.
-    /// `here`: somebody waits here for its answer or its end, so this server runs it, unless it
-    /// ends before.
-    async fn accept_queued(
-        &self,
-        run: NewRun,
-        queue_max: u32,
-        here: bool,
-        responder: Option<Responder>,
-    ) -> Result<(), EngineError> {
-        if self.0.tasks.stopping() {
-            return Err(EngineError::Overloaded);
-        }
-        let id = run.id.clone();
-        let run = NewRun { start: Start::Queued, ..run };
-        let node = (here || responder.is_some()).then_some(self.0.node.as_str());
-        if let Some(responder) = responder {
-            self.0.responders.lock().insert(id.clone(), responder);
-        }
-        if let Err(error) = self.0.store.accept_queued(run, queue_max, node).await {
-            self.0.responders.lock().remove(&id);
-            return Err(error.into());
-        }
-        self.queued();
-        fail_point!("engine.accept.before_answer");
-        Ok(())
-    }
-
-    /// Makes an event's run durable, and starts it where nothing holds it back.
-    pub(crate) async fn accept_event(
-        &self,
-        run: NewRun,
-        program: Arc<Program>,
-        responder: Option<Responder>,
-    ) -> Result<(), EngineError> {
-        match program.limits() {
-            Some(_) => self.accept_queued(run, program.queue_max(), false, responder).await,
-            None => self.accept_here(run, program, responder).await,
-        }
-    }
-
     /// An endpoint that takes requests, and whose it is.
     async fn live_endpoint(
         &self,
@@ -271,111 +231,6 @@ impl Engine {
             self.0.cache.endpoints.put(read_at, endpoint.key.clone(), endpoint.clone());
         }
         Ok(endpoint)
-    }
-
-    /// Makes a run durable as claimed by this node, and starts it.
-    async fn accept_here(
-        &self,
-        run: NewRun,
-        program: Arc<Program>,
-        responder: Option<Responder>,
-    ) -> Result<(), EngineError> {
-        let bytes = run.event.len() + run.context.len();
-        if self.0.tasks.stopping() {
-            return Err(EngineError::Overloaded);
-        }
-        let ticket = self.0.admission.admit(&run.org_id, &run.owner, bytes)?;
-        let held = Held::claimed_here(&run);
-        // What ends this early, be it a panic, lets go of the run: held for ever, its lease would
-        // be renewed for ever.
-        let grip = self.hold(&held);
-        self.0.store.accept(run, &self.0.node).await?;
-        let engine = self.clone();
-        self.0.tasks.spawn(async move {
-            grip.may_begin().await;
-            let slot = ticket.granted().await;
-            engine.execute(held, grip, Some(program), responder).await;
-            drop(slot);
-        });
-        fail_point!("engine.accept.before_answer");
-        Ok(())
-    }
-
-    /// Accepts a run that nobody waits for.
-    pub(crate) async fn accept_run(
-        &self,
-        program: Arc<Program>,
-        origin: &Origin,
-        event: String,
-    ) -> Result<RunId, EngineError> {
-        let run = self.new_run(
-            &program,
-            origin,
-            event,
-            Start::Claimed { lease_until: self.lease_until() },
-        )?;
-        let id = run.id.clone();
-        self.accept_event(run, program, None).await?;
-        Ok(id)
-    }
-
-    /// Accepts a run for a caller who waits for its end.
-    pub(crate) async fn run_and_wait(
-        &self,
-        caller: &Caller,
-        program: &Arc<Program>,
-        origin: &Origin,
-        event: String,
-    ) -> Result<Run, EngineError> {
-        let run = self.new_run(
-            program,
-            origin,
-            event,
-            Start::Claimed { lease_until: self.lease_until() },
-        )?;
-        self.wait_for(caller, program, run).await
-    }
-
-    /// Accepts a run that starts as claimed, and waits for its end.
-    pub(crate) async fn wait_for(
-        &self,
-        caller: &Caller,
-        program: &Arc<Program>,
-        run: NewRun,
-    ) -> Result<Run, EngineError> {
-        let id = run.id.clone();
-        // The sender goes away unsent only when the server stops; the record then tells how far it
-        // came.
-        let _ = self.begin(program, run).await?.await;
-        self.0
-            .store
-            .run(&caller.org_id, &id)
-            .await?
-            .ok_or_else(|| EngineError::not_found("run", id))
-    }
-
-    /// Accepts a run that starts as claimed; what is given ends when it is settled.
-    pub(crate) async fn begin(
-        &self,
-        program: &Arc<Program>,
-        run: NewRun,
-    ) -> Result<oneshot::Receiver<()>, EngineError> {
-        let ended = self.when_settled(&run.id);
-        match &**program {
-            // One at a time, also where somebody asks for a run of it.
-            Program::Source(source) if source.source.limits.is_some() => {
-                self.accept_queued(run, program.queue_max(), true, None).await?
-            }
-            _ => self.accept_here(run, program.clone(), None).await?,
-        }
-        Ok(ended)
-    }
-
-    /// Ends when the run is settled by this node.
-    fn when_settled(&self, id: &RunId) -> oneshot::Receiver<()> {
-        let (tell, told) = oneshot::channel();
-        self.0.waiters.lock().insert(id.clone(), tell);
-        told
     }
 }
 

@@ -2,7 +2,7 @@
 //! (runtime/PROTOCOL.md).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::AtomicI64;
 
 use millrace_model::data_store::{self, DataStore};
 use millrace_model::error_chain;
@@ -16,9 +16,11 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::Engine;
+use crate::run::asked::Asked;
 use crate::run::context::Origin;
 use crate::run::data_stores::{StoreGrants, full};
 use crate::run::execute::Held;
+use crate::run::unstored::UnstoredRun;
 
 /// Runs of a workflow that may wait where others start it with `$.flow.trigger`.
 const TRIGGERED_WAITING_MAX: u32 = 10_000;
@@ -26,46 +28,6 @@ const TRIGGERED_WAITING_MAX: u32 = 10_000;
 const PAGE_BYTES_MAX: usize = 2 << 20;
 /// Entries of one page.
 const PAGE_LIMIT_MAX: u32 = 100;
-
-/// What one attempt of a run may ask for in all, whatever it is.
-const ASKS_MAX: u32 = 100_000;
-/// Runs that one attempt may start with `$.flow.trigger`.
-const TRIGGERED_MAX: u32 = 1_000;
-/// Requests that one attempt may make to this server's API by the hosted platform's address.
-const REQUESTS_MAX: u32 = 1_000;
-
-/// How often a call asked so far.
-#[derive(Default)]
-struct Asked {
-    all: AtomicU32,
-    triggers: AtomicU32,
-    requests: AtomicU32,
-}
-
-impl Asked {
-    /// Counts an ask, and refuses it where it is one too many.
-    fn count(&self, kind: &str) -> Result<(), AskError> {
-        let refuse = |what: &str, max: u32| {
-            let message = format!(
-                "{what} more than {max} times in this run, the limit; do more at once, or split the work into several runs"
-            );
-            Err(AskError::new("QuotaExceeded", message))
-        };
-        let is_beyond = |asked: &AtomicU32, max: u32| asked.fetch_add(1, Ordering::Relaxed) >= max;
-        match kind {
-            "flow.trigger" if is_beyond(&self.triggers, TRIGGERED_MAX) => {
-                refuse("`$.flow.trigger` was called", TRIGGERED_MAX)
-            }
-            "platform.request" if is_beyond(&self.requests, REQUESTS_MAX) => {
-                refuse("the hosted platform's API was asked", REQUESTS_MAX)
-            }
-            _ if is_beyond(&self.all, ASKS_MAX) => {
-                refuse("data stores, file stores and workflows were asked", ASKS_MAX)
-            }
-            _ => Ok(()),
-        }
-    }
-}
 
 /// What a call may ask for.
 pub(crate) struct AskScope {
@@ -75,12 +37,14 @@ pub(crate) struct AskScope {
     pub(crate) run: Option<AskingRun>,
     /// Bytes of files that it sent so far.
     pub(crate) sent: AtomicI64,
+    /// The run, where it is stored before anything is answered.
+    pub(crate) unstored: Option<Arc<UnstoredRun>>,
     asked: Asked,
 }
 
 impl AskScope {
     pub(crate) fn new(org: OrgId, stores: StoreGrants, run: Option<AskingRun>) -> Self {
-        Self { org, stores, run, sent: AtomicI64::new(0), asked: Asked::default() }
+        Self { org, stores, run, sent: AtomicI64::new(0), unstored: None, asked: Asked::default() }
     }
 }
 
@@ -127,6 +91,9 @@ impl Engine {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             ask.turn().await;
+            if let Err(error) = engine.store_run(scope.unstored.as_deref()).await {
+                return ask.answer(Err(AskError::new("InternalFailure", error.to_string())));
+            }
             let answer = match ask.kind.as_str() {
                 "platform.request" => engine.ask_platform(&scope.org, &ask.payload).await,
                 "flow.trigger" => engine.trigger_workflow(&scope, &ask.payload).await,
@@ -408,32 +375,4 @@ pub(crate) fn failed(error: impl std::error::Error) -> AskError {
         "a question of running code could not be answered"
     );
     AskError::new("InternalFailure", "the server could not answer; its log tells why")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_kind_of_ask_has_a_bound_of_its_own_and_all_have_one_together() {
-        let asked = Asked::default();
-        let code = |kind: &str| asked.count(kind).map_err(|error| error.code);
-        for (kind, max) in [("flow.trigger", TRIGGERED_MAX), ("platform.request", REQUESTS_MAX)] {
-            assert!((0..max).all(|_| code(kind).is_ok()), "{kind}");
-            assert_eq!(
-                (code(kind), code(kind), code("data_store.get")),
-                (Err("QuotaExceeded"), Err("QuotaExceeded"), Ok(())),
-                "{kind}"
-            );
-        }
-        let left = ASKS_MAX - TRIGGERED_MAX - REQUESTS_MAX - 2;
-        assert!(
-            (0..left)
-                .all(|n| code(["data_store.set", "files.list", "no.such"][n as usize % 3]).is_ok())
-        );
-        assert_eq!(
-            (code("data_store.get"), code("files.list")),
-            (Err("QuotaExceeded"), Err("QuotaExceeded"))
-        );
-    }
 }

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
 use millrace_model::error_chain;
-use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
-use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Run, RunKind, RunStatus};
+use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Run, RunKind};
 use millrace_model::source::Owner;
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
 use millrace_store::fail_point;
@@ -23,6 +22,7 @@ use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
 use crate::run::sink::{CallDb, Collector, Responder};
+use crate::run::unstored::UnstoredRun;
 use crate::service_db;
 use crate::settle::is_fenced;
 use crate::{Engine, EngineError};
@@ -42,6 +42,8 @@ pub(crate) struct Held {
     pub(crate) attempt: i64,
     /// What earlier attempts left, until [`Engine::carried`] takes it.
     pub(crate) result: Option<String>,
+    /// Where it may be stored with its end.
+    pub(crate) unstored: Option<Arc<UnstoredRun>>,
 }
 
 impl Held {
@@ -59,6 +61,7 @@ impl Held {
             created_at: run.created_at,
             attempt: 1,
             result: run.result.clone(),
+            unstored: None,
         }
     }
 
@@ -75,6 +78,7 @@ impl Held {
             created_at: run.created_at,
             attempt: run.attempt,
             result: run.result,
+            unstored: None,
         }
     }
 }
@@ -133,6 +137,7 @@ impl Engine {
                 Some(hold) if hold.number != number => return,
                 _ => held.remove(id),
             };
+            self.0.unstored.over(id);
             self.0.waiters.lock().remove(id)
         };
         if let Some(waiter) = waiter {
@@ -183,8 +188,9 @@ impl Engine {
                 None => return Box::pin(self.settle_orphan(held)).await,
             },
         };
-        let scope =
+        let mut scope =
             AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
+        scope.unstored.clone_from(&held.unstored);
         let db = if matches!(&*program, Program::Source(_)) { CallDb::OfRun } else { CallDb::None };
         let sink = Collector::new(
             self.clone(),
@@ -344,7 +350,7 @@ impl Engine {
         fail_point!("engine.run.before_call");
         let queued = self.0.runner.enqueue(isolate, call, sink);
         drop(begins);
-        let outcome = queued.outcome().await;
+        let outcome = self.store_meanwhile(held.unstored.as_deref(), queued.outcome()).await?;
         fail_point!("engine.run.after_call");
         Ok(outcome)
     }
@@ -373,36 +379,10 @@ impl Engine {
             // at once.
             let _ = tokio::time::timeout(NO_ROOM_PAUSE, self.0.tasks.token().cancelled()).await;
         }
+        self.store_run(held.unstored.as_deref()).await?;
         self.0.store.release(&held.id, held.attempt, count_attempt).await?;
         self.queued();
         Ok(true)
-    }
-
-    /// Ends a run that cannot be settled as any other, for what is stored of it or its owner cannot
-    /// be read.
-    async fn settle_damaged(&self, held: &Held, error: &EngineError) -> Result<(), EngineError> {
-        let message = error.to_string();
-        let body = ErrorBody {
-            code: "DamagedData".into(),
-            stack: format!("DamagedData: {message}"),
-            message,
-            cell_id: String::new(),
-            ts: self.now().iso(),
-        };
-        let mut settlement = self.bare_settlement(held, RunStatus::Failed)?;
-        settlement.error = Some(
-            serde_json::to_string(&body)
-                .map_err(|e| EngineError::internal("could not write an error", e))?,
-        );
-        self.0.store.settle(settlement).await?;
-        self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
-        Ok(())
-    }
-
-    /// The owner is gone: nothing is left to run.
-    async fn settle_orphan(&self, held: &Held) -> Result<(), EngineError> {
-        let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
-        Ok(self.0.store.settle(settlement).await?)
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod admission;
+pub(crate) mod asked;
 pub(crate) mod asks;
 pub(crate) mod begin_order;
 pub(crate) mod context;
@@ -17,5 +18,6 @@ pub(crate) mod progress;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
 pub(crate) mod sink;
+pub(crate) mod unstored;
 mod watched;
 pub(crate) mod workflow_tests;

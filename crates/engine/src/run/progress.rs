@@ -124,6 +124,7 @@ impl Engine {
             progress.text(collected).map(|text| (progress.run.clone(), progress.of.clone(), text))
         });
         let Some(((id, attempt), (org, owner), text)) = kept.transpose()? else { return Ok(()) };
+        self.store_run(collector.unstored().map(|run| &**run)).await?;
         match self.0.store.keep_progress(&id, attempt, &text).await {
             Ok(()) => {
                 // Their streams show the steps that have ended.

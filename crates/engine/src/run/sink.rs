@@ -15,6 +15,7 @@ use crate::Engine;
 use crate::run::asks::AskScope;
 use crate::run::late::{Handle, Late};
 use crate::run::progress::Progress;
+use crate::run::unstored::UnstoredRun;
 use crate::service_db::{DbWrite, HookDb};
 
 /// For calls whose effects do not matter.
@@ -202,6 +203,27 @@ impl Collector {
         kept.progress.as_ref().map(|progress| read(progress, &state.0))
     }
 
+    /// The run, where it may be stored with its end.
+    pub(crate) fn unstored(&self) -> Option<&Arc<UnstoredRun>> {
+        self.asking.as_ref()?.unstored.as_ref()
+    }
+
+    /// Answers the client once the run's event is durable. Gives the answer back where nobody
+    /// waits for it any more.
+    fn answer(&self, client: Responder, answer: EndpointResponse) -> Option<EndpointResponse> {
+        let Some(unstored) = self.unstored().cloned() else {
+            return client.send(Some(answer)).err().flatten();
+        };
+        let engine = self.engine.clone();
+        self.engine.0.tasks.spawn(async move {
+            if engine.store_run(Some(&*unstored)).await.is_ok() {
+                // The client may have gone away.
+                let _ = client.send(Some(answer));
+            }
+        });
+        None
+    }
+
     fn step_ended(&self) {
         let mut kept = self.kept.lock();
         kept.finished += 1;
@@ -275,7 +297,7 @@ impl EffectSink for Collector {
                 let response = to_response(response);
                 let unsent = match responder.take_if(|_| at_once) {
                     // A client that waits no longer got another.
-                    Some(responder) => responder.send(Some(response)).err().flatten(),
+                    Some(responder) => self.answer(responder, response),
                     None => Some(response),
                 };
                 if collected.response.is_none() {

@@ -1,14 +1,15 @@
 //! Settling: what a run leaves becomes durable in one transaction (invariants 2, 3, 4).
 
+mod bare;
 pub(crate) mod emits;
 pub(crate) mod error_events;
+mod forget;
 pub(crate) mod notice;
 pub(crate) mod sends;
 pub(crate) mod turns;
 
 use std::sync::Arc;
 
-use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::json;
@@ -27,6 +28,7 @@ use crate::run::pauses::{Carried, Rest, may_pause};
 use crate::run::program::{Program, SourceProgram};
 use crate::run::sink::Collected;
 use crate::settle::error_events::Failed;
+use crate::settle::forget::forget;
 use crate::{Engine, EngineError, StreamItem};
 
 /// How often a settlement is decided anew because the source's state moved under it.
@@ -114,6 +116,7 @@ impl Engine {
                 result.steps.retain(|s| s.namespace != step.namespace);
                 result.steps.push(step.clone());
             }
+            self.store_run(held.unstored.as_deref()).await?;
             return Box::pin(self.pause(held, rest, result_text(&result)?, effects)).await;
         }
         if context.keeps_nothing {
@@ -127,7 +130,7 @@ impl Engine {
         match &**program {
             Program::Workflow(_) | Program::Damaged(_) => {
                 settlement.effects = Effects { logs: collected.logs, ..base };
-                self.commit(program, settlement).await
+                self.commit(held, program, settlement).await
             }
             Program::Source(source) => {
                 Box::pin(
@@ -221,7 +224,7 @@ impl Engine {
                 result.deduped = attempt.effects.deduped;
                 attempt.result = result_text(&result)?;
             }
-            let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
+            let done = self.commit_in_turn(turn, leaves, self.commit(held, program, attempt)).await;
             if !has_changed(&done) {
                 return done;
             }
@@ -275,7 +278,12 @@ impl Engine {
         ))
     }
 
-    async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
+    async fn commit(
+        &self,
+        held: &Held,
+        program: &Program,
+        settlement: Settlement,
+    ) -> Result<(), EngineError> {
         let effects = &settlement.effects;
         let (events, listeners) = (effects.events.clone(), effects.runs.len());
         let woken = [
@@ -283,11 +291,10 @@ impl Engine {
             (Task::Deliverer, !effects.deliveries.is_empty()),
             (Task::WebhookDispatcher, !effects.webhook_deliveries.is_empty()),
         ];
-        let run_id = settlement.run_id.clone();
-        self.0.store.settle(settlement).await?;
+        self.store_end(settlement, held.unstored.as_deref()).await?;
         self.tell_streams(events);
         let identity = program.identity();
-        self.run_changed(identity.org_id, identity.owner.as_str(), &run_id);
+        self.run_changed(identity.org_id, identity.owner.as_str(), &held.id);
         if listeners > 0 {
             self.queued();
         }
@@ -307,27 +314,6 @@ impl Engine {
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
         }
-    }
-
-    /// The end of a run without effects.
-    pub(crate) fn bare_settlement(
-        &self,
-        held: &Held,
-        status: RunStatus,
-    ) -> Result<Settlement, EngineError> {
-        let result = serde_json::to_string(&RunResult::default())
-            .map_err(|e| EngineError::internal("could not write a result", e))?;
-        Ok(Settlement {
-            run_id: held.id.clone(),
-            attempt: held.attempt,
-            status,
-            finished_at: self.now(),
-            result,
-            error: None,
-            group: None,
-            forget: None,
-            effects: Effects::default(),
-        })
     }
 
     pub(crate) fn error_line(&self, text: &str) -> LogLine {
@@ -399,27 +385,6 @@ fn result_of(
         result.exit_reason.clone_from(&done.exit);
     }
     Ok(result)
-}
-
-/// Takes away what a run that keeps no data would leave: which steps ran and how it ended is told,
-/// and its error.
-fn forget(
-    settlement: &mut Settlement,
-    result: &mut RunResult,
-    collected: &mut Collected,
-) -> Result<(), EngineError> {
-    settlement.forget = Some(KEPT_NOTHING.into());
-    result.return_value = None;
-    result.exit_reason = None;
-    result.sends.clear();
-    for step in &mut result.steps {
-        (step.props, step.error) = (None, None);
-        step.attempts.clear();
-        step.exports = RawValue::from_string("{}".into())
-            .map_err(|e| EngineError::internal("could not write a result", e))?;
-    }
-    collected.logs.clear();
-    Ok(())
 }
 
 fn result_text(result: &RunResult) -> Result<String, EngineError> {

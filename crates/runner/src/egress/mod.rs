@@ -40,11 +40,17 @@ const WAITING_MAX: usize = 64;
 /// How often it is looked whether those who wait are still there, milliseconds.
 const LOOK_MS: i32 = 1000;
 
-/// Is told what was refused, in the guard's thread.
-pub(crate) type Tell = Box<dyn Fn(&Refusal) + Send + Sync>;
+/// Is told what a host does, in the guard's thread.
+pub(crate) trait Watch: Send + Sync {
+    /// A connection or datagram was refused.
+    fn refused(&self, refusal: &Refusal);
+
+    /// The host is about to send something for the first time. Whether it may.
+    fn leaves(&self) -> bool;
+}
 
 /// Who is told; set once the host is known.
-pub(crate) type Told = Arc<OnceLock<Tell>>;
+pub(crate) type Told = Arc<OnceLock<Box<dyn Watch>>>;
 
 /// What the kernel is answered: the call's value, or an error's number.
 type Answer = Result<i64, i32>;
@@ -62,6 +68,7 @@ pub(crate) fn guard(listener: OwnedFd, pid: u32, policy: Shared) -> io::Result<T
         memory: open_memory(pid)?,
         policy,
         told: told.clone(),
+        has_left: false,
         waiting: Vec::new(),
     };
     std::thread::Builder::new()
@@ -95,6 +102,8 @@ struct Guard {
     memory: File,
     policy: Shared,
     told: Told,
+    /// Whether it sent anything before.
+    has_left: bool,
     waiting: Vec<Waiting>,
 }
 
@@ -178,13 +187,17 @@ impl Guard {
         };
         let to = match to {
             calls::Address::Inet(to) => {
+                // The C library connects sockets for datagrams to sort addresses, on port 0:
+                // nothing is sent, and nobody needs to know.
+                let only_sorts = to.port() == 0;
                 if let Err(refusal) = self.policy.get().decide(to) {
-                    // The C library connects sockets for datagrams to sort addresses, on port 0:
-                    // nothing is sent, and nobody needs to know.
-                    if to.port() != 0 {
+                    if !only_sorts {
                         self.tell(&refusal);
                     }
                     return Some(Err(libc::EACCES));
+                }
+                if !only_sorts && !self.may_leave() {
+                    return Some(Err(libc::ECONNABORTED));
                 }
                 Some(to)
             }
@@ -232,7 +245,7 @@ impl Guard {
         }
     }
 
-    fn send(&self, id: u64, fd: i32, message: &calls::Message, flags: i32) -> Answer {
+    fn send(&mut self, id: u64, fd: i32, message: &calls::Message, flags: i32) -> Answer {
         let socket = self.socket(id, fd)?;
         if socket.is_routing() {
             return socket.ask_routes(&message.bytes);
@@ -253,6 +266,9 @@ impl Guard {
                     self.tell(&refusal);
                     return Err(libc::EACCES);
                 }
+                if !self.may_leave() {
+                    return Err(libc::ECONNABORTED);
+                }
                 Some(to)
             }
             // The kernel would take it for an address of IPv4.
@@ -263,7 +279,7 @@ impl Guard {
     }
 
     /// As many as go; the error of the first where none does.
-    fn send_many(&self, id: u64, fd: i32, args: &[u64; 6]) -> Answer {
+    fn send_many(&mut self, id: u64, fd: i32, args: &[u64; 6]) -> Answer {
         let mut sent = 0;
         for index in 0..args[2].min(calls::MESSAGES_MAX) {
             let at = args[1].wrapping_add(index * calls::MMSGHDR_BYTES);
@@ -295,10 +311,16 @@ impl Guard {
         }
     }
 
+    /// Whether what is allowed may leave now.
+    fn may_leave(&mut self) -> bool {
+        self.has_left = self.has_left || self.told.get().is_none_or(|watch| watch.leaves());
+        self.has_left
+    }
+
     fn tell(&self, refusal: &Refusal) {
         tracing::debug!(address = %refusal.address, rule = %refusal.rule, "refused a host's connection");
-        if let Some(tell) = self.told.get() {
-            tell(refusal);
+        if let Some(watch) = self.told.get() {
+            watch.refused(refusal);
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::host::state::StateCell;
 pub(crate) use crate::host::state::{HostState, Why};
 use crate::host::supervise::{Supervisor, end_process};
 use crate::host_pool::{IsolateKey, QueuedCall, key};
+use crate::leaving::{Leaving, Watched};
 use crate::outgoing::Outgoing;
 use crate::processor::sleeps;
 use crate::sandbox::Launched;
@@ -107,6 +108,7 @@ impl Blank {
         config: &RunnerConfig,
         supervisors: &TaskTracker,
         shares: &Arc<Shares>,
+        leaving: &Leaving,
         on_event: impl Fn(&Arc<Host>, HostEvent) + Send + Sync + 'static,
     ) -> Arc<Host> {
         let (writer, queue) = mpsc::channel::<Outgoing>(WRITE_QUEUE);
@@ -127,14 +129,9 @@ impl Blank {
         let Launched { child, wire, private, told, group } = self.launched;
         if let Some(told) = told {
             // The guard outlives the host by a moment.
-            let host = Arc::downgrade(&host);
-            let tell = move |refusal: &Refusal| {
-                if let Some(host) = host.upgrade() {
-                    host.refused(refusal);
-                }
-            };
+            let watch = Watched { host: Arc::downgrade(&host), leaving: leaving.clone() };
             // It was not set: a blank is assigned once.
-            let _ = told.set(Box::new(tell));
+            let _ = told.set(Box::new(watch));
         }
         let supervisor = Supervisor {
             host: host.clone(),
@@ -304,7 +301,7 @@ impl Host {
 
     /// A connection was refused. It is not known which call wanted it: all under way are told, each
     /// once of each address.
-    fn refused(&self, refusal: &Refusal) {
+    pub(crate) fn refused(&self, refusal: &Refusal) {
         let mut calls = self.calls.lock();
         if calls.under_way.is_empty() && calls.refused.len() < REFUSALS_KEPT {
             calls.refused.insert(*refusal);

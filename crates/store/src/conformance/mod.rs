@@ -200,6 +200,7 @@ macro_rules! suite {
                 a_run_leaves_everything_at_once,
                 a_fenced_settlement_leaves_nothing,
                 a_run_settles_once,
+                a_run_that_was_not_stored_is_stored_as_it_ended,
                 settlements_at_once_settle_once,
                 a_state_that_moved_on_leaves_nothing,
                 a_clash_leaves_nothing,

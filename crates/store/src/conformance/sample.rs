@@ -450,11 +450,8 @@ impl Org {
     pub(super) async fn prune(&self, before: Timestamp, limit: u32) -> u64 {
         let mut gone = 0;
         for owner in self.store.history_owners("", 1000).await.expect("lists") {
-            gone += self
-                .store
-                .prune(Pruning { owner, before: Some(before), keep_count: None, limit })
-                .await
-                .expect("prunes");
+            let step = Pruning { owner, before: Some(before), keep_count: None, limit };
+            gone += self.store.prune(step).await.expect("prunes");
         }
         let leftovers =
             Leftovers { before: Some(before), audit_before: Some(before), now: before, limit };
@@ -480,6 +477,7 @@ pub(super) fn settlement(id: &RunId, attempt: i64, ms: i64) -> Settlement {
         error: None,
         group: None,
         forget: None,
+        unstored: None,
         effects: Effects::default(),
     }
 }

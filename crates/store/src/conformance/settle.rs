@@ -2,13 +2,13 @@
 
 use millrace_model::event::EventFilter;
 use millrace_model::ids::{RunId, SourceId};
-use millrace_model::run::{LogFilter, RunStatus};
+use millrace_model::run::{LogFilter, NewRun, Run, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_model::webhook::WebhookDelivery;
 
 use super::Database;
 use super::sample::{NODE, Org, at, log, page, settlement};
-use crate::{Effects, Settlement, SourceChange, SourceState, StoreError};
+use crate::{Effects, Settlement, SourceChange, SourceState, StoreError, Unstored};
 
 /// A source with a run under way.
 async fn under_way(database: &dyn Database) -> (Org, SourceId, RunId) {
@@ -128,6 +128,34 @@ pub async fn a_run_settles_once(database: &dyn Database) {
     // One that waits in the queue is nobody's to settle.
     let queued = org.accept(&Owner::Source(source), 6).await;
     assert!(matches!(org.store.settle(settlement(&queued, 0, 7)).await, Err(StoreError::Fenced)));
+}
+
+pub async fn a_run_that_was_not_stored_is_stored_as_it_ended(database: &dyn Database) {
+    let (org, source, _) = under_way(database).await;
+    for forget in [None, Some(r#"{"$kept":false}"#.to_owned())] {
+        let accepted = || NewRun {
+            start: Start::Claimed { lease_until: at(60) },
+            ..org.run(&Owner::Source(source.clone()), 2)
+        };
+        let end = |run: &RunId| Settlement {
+            forget: forget.clone(),
+            group: Some(super::errors::group(&org, source.as_str(), "a", "TypeError", run, 9)),
+            ..failed(run, 1, Effects::default())
+        };
+        let (first, run) = (accepted(), accepted());
+        org.store.accept(first.clone(), NODE).await.expect("accepted");
+        org.store.settle(end(&first.id)).await.expect("settles");
+        let unstored = Some(Box::new(Unstored { run: run.clone(), node: NODE.into() }));
+        let with_its_end = Settlement { unstored, ..end(&run.id) };
+        org.store.settle(with_its_end.clone()).await.expect("settles");
+        let expected = Run { id: run.id.clone(), ..org.stored(&first.id).await };
+        let expected = format!("{expected:?}");
+        assert_eq!(format!("{:?}", org.stored(&run.id).await), expected);
+        // It is there once.
+        assert!(org.store.settle(with_its_end).await.is_err());
+        assert!(matches!(org.store.settle(end(&run.id)).await, Err(StoreError::Fenced)));
+        assert_eq!(format!("{:?}", org.stored(&run.id).await), expected);
+    }
 }
 
 pub async fn settlements_at_once_settle_once(database: &dyn Database) {

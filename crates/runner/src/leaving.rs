@@ -1,0 +1,46 @@
+//! Who is told when the code of a host first sends something to the outside, and may keep it waiting.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use millrace_model::egress::Refusal;
+
+use crate::egress::Watch;
+use crate::host::Host;
+use crate::types::IsolateSpec;
+
+/// Who is asked before the code of a host sends anything to the outside for the first time; nobody,
+/// until it is set.
+#[derive(Clone, Default)]
+pub(crate) struct Leaving(Arc<OnceLock<AskLeaving>>);
+
+/// Asked of an isolate in a thread of its host's own, which may be kept waiting.
+type AskLeaving = Box<dyn Fn(&IsolateSpec) -> bool + Send + Sync>;
+
+impl Leaving {
+    pub(crate) fn set(&self, ask: AskLeaving) {
+        // One engine has a runner.
+        let _ = self.0.set(ask);
+    }
+
+    pub(crate) fn may(&self, spec: &IsolateSpec) -> bool {
+        self.0.get().is_none_or(|ask| ask(spec))
+    }
+}
+
+/// What the egress guard tells of a host.
+pub(crate) struct Watched {
+    pub(crate) host: Weak<Host>,
+    pub(crate) leaving: Leaving,
+}
+
+impl Watch for Watched {
+    fn refused(&self, refusal: &Refusal) {
+        if let Some(host) = self.host.upgrade() {
+            host.refused(refusal);
+        }
+    }
+
+    fn leaves(&self) -> bool {
+        self.host.upgrade().is_some_and(|host| self.leaving.may(host.spec()))
+    }
+}
