@@ -5,6 +5,7 @@
 
 mod apply;
 mod behind_proxies;
+mod changes_at_once;
 mod cli;
 mod contract;
 mod cut_off;

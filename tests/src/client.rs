@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{DEADLINE, id, openapi, shared};
+use crate::{DEADLINE, openapi, shared};
 
 /// An answer: status and JSON (or text) of the body.
 #[derive(Debug)]
@@ -224,4 +224,16 @@ pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let status = response.status().as_u16();
     let text = response.text().await.expect("a body");
     Answer { status, json: serde_json::from_str(&text).unwrap_or(Value::Null), text }
+}
+
+/// The id of a record.
+pub fn id(record: &Value) -> &str {
+    record["id"].as_str().expect("an id")
+}
+
+/// The endpoint of a source or workflow.
+pub fn endpoint(record: &Value) -> String {
+    let props = record["configured_props"].as_object().into_iter().flatten().map(|(_, v)| v);
+    let triggers = record["triggers"].as_array().into_iter().flatten();
+    props.chain(triggers).find_map(|v| v["endpoint_url"].as_str()).expect("an endpoint").to_owned()
 }

@@ -26,11 +26,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::unix::pipe;
 
-pub use crate::client::{Answer, Client, answer};
+pub use crate::client::{Answer, Client, answer, endpoint, id};
 
 /// How long a state is waited for.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -213,7 +212,12 @@ impl Server {
         if unprivileged {
             chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
             // The checkout may lie where only root looks.
-            std::fs::copy(binary(), dir.path().join("millrace")).expect("copies the program");
+            // A copy is still open for writing in what other tests start meanwhile, and the kernel
+            // runs no such file.
+            let program = dir.path().join("millrace");
+            std::fs::hard_link(binary(), &program)
+                .or_else(|_| std::fs::copy(binary(), &program).map(|_| ()))
+                .expect("the program in a folder that all may enter");
         }
         Self {
             dir,
@@ -435,16 +439,4 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// The id of a record.
-pub fn id(record: &Value) -> &str {
-    record["id"].as_str().expect("an id")
-}
-
-/// The endpoint of a source or workflow.
-pub fn endpoint(record: &Value) -> String {
-    let props = record["configured_props"].as_object().into_iter().flatten().map(|(_, v)| v);
-    let triggers = record["triggers"].as_array().into_iter().flatten();
-    props.chain(triggers).find_map(|v| v["endpoint_url"].as_str()).expect("an endpoint").to_owned()
 }

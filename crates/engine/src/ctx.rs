@@ -9,6 +9,7 @@ use millrace_store::Store;
 use crate::EngineConfig;
 use crate::background::Tasks;
 use crate::cache::Cache;
+use crate::one_by_one::OneByOne;
 
 /// What every part of the engine needs, and nothing more. Shared as `Arc<Ctx>`.
 pub(crate) struct Ctx {
@@ -20,6 +21,9 @@ pub(crate) struct Ctx {
     pub(crate) node: String,
     pub(crate) cache: Cache,
     pub(crate) tasks: Tasks,
+    /// Changes of a record, each made of what the one before left; of a source with its hooks, so
+    /// that none registers twice what is undone once.
+    pub(crate) changes: OneByOne,
 }
 
 impl Ctx {

@@ -15,6 +15,7 @@ mod deploy;
 mod error;
 mod nodes;
 mod observe;
+mod one_by_one;
 mod overview;
 mod owners;
 mod parts;
@@ -223,7 +224,8 @@ impl Engine {
         let (traces, trace_exporter) =
             observe::traces::Traces::new(config.traces.as_ref(), &metrics)?;
         let (cache, tasks) = (cache::Cache::default(), background::Tasks::default());
-        let ctx = Arc::new(Ctx { config, store, clock, ids, node, cache, tasks });
+        let changes = one_by_one::OneByOne::default();
+        let ctx = Arc::new(Ctx { config, store, clock, ids, node, cache, tasks, changes });
         let keyring = Arc::new(keyring);
         let tenants = tenants::Tenants::new(&ctx, &keyring, master_keys)?;
         let engine = Self(Arc::new(Inner {

@@ -12,6 +12,7 @@ use crate::EngineConfig;
 use crate::background::Tasks;
 use crate::cache::Cache;
 use crate::ctx::Ctx;
+use crate::one_by_one::OneByOne;
 
 pub(crate) struct TestCtx {
     pub(crate) ctx: Arc<Ctx>,
@@ -34,6 +35,7 @@ impl TestCtx {
             node: "node_test".into(),
             cache: Cache::default(),
             tasks: Tasks::default(),
+            changes: OneByOne::default(),
         });
         // As of a server that has its database to itself.
         ctx.cache.has_no_others();

@@ -1,4 +1,4 @@
-//! Who is told when the code of a host first sends something to the outside, and may keep it waiting.
+//! Who is asked before the code of a host first sends something to the outside.
 
 use std::sync::{Arc, OnceLock, Weak};
 

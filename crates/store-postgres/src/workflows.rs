@@ -1,6 +1,7 @@
 //! Workflows and deployments.
 
 use deadpool_postgres::Transaction;
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WorkflowId};
 use millrace_model::workflow::{Author, Workflow};
 use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
@@ -44,22 +45,21 @@ fn by(author: Option<&Author>) -> Option<&str> {
 pub(crate) async fn update(
     t: &Transaction<'_>,
     w: &Workflow,
-    over: Option<i64>,
+    over: Timestamp,
     i: Option<&Interfaces>,
 ) -> StoreResult<()> {
-    // It locks the workflow: of two changes of one revision, the later one is refused.
-    let sql = "SELECT revision FROM workflows WHERE id = $1 AND org_id = $2 FOR UPDATE";
-    let revision =
-        one(t, sql, &[&w.id.as_str(), &w.org_id.as_str()], |row| get::<i64>(row, "revision"))
-            .await?
-            .ok_or(StoreError::NotFound)?;
-    if over.is_some_and(|over| over != revision) {
+    // It locks the workflow: of two changes of one record, the later one is refused.
+    let sql = "SELECT updated_at FROM workflows WHERE id = $1 AND org_id = $2 FOR UPDATE";
+    let updated_at =
+        one(t, sql, &[&w.id.as_str(), &w.org_id.as_str()], |row| get::<i64>(row, "updated_at"))
+            .await?;
+    if updated_at.ok_or(StoreError::NotFound)? != over.ms() {
         return Err(StoreError::StateChanged);
     }
     // Columns on the right are those of before.
     execute(
         t,
-        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6, made_from = $7, note = $10, tags = $11, revision = revision + (draft <> $5)::int,
+        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = greatest($6, updated_at + 1), made_from = $7, note = $10, tags = $11, revision = revision + (draft <> $5)::int,
            draft_at = CASE WHEN draft <> $5 THEN $8 ELSE draft_at END, draft_by = CASE WHEN draft <> $5 THEN $9 ELSE draft_by END
          WHERE id = $1 AND org_id = $2",
         &[
@@ -90,7 +90,7 @@ pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreRes
     // numbers one after the other.
     let changed = execute(
         t,
-        "UPDATE workflows SET deployment_id = $3, active = $4, updated_at = $5 WHERE id = $1 AND org_id = $2",
+        "UPDATE workflows SET deployment_id = $3, active = $4, updated_at = greatest($5, updated_at + 1) WHERE id = $1 AND org_id = $2",
         &[&id, &d.org_id.as_str(), &d.id.as_str(), &new.active, &d.created_at.ms()],
     )
     .await?;

@@ -1,5 +1,6 @@
 //! Workflows and deployments.
 
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WorkflowId};
 use millrace_model::workflow::{Author, Workflow};
 use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
@@ -43,23 +44,22 @@ fn by(author: Option<&Author>) -> Option<&str> {
 pub(crate) fn update(
     c: &Connection,
     w: &Workflow,
-    over: Option<i64>,
+    over: Timestamp,
     i: Option<&Interfaces>,
 ) -> StoreResult<()> {
-    let revision = one(
+    let updated_at = one(
         c,
-        "SELECT revision FROM workflows WHERE id = ?1 AND org_id = ?2",
+        "SELECT updated_at FROM workflows WHERE id = ?1 AND org_id = ?2",
         [w.id.as_str(), w.org_id.as_str()],
-        |row| get::<i64>(row, "revision"),
+        |row| get::<i64>(row, "updated_at"),
     )?;
-    let revision = revision.ok_or(StoreError::NotFound)?;
-    if over.is_some_and(|over| over != revision) {
+    if updated_at.ok_or(StoreError::NotFound)? != over.ms() {
         return Err(StoreError::StateChanged);
     }
     // Columns on the right are those of before.
     execute(
         c,
-        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = ?6, made_from = ?7, note = ?10, tags = ?11, revision = revision + (draft <> ?5),
+        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = max(?6, updated_at + 1), made_from = ?7, note = ?10, tags = ?11, revision = revision + (draft <> ?5),
            draft_at = CASE WHEN draft <> ?5 THEN ?8 ELSE draft_at END, draft_by = CASE WHEN draft <> ?5 THEN ?9 ELSE draft_by END
          WHERE id = ?1 AND org_id = ?2",
         params![
@@ -106,7 +106,7 @@ pub(crate) fn deploy(c: &Connection, new: &NewDeployment) -> StoreResult<i64> {
     )?;
     let changed = execute(
         c,
-        "UPDATE workflows SET deployment_id = ?3, active = ?4, updated_at = ?5 WHERE id = ?1 AND org_id = ?2",
+        "UPDATE workflows SET deployment_id = ?3, active = ?4, updated_at = max(?5, updated_at + 1) WHERE id = ?1 AND org_id = ?2",
         params![id, d.org_id.as_str(), d.id.as_str(), new.active, d.created_at.ms()],
     )?;
     if changed == 0 {

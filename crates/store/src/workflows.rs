@@ -1,6 +1,7 @@
 //! Workflows and subscriptions.
 
 use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AutoSubscriptionId, DeploymentId, OrgId, SubscriptionId, WorkflowId};
 use millrace_model::limits::RunLimits;
 use millrace_model::page::{Listing, Page};
@@ -56,11 +57,12 @@ pub trait Workflows: Send + Sync + 'static {
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()>;
     /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces. A draft
     /// that differs is the next revision, by the author and at the time that `drafted` has. `over`:
-    /// the revision that it may replace; `StateChanged` where that is another.
+    /// `updated_at` of the record that was read and is replaced; `StateChanged` where the stored
+    /// one is another. Each change and deployment makes it later, if only by a millisecond.
     async fn update_workflow(
         &self,
         workflow: Workflow,
-        over: Option<i64>,
+        over: Timestamp,
         interfaces: Option<Interfaces>,
     ) -> StoreResult<()>;
     /// Stores a deployment as the next version and makes it the live one, replaces interfaces and

@@ -12,5 +12,6 @@ pub(crate) mod settings;
 pub(crate) mod sources;
 pub(crate) mod subscriptions;
 pub(crate) mod values;
+pub(crate) mod workflow_changes;
 pub(crate) mod workflow_parts;
 pub(crate) mod workflows;

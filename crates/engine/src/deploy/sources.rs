@@ -346,6 +346,7 @@ impl Engine {
         back_to: Option<&SourceContent>,
     ) -> Result<(SourceView, Option<SourceDeployment>), EngineError> {
         let message = checked_message(update.message)?;
+        let _turn = self.0.changes.turn(id.as_str()).await;
         let old = self.owned_source(caller, id).await?;
         let old_component = self.component_of(&old).await?;
         let (component, artifact) = match &update.code {
@@ -425,15 +426,13 @@ impl Engine {
         set_active(&mut interfaces, active);
         let mut made = (back_to.is_some() || self.is_another_version(&old, &new))
             .then(|| self.new_source_deployment(caller, &new, message));
+        let store = &self.0.store;
         match &mut made {
             Some(made) => {
-                made.version = self
-                    .0
-                    .store
-                    .deploy_source(new.clone(), interfaces.clone(), made.clone())
-                    .await?
+                made.version =
+                    store.deploy_source(new.clone(), interfaces.clone(), made.clone()).await?
             }
-            None => self.0.store.update_source(new.clone(), interfaces.clone()).await?,
+            None => store.update_source(new.clone(), interfaces.clone()).await?,
         }
         self.forget_owner(id.as_str());
         if let (Some(Program::Source(before)), Program::Source(after)) = (&before, &after)
@@ -448,6 +447,7 @@ impl Engine {
 
     /// Deletes a source; a failing `deactivate` does not keep it (reference 3), nor damage.
     pub async fn delete_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
+        let _turn = self.0.changes.turn(id.as_str()).await;
         let source = removable(caller, self.owned_source(caller, id).await)?;
         if let Some(source) = source.filter(|source| source.active)
             && let Some(program) = readable(self.source_program(source).await)?

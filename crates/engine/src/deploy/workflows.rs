@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::background::Task;
 use crate::checks::{check_name, checked_note};
 use crate::deploy::components::base_slug;
-use crate::deploy::marks::{checked, marked};
+use crate::deploy::marks::checked;
 use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, NewWorkflow, UpdateWorkflow};
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
@@ -140,7 +140,7 @@ impl Engine {
             deployment_id: None,
             made_from: checked(new.made_from)?,
             note: checked_note("note", new.note)?,
-            tags: checked_tags(new.tags)?,
+            tags: checked_tags(&new.tags)?,
             created_at: now,
             updated_at: now,
         };
@@ -150,57 +150,6 @@ impl Engine {
             self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
         }
         self.workflow(caller, &workflow.id).await
-    }
-
-    /// Changes a workflow's draft, name or active flag. A changed draft goes live with the next
-    /// deployment.
-    pub async fn update_workflow(
-        &self,
-        caller: &Caller,
-        id: &WorkflowId,
-        update: UpdateWorkflow,
-    ) -> Result<WorkflowView, EngineError> {
-        let mut workflow = self.owned_workflow(caller, id).await?;
-        check_revision(&workflow, update.over.as_deref())?;
-        let over = update.over.as_ref().map(|_| workflow.drafted.revision);
-        self.check_ids(&workflow, &update).await?;
-        let (draft, built) = self.build_version(caller, id, &workflow.draft, &update).await?;
-        workflow.draft = draft;
-        workflow.drafted = self.drafted(caller);
-        if let Some(name) =
-            update.name.as_deref().or(update.settings.as_ref().and_then(|s| s.name.as_deref()))
-        {
-            workflow.name = check_name(name)?;
-        }
-        workflow.made_from = marked(update.made_from, workflow.made_from)?;
-        if let Some(note) = update.note {
-            workflow.note = checked_note("note", Some(note))?;
-        }
-        if let Some(tags) = update.tags {
-            workflow.tags = checked_tags(tags)?;
-        }
-        workflow.updated_at = self.now();
-        let mut interfaces = None;
-        if let Some(active) = update.active {
-            if active && workflow.deployment_id.is_none() {
-                return Err(EngineError::Conflict {
-                    code: "not_deployed",
-                    message: format!(
-                        "the workflow `{id}` has no deployment; deploy it first: POST /v1/workflows/{id}/deploy"
-                    ),
-                });
-            }
-            workflow.active = active;
-            let mut now_there = self.0.store.interfaces(id.as_str()).await?;
-            now_there.http.iter_mut().for_each(|h| h.active = active);
-            now_there.timers.iter_mut().for_each(|t| t.active = active);
-            interfaces = Some(now_there);
-        }
-        self.save_steps(built).await?;
-        self.replace_workflow(caller, workflow, over, interfaces).await?;
-        self.forget_owner(id.as_str());
-        self.0.tasks.wake(Task::Scheduler);
-        self.workflow(caller, id).await
     }
 
     /// Makes the draft the live version.
@@ -214,48 +163,6 @@ impl Engine {
         let workflow = self.owned_workflow(caller, id).await?;
         check_revision(&workflow, request.over.as_deref())?;
         self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await
-    }
-
-    /// Makes an earlier version live again, as a new deployment. The draft becomes that version
-    /// too, unless it holds what was never deployed.
-    pub async fn rollback_workflow(
-        &self,
-        caller: &Caller,
-        id: &WorkflowId,
-        to: &DeploymentId,
-        message: Option<String>,
-    ) -> Result<Deployment, EngineError> {
-        let message = checked_message(message)?;
-        let mut workflow = self.owned_workflow(caller, id).await?;
-        let earlier = self
-            .0
-            .store
-            .deployment(&caller.org_id, to)
-            .await?
-            .filter(|d| d.workflow_id == *id)
-            .ok_or_else(|| EngineError::not_found("deployment", to))?;
-        let live = match &workflow.deployment_id {
-            Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
-            None => None,
-        };
-        let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
-        let deployment =
-            self.deploy_version(caller, &workflow, earlier.content.clone(), message).await?;
-        // A draft that holds more than what was live is somebody's unfinished work, and stays.
-        let nothing_else_drafted = live.is_some_and(|live| live.content == workflow.draft);
-        // What is live is no longer what the folder says.
-        let from_a_folder =
-            workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty());
-        if nothing_else_drafted || from_a_folder {
-            if nothing_else_drafted {
-                workflow.draft = earlier.content;
-                workflow.drafted = self.drafted(caller);
-            }
-            workflow.made_from = marked(None, workflow.made_from)?;
-            workflow.active = true;
-            self.0.store.update_workflow(workflow, None, None).await?;
-        }
-        Ok(deployment)
     }
 
     /// The next times at which a timer of this form would fire, were it deployed now.
@@ -279,33 +186,6 @@ impl Engine {
             ticks.push(last);
         }
         Ok(ticks)
-    }
-
-    /// Makes the draft what is live, secrets included.
-    pub async fn discard_draft(
-        &self,
-        caller: &Caller,
-        id: &WorkflowId,
-        over: Option<Vec<i64>>,
-    ) -> Result<WorkflowView, EngineError> {
-        let mut workflow = self.owned_workflow(caller, id).await?;
-        check_revision(&workflow, over.as_deref())?;
-        let over = over.map(|_| workflow.drafted.revision);
-        let live = match &workflow.deployment_id {
-            Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
-            None => None,
-        };
-        let live = live.ok_or_else(|| EngineError::Conflict {
-            code: "not_deployed",
-            message: format!("the workflow `{id}` has no deployment that its draft could go back to; deploy it first: POST /v1/workflows/{id}/deploy"),
-        })?;
-        workflow.draft = live.content;
-        workflow.drafted = self.drafted(caller);
-        workflow.made_from = marked(None, workflow.made_from)?;
-        workflow.updated_at = self.now();
-        self.replace_workflow(caller, workflow, over, None).await?;
-        self.forget_owner(id.as_str());
-        self.workflow(caller, id).await
     }
 
     /// Deletes a workflow; its history stays.
@@ -493,24 +373,7 @@ impl Engine {
             .ok_or_else(|| EngineError::not_found("workflow", id))
     }
 
-    async fn replace_workflow(
-        &self,
-        caller: &Caller,
-        workflow: Workflow,
-        over: Option<i64>,
-        interfaces: Option<Interfaces>,
-    ) -> Result<(), EngineError> {
-        let id = workflow.id.clone();
-        match self.0.store.update_workflow(workflow, over, interfaces).await {
-            // Another change came while this one was built.
-            Err(StoreError::StateChanged) => {
-                check_revision(&self.owned_workflow(caller, &id).await?, Some(&[]))
-            }
-            done => Ok(done?),
-        }
-    }
-
-    async fn save_steps(&self, built: BuiltSteps) -> Result<(), EngineError> {
+    pub(super) async fn save_steps(&self, built: BuiltSteps) -> Result<(), EngineError> {
         for (component, artifact) in built {
             self.0.store.put_artifact(artifact).await?;
             self.0.store.create_component(component).await?;
@@ -535,7 +398,7 @@ impl Engine {
     }
 
     /// A change of a draft that is made now; the store counts it.
-    fn drafted(&self, caller: &Caller) -> Drafted {
+    pub(super) fn drafted(&self, caller: &Caller) -> Drafted {
         Drafted {
             revision: 1,
             is_changed: true,
@@ -544,7 +407,7 @@ impl Engine {
         }
     }
 
-    async fn deploy_version(
+    pub(super) async fn deploy_version(
         &self,
         caller: &Caller,
         workflow: &Workflow,
@@ -618,7 +481,7 @@ impl Engine {
 }
 
 /// That the draft is of a revision that the caller knows. None: the caller does not ask.
-fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), EngineError> {
+pub(super) fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), EngineError> {
     let drafted = &workflow.drafted;
     if over.is_none_or(|over| over.contains(&drafted.revision)) {
         return Ok(());
@@ -631,7 +494,7 @@ fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), Engin
 
 /// Tags as they are kept: each once, without blanks around them. None has a comma, by which people
 /// part them.
-fn checked_tags(given: Vec<String>) -> Result<Vec<String>, EngineError> {
+pub(super) fn checked_tags(given: &[String]) -> Result<Vec<String>, EngineError> {
     let mut tags: Vec<String> = Vec::new();
     for tag in given {
         let tag = tag.trim();

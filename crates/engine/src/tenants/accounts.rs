@@ -1,7 +1,6 @@
 //! Connected accounts: kept sealed, opened for the runs of components whose props name them, and
 //! for no others.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use millrace_model::Timestamp;
@@ -10,7 +9,6 @@ use millrace_model::ids::AccountId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::EngineError;
@@ -66,8 +64,6 @@ pub struct Accounts {
     pub(super) apps: Arc<Apps>,
     /// Reaches providers of OAuth.
     pub(super) providers: Arc<Reach>,
-    /// One refresh of an account's token at a time within this node; the store sees to the others.
-    pub(super) refreshing: Mutex<HashMap<AccountId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Accounts {
@@ -77,7 +73,7 @@ impl Accounts {
         apps: Arc<Apps>,
         providers: Arc<Reach>,
     ) -> Self {
-        Self { ctx, keyring, apps, providers, refreshing: Mutex::default() }
+        Self { ctx, keyring, apps, providers }
     }
 
     /// Connects an account by the values of its fields.

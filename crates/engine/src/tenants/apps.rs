@@ -203,6 +203,7 @@ impl Apps {
                 .filter(|key| key.len() <= KEY_BYTES_MAX)
                 .take(FIELDS_MAX)
                 .map(String::as_str);
+            let _turn = self.ctx.changes.turn(&format!("{}/{slug}", caller.org_id)).await;
             let now = self.ctx.now();
             let app = match self.find(&caller.org_id, slug).await? {
                 None => {

@@ -249,6 +249,7 @@ impl Keys {
         id: &ApiKeyId,
         update: UpdateApiKey,
     ) -> Result<ApiKey, EngineError> {
+        let _turn = self.ctx.changes.turn(id.as_str()).await;
         let mut key = self.get(caller, id).await?;
         if let Some(name) = &update.name {
             key.name = key_name(name)?;
@@ -291,6 +292,7 @@ impl Keys {
                 ),
             ));
         }
+        let _turn = self.ctx.changes.turn(id.as_str()).await;
         let mut key = self.get(caller, id).await?;
         let text = new_key_text(&self.ctx.ids);
         let before = std::mem::replace(&mut key.key_hash, sha256_hex(text.as_bytes()));

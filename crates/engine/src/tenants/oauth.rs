@@ -367,19 +367,15 @@ impl Accounts {
     /// Refreshes the token, one at a time: where another did meanwhile, only if it is `asked` for
     /// all the same.
     async fn refreshed(&self, account: Account, asked: bool) -> Result<Account, EngineError> {
-        let only = self.refreshing.lock().entry(account.id.clone()).or_default().clone();
-        let turn = only.lock().await;
+        let _turn = self.ctx.changes.turn(account.id.as_str()).await;
         // Another may have refreshed it meanwhile.
         let current =
             self.ctx.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
-        let done = if asked || self.wants_token(&current) {
+        if asked || self.wants_token(&current) {
             self.refresh_once(current).await
         } else {
             Ok(current)
-        };
-        drop(turn);
-        self.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
-        done
+        }
     }
 
     /// Whether the provider is to be asked for a token: this one ends soon, and it was not asked in

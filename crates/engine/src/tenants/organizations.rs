@@ -117,6 +117,7 @@ impl Organizations {
         id: &OrgId,
         update: UpdateOrganization,
     ) -> Result<Organization, EngineError> {
+        let _turn = self.ctx.changes.turn(id.as_str()).await;
         let mut organization = self.get(caller, id).await?;
         if let Some(name) = &update.name {
             organization.name = checked_name(name)?;

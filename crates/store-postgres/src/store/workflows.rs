@@ -1,6 +1,7 @@
 //! Workflows and subscriptions.
 
 use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AutoSubscriptionId, DeploymentId, OrgId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -21,7 +22,7 @@ impl Workflows for PostgresStore {
     async fn update_workflow(
         &self,
         workflow: Workflow,
-        over: Option<i64>,
+        over: Timestamp,
         interfaces: Option<Interfaces>,
     ) -> StoreResult<()> {
         transaction!(self.db, |t| workflows::update(&t, &workflow, over, interfaces.as_ref()))

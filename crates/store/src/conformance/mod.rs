@@ -164,7 +164,7 @@ macro_rules! suite {
                 a_workflow_comes_back_as_it_was_given,
                 a_taken_slug_is_refused,
                 an_update_keeps_interfaces_unless_they_are_given,
-                a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_that_is_named,
+                a_draft_counts_its_changes_and_a_workflow_is_replaced_only_as_it_was_read,
                 deployments_count_up,
                 runs_are_counted_by_version,
                 deployments_at_once_take_versions_of_their_own,

@@ -49,7 +49,11 @@ pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Dat
     let other = Org::another(&org.store, "other").await;
     let old = org.add_workflow("a").await;
     let first = interfaces(&org, &old, "ena");
-    org.store.update_workflow(old.clone(), None, Some(first.clone())).await.expect("updates");
+    let read =
+        async || org.store.workflow(&org.id, &old.id).await.expect("reads").expect("the workflow");
+    let at_first = old.updated_at;
+    org.store.update_workflow(old.clone(), at_first, Some(first.clone())).await.expect("updates");
+    assert!(read().await.updated_at > at_first, "a change is later than what it replaces");
     let new = Workflow {
         name: "New".into(),
         draft: version(9),
@@ -59,15 +63,17 @@ pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Dat
     };
     let new =
         Workflow { drafted: Drafted { revision: 2, at: at(9), ..old.drafted.clone() }, ..new };
-    org.store.update_workflow(new.clone(), None, None).await.expect("updates");
+    let over = read().await.updated_at;
+    org.store.update_workflow(new.clone(), over, None).await.expect("updates");
     same(&org.store.workflow(&org.id, &old.id).await.expect("reads"), &Some(new.clone()));
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), first);
     let second = interfaces(&org, &old, "enb");
-    org.store.update_workflow(new.clone(), None, Some(second.clone())).await.expect("updates");
+    org.store.update_workflow(new.clone(), at(9), Some(second.clone())).await.expect("updates");
+    let new = Workflow { updated_at: read().await.updated_at, ..new };
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), second);
     for nobodys in [Workflow { org_id: other.id.clone(), ..old.clone() }, org.workflow("none", 0)] {
         assert!(matches!(
-            org.store.update_workflow(nobodys, None, Some(Interfaces::default())).await,
+            org.store.update_workflow(nobodys, new.updated_at, Some(Interfaces::default())).await,
             Err(StoreError::NotFound)
         ));
     }
@@ -75,7 +81,7 @@ pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Dat
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), second);
 }
 
-pub async fn a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_that_is_named(
+pub async fn a_draft_counts_its_changes_and_a_workflow_is_replaced_only_as_it_was_read(
     database: &dyn Database,
 ) {
     let org = Org::first(database).await;
@@ -97,35 +103,25 @@ pub async fn a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_t
         ((1, at(1), true), Some((&author.id, Some(&*author.username))))
     );
     // A name is no part of the draft.
-    org.store
-        .update_workflow(
-            Workflow { name: "New".into(), drafted: drafted(2), ..first.clone() },
-            Some(1),
-            None,
-        )
-        .await
-        .expect("renames");
-    assert_eq!(state(&read().await), (1, at(1), true));
-    let second = version(8);
-    org.store
-        .update_workflow(
-            Workflow { draft: second.clone(), drafted: drafted(3), ..first.clone() },
-            Some(1),
-            None,
-        )
-        .await
-        .expect("updates");
+    let renamed = Workflow { name: "New".into(), drafted: drafted(2), ..first.clone() };
+    org.store.update_workflow(renamed, first.updated_at, None).await.expect("renames");
+    let named = read().await;
+    assert_eq!(state(&named), (1, at(1), true));
+    let second = Workflow { draft: version(8), drafted: drafted(3), ..named.clone() };
+    org.store.update_workflow(second.clone(), named.updated_at, None).await.expect("updates");
     assert_eq!(state(&read().await), (2, at(3), true));
     let late = Workflow { draft: version(9), drafted: drafted(4), ..first };
-    assert!(matches!(
-        org.store.update_workflow(late.clone(), Some(1), Some(Interfaces::default())).await,
-        Err(StoreError::StateChanged)
-    ));
+    for read_at in [late.updated_at, named.updated_at] {
+        assert!(matches!(
+            org.store.update_workflow(late.clone(), read_at, Some(Interfaces::default())).await,
+            Err(StoreError::StateChanged)
+        ));
+    }
     let now = read().await;
-    assert_eq!((state(&now), &now.draft), ((2, at(3), true), &second));
+    assert_eq!((state(&now), &now.draft), ((2, at(3), true), &second.draft));
     let (a, b) = tokio::join!(
-        org.store.update_workflow(late.clone(), Some(2), None),
-        org.store.update_workflow(late.clone(), Some(2), None)
+        org.store.update_workflow(late.clone(), now.updated_at, None),
+        org.store.update_workflow(late.clone(), now.updated_at, None)
     );
     assert!(
         matches!(
@@ -134,7 +130,8 @@ pub async fn a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_t
         ),
         "{a:?} {b:?}"
     );
-    org.store.update_workflow(late.clone(), None, None).await.expect("the same again");
+    let again = read().await.updated_at;
+    org.store.update_workflow(late.clone(), again, None).await.expect("the same again");
     assert_eq!(state(&read().await), (3, at(4), true));
     // What is live says who deployed it, and why.
     let new = org.deployment(&made.id, 9);
@@ -145,7 +142,9 @@ pub async fn a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_t
         ..new.deployment.clone()
     };
     org.store.deploy_workflow(NewDeployment { deployment: said, ..new }).await.expect("deploys");
-    assert_eq!(state(&read().await), (3, at(4), false));
+    let deployed = read().await;
+    assert_eq!(state(&deployed), (3, at(4), false));
+    assert!(deployed.updated_at > again, "a deployment is a change");
     let listed = org
         .store
         .list_deployments(&org.id, &made.id, &page(1))
