@@ -57,7 +57,7 @@ pub fn test(root: &Path) -> Result<()> {
 pub fn browser_test(root: &Path) -> Result<()> {
     if chromium().is_none() {
         eprintln!(
-            "note: tests in the browser were skipped: no `chromium` was found on PATH (apt-get install chromium)"
+            "note: tests in the browser were skipped: no Chromium was found on PATH (apt-get install chromium-headless-shell)"
         );
         return Ok(());
     }
@@ -66,8 +66,9 @@ pub fn browser_test(root: &Path) -> Result<()> {
     run(&browser, "npm", &["test", "--silent"])
 }
 
+/// As `tests/browser/playwright.config.ts` finds it.
 fn chromium() -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|folder| folder.join("chromium"))
+        .flat_map(|folder| ["chromium-headless-shell", "chromium"].map(|name| folder.join(name)))
         .find(|path| path.is_file())
 }
