@@ -144,7 +144,7 @@ async fn millrace(binary: &Path, name: &'static str, on_postgres: bool) -> Resul
     }
     Ok(Peer {
         name,
-        keeps: "every run, committed before it starts and when it ends",
+        keeps: "every run, committed before its client is answered",
         roots,
         url: endpoint,
         cells: Default::default(),

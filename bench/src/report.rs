@@ -37,7 +37,7 @@ impl Report {
 
     pub fn text(&self) -> String {
         let mut out = String::from(
-            "# Results\n\nOne run of `cargo xtask bench`: webhook → one code step → response, history on, every run committed before it starts and when it settles (SQLite, `synchronous=FULL`).\n\n",
+            "# Results\n\nOne run of `cargo xtask bench`: webhook → one code step → response, history on, every run committed before its client is answered (SQLite, `synchronous=FULL`).\n\n",
         );
         // Writing to a String cannot fail.
         let _ = writeln!(out, "Machine: {}\n", machine());
