@@ -340,11 +340,16 @@ impl From<EngineError> for ApiError {
     }
 }
 
-/// The client learns only the request's id; the log has the whole chain.
+/// The client learns the request's id, and of damage which record it is; the log has the whole
+/// chain.
 fn internal(error: &EngineError) -> ApiError {
     let id = RequestId::current();
     tracing::error!(request.id = %id, error = millrace_engine::error_chain(error), "a request failed");
-    ApiError::fault(id)
+    let EngineError::Damaged { what, .. } = error else { return ApiError::fault(id) };
+    let message = format!(
+        "{what} is damaged and cannot be read; store it again (deploy, update or connect anew), or restore a backup; the log tells more under the request id `{id}`"
+    );
+    ApiError { code: error.code().into(), message, ..ApiError::fault(id) }
 }
 
 impl IntoResponse for ApiError {
@@ -481,23 +486,13 @@ mod tests {
     #[test]
     fn refusals_tell_how_to_go_on() {
         let many = EngineError::TooMany { per_minute: 1, wait: Duration::from_secs(60) };
-        assert_eq!(ApiError::from(many).into_response().headers()[header::RETRY_AFTER], "60");
-        assert_eq!(
-            ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER],
-            "1"
-        );
-        assert_eq!(
-            ApiError::from(EngineError::QueueFull).into_response().headers()[header::RETRY_AFTER],
-            "1"
-        );
-        assert_eq!(
-            ApiError::from(EngineError::StorageFull).into_response().headers()[header::RETRY_AFTER],
-            "10"
-        );
-        assert_eq!(
-            ApiError::from(EngineError::Unauthorized).into_response().headers()
-                [header::WWW_AUTHENTICATE],
-            "Bearer"
-        );
+        let told = |error: EngineError, header: header::HeaderName| {
+            ApiError::from(error).into_response().headers()[header].clone()
+        };
+        assert_eq!(told(many, header::RETRY_AFTER), "60");
+        assert_eq!(told(EngineError::Overloaded, header::RETRY_AFTER), "1");
+        assert_eq!(told(EngineError::QueueFull, header::RETRY_AFTER), "1");
+        assert_eq!(told(EngineError::StorageFull, header::RETRY_AFTER), "10");
+        assert_eq!(told(EngineError::Unauthorized, header::WWW_AUTHENTICATE), "Bearer");
     }
 }

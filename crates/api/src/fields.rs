@@ -84,8 +84,8 @@ impl Fields {
         self.list_with(total_count, items, &[], None)
     }
 
-    /// `searched`: what a search looked at.
-    fn list_with(
+    /// `damaged`: ids of records that cannot be read; `searched`: what a search looked at.
+    pub(crate) fn list_with(
         &self,
         total_count: u64,
         items: Vec<(String, Value)>,

@@ -80,6 +80,10 @@ impl KeyPlace {
         let given: Vec<String> = std::iter::once(&key).chain(&others).map(MasterKey::id).collect();
         match ids.iter().find(|id| !given.contains(id)) {
             None => Ok(()),
+            Some(id) if !MasterKey::is_id(id) => Err(Unusable {
+                found: "a row of the table `data_keys` of this database is damaged: it does not name a master key".into(),
+                mend: "restore the database from a backup of the time before (docs/operate/durability.md); the master key is not the cause".into(),
+            }),
             Some(id) => Err(Unusable {
                 found: format!(
                     "the secrets of this database are kept under the master key with the id {id}, and the one given has the id {}",

@@ -83,6 +83,12 @@ impl<T> Listing<T> {
         Self { items, total_count, damaged: Vec::new() }
     }
 
+    /// A list that is read at once, with the ids of the records that cannot be read.
+    pub const fn whole(items: Vec<T>, damaged: Vec<String>) -> Self {
+        let total_count = (items.len() + damaged.len()) as u64;
+        Self { items, total_count, damaged }
+    }
+
     /// The cursor that the next page follows; None behind the last page. A page on which nothing
     /// can be read has one as well.
     pub fn next(&self, id: impl Fn(&T) -> String) -> Option<String> {

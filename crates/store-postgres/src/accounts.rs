@@ -13,7 +13,7 @@ pub(crate) async fn put_app(c: &Client, a: &App) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO apps (id, org_id, name_slug, definition, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (org_id, name_slug) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at",
+         ON CONFLICT (org_id, name_slug) DO UPDATE SET id = excluded.id, definition = excluded.definition, updated_at = excluded.updated_at",
         &[
             &a.id.as_str(),
             &a.org_id.as_ref().map(OrgId::as_str),

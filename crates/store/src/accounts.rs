@@ -18,8 +18,9 @@ pub trait Accounts: Send + Sync + 'static {
     async fn put_app(&self, app: App) -> StoreResult<()>;
     /// An app that the organization registered, by slug.
     async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>>;
-    /// The apps that the organization registered, by slug (at most 10,000).
-    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>>;
+    /// The apps that the organization registered, by slug (at most 10,000), and the ids of those
+    /// whose rows cannot be read.
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Listing<App>>;
     /// Stores an account.
     async fn create_account(&self, account: Account) -> StoreResult<()>;
     /// Replaces an account whose version is one less; `StateChanged` where another change came

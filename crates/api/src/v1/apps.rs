@@ -136,7 +136,7 @@ pub(crate) async fn listed(
         Page { after: after.map(slug_cursor), before: before.map(slug_cursor), ..query.page };
     let listing = app.engine.list_apps(caller, &filter, &page).await?;
     let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), show(a))).collect();
-    Ok(Fields::of(&query.params).list(listing.total_count, items))
+    Ok(Fields::of(&query.params).list_with(listing.total_count, items, &listing.damaged, None))
 }
 
 pub(crate) async fn show(

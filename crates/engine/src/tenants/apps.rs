@@ -11,6 +11,7 @@ use millrace_model::tenant::Caller;
 
 use crate::EngineError;
 use crate::ctx::Ctx;
+use crate::error::readable;
 use crate::tenants::catalogue::{Catalogue, inferred};
 use crate::tenants::secrets::Keyring;
 
@@ -110,7 +111,9 @@ impl Apps {
             ));
         }
         let now = self.ctx.now();
-        let before = self.ctx.store.app(&caller.org_id, &name_slug).await?;
+        // One that cannot be read is replaced whole.
+        let before = self.ctx.store.app(&caller.org_id, &name_slug).await.map_err(Into::into);
+        let before = readable(before)?.flatten();
         let id =
             before.as_ref().map_or_else(|| AppId::generate(&self.ctx.ids), |app| app.id.clone());
         let kept = before.as_ref().and_then(|app| app.definition.oauth.as_ref());
@@ -254,16 +257,17 @@ impl Apps {
         if let Some(app) = self.ctx.store.app(org, slug_or_id).await? {
             return Ok(Some(app));
         }
-        if slug_or_id.starts_with(AppId::PREFIX)
-            && let Some(app) = self
-                .ctx
-                .store
-                .list_apps(org)
-                .await?
-                .into_iter()
-                .find(|app| app.id.as_str() == slug_or_id)
-        {
-            return Ok(Some(app));
+        if slug_or_id.starts_with(AppId::PREFIX) {
+            let own = self.ctx.store.list_apps(org).await?;
+            if own.damaged.iter().any(|id| id == slug_or_id) {
+                return Err(EngineError::damaged(
+                    "the definition of an app",
+                    slug_or_id.to_owned(),
+                ));
+            }
+            if let Some(app) = own.items.into_iter().find(|app| app.id.as_str() == slug_or_id) {
+                return Ok(Some(app));
+            }
         }
         Ok(Catalogue::get().find(slug_or_id).cloned())
     }
@@ -277,7 +281,7 @@ impl Apps {
         served: Option<&Served>,
         page: &Page,
     ) -> Result<Listing<App>, EngineError> {
-        let own = self.ctx.store.list_apps(&caller.org_id).await?;
+        let Listing { items: own, damaged, .. } = self.ctx.store.list_apps(&caller.org_id).await?;
         let words: Vec<String> = filter.words.split_whitespace().map(str::to_lowercase).collect();
         let fits = |app: &App| {
             if served.is_some_and(|served| !served.fits(&app.name_slug, filter)) {
@@ -314,6 +318,9 @@ impl Apps {
         } else {
             start..end.min(start + limit)
         };
-        Ok(Listing::of(found[range].iter().map(|app| (*app).clone()).collect(), total_count))
+        // They have no place among the slugs: the first page names them.
+        let damaged = if page.cursors().next().is_none() { damaged } else { Vec::new() };
+        let items = found[range].iter().map(|app| (*app).clone()).collect();
+        Ok(Listing { items, total_count, damaged })
     }
 }

@@ -65,18 +65,7 @@ impl Keyring {
         }
         let mut keys = Vec::with_capacity(rows.len());
         for row in &rows {
-            let opened = std::iter::once(&current)
-                .chain(&others)
-                .find(|master| master.id() == row.master_id);
-            let opened = opened.and_then(|master| master.unwrap(&row.id, &row.wrapped));
-            let bytes = opened.ok_or_else(|| {
-                let why = MasterKeyError(format!(
-                    "the secrets of this database are kept under the master key with the id {}, and the one given has the id {}; give that key, or restore it from a backup",
-                    row.master_id,
-                    current.id()
-                ));
-                EngineError::internal("the master key is not the one of this database", why)
-            })?;
+            let bytes = open(row, &current, &others)?;
             keys.push((row.id.clone(), bytes));
         }
         let ring = Self::new(keys);
@@ -130,6 +119,31 @@ impl Keyring {
             done => Ok(done?),
         }
     }
+}
+
+/// A data key under the master key that it names.
+fn open(row: &DataKey, current: &MasterKey, others: &[MasterKey]) -> Result<[u8; 32], EngineError> {
+    let damaged = |why: &str| {
+        let mend = "the master key is not the cause: restore the database from a backup of the time before (docs/operate/durability.md)";
+        let why =
+            MasterKeyError(format!("the row `{}` of the table `data_keys` {why}; {mend}", row.id));
+        EngineError::internal("a data key of this database is damaged", why)
+    };
+    if !MasterKey::is_id(&row.master_id) {
+        return Err(damaged("does not name a master key"));
+    }
+    let master = std::iter::once(current).chain(others).find(|key| key.id() == row.master_id);
+    let Some(master) = master else {
+        let why = MasterKeyError(format!(
+            "the secrets of this database are kept under the master key with the id {}, and the one given has the id {}; give that key, or restore it from a backup",
+            row.master_id,
+            current.id()
+        ));
+        return Err(EngineError::internal("the master key is not the one of this database", why));
+    };
+    master.unwrap(&row.id, &row.wrapped).ok_or_else(|| {
+        damaged(&format!("does not open under its master key, {}, which was given", row.master_id))
+    })
 }
 
 async fn read(masters: &Arc<dyn MasterKeys>) -> Result<(MasterKey, Vec<MasterKey>), EngineError> {

@@ -39,6 +39,11 @@ impl MasterKey {
         sha256_hex(&[b"millrace master key\n", &self.0[..]].concat())[..12].to_owned()
     }
 
+    /// Whether a text is such an id.
+    pub fn is_id(text: &str) -> bool {
+        text.len() == 12 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    }
+
     pub(crate) const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -8,7 +8,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_store::{Accounts, StoreResult};
 
 use crate::db::text;
-use crate::rows::{Table, list, many, one};
+use crate::rows::{Table, list, one, readable};
 use crate::{PostgresStore, accounts, rows};
 
 #[async_trait]
@@ -20,12 +20,14 @@ impl Accounts for PostgresStore {
         let sql = format!("SELECT {} FROM apps WHERE org_id = $1 AND name_slug = $2", rows::APP);
         one(&self.db.client().await?, &sql, &[&org.as_str(), &text(slug)], rows::app).await
     }
-    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Listing<App>> {
         let sql = format!(
             "SELECT {} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000",
             rows::APP
         );
-        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::app).await
+        let client = self.db.client().await?;
+        let (items, damaged) = readable(&client, "apps", &sql, &[&org.as_str()], rows::app).await?;
+        Ok(Listing::whole(items, damaged))
     }
     async fn create_account(&self, account: Account) -> StoreResult<()> {
         accounts::create(&self.db.client().await?, &account).await

@@ -7,7 +7,7 @@ use millrace_model::ids::{AccountId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_store::{Accounts, StoreResult};
 
-use crate::rows::{list, many, one};
+use crate::rows::{list, one, readable};
 use crate::{SqliteStore, accounts, rows};
 
 #[async_trait]
@@ -28,18 +28,13 @@ impl Accounts for SqliteStore {
             })
             .await
     }
-    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Listing<App>> {
+        let sql = "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000";
         let org = org.to_string();
         self.db
-            .read(move |c| {
-                many(
-                    c,
-                    "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000",
-                    [org],
-                    rows::app,
-                )
-            })
+            .read(move |c| readable(c, "apps", sql, [org], rows::app))
             .await
+            .map(|(items, damaged)| Listing::whole(items, damaged))
     }
     async fn create_account(&self, account: Account) -> StoreResult<()> {
         self.db.write(move |c| accounts::create(c, &account)).await

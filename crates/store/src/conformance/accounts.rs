@@ -71,6 +71,7 @@ pub async fn an_app_is_registered_once_and_replaced(database: &dyn Database) {
         .list_apps(&org.id)
         .await
         .expect("lists")
+        .items
         .into_iter()
         .map(|app| app.name_slug)
         .collect();
