@@ -59,13 +59,14 @@ export function AccountPage({ id }: { id: string }) {
       {account !== undefined && (
         <div className="scroll">
           <dl className="facts account-facts">
-            <Fact name="App">
+            <Fact name="App" wide>
               <Link
                 to="/apps/$slug"
                 params={{ slug: account.app.name_slug }}
                 className="quiet-link row"
               >
-                <Tile name={account.app.name} size="xs" /> {account.app.name}
+                <Tile name={account.app.name} size="xs" />
+                <span className="cut">{account.app.name}</span>
               </Link>
             </Fact>
             <Fact name="Health" wide>
