@@ -246,10 +246,11 @@ test("nothing that tells of the process names the files of this program", async 
       Error.prepareStackTrace = undefined;
       const plain = new Error("plain").stack;
       Error.prepareStackTrace = before;
-      const file = process.report.writeReport("report.json");
+      const file = process.report.writeReport("report.json"), written = fs.readFileSync(file, "utf8");
+      fs.rmSync(file);
       process.report.reportOnFatalError = true;
       return { own, plain, after: new Error("after").stack, cache: Object.keys(Module._cache), paths: Object.entries(Module._pathCache), argv: [process.argv, process.execArgv, process.argv0],
-        report: [process.report.getReport(), fs.readFileSync(file, "utf8"), process.report.reportOnFatalError] };
+        report: [process.report.getReport(), written, process.report.reportOnFatalError] };
     } };`;
   const { result } = done(await run(code, source));
   assert.ok(result.own.length > 1 && result.report[0].header.nodejsVersion === process.version);
