@@ -123,3 +123,22 @@ async fn a_key_that_is_renamed_while_it_is_rotated_is_the_new_one() {
         assert_eq!(server.get(&path).await.data()["name"], name["name"]);
     }
 }
+
+#[tokio::test]
+async fn a_note_on_an_error_that_is_resolved_meanwhile_leaves_it_resolved() {
+    let server = Server::shared().await;
+    let code =
+        "export default { name: 'S', version: '0.0.1', run() { throw new TypeError('x'); } };";
+    let source = server.source(code, json!({})).await;
+    server.run_now(&source, json!({})).await;
+    let groups = format!("/sources/{}/error_groups", id(&source));
+    let group = server.get(&groups).await.json["data"][0].clone();
+    let path = format!("/error_groups/{}", id(&group));
+    for (n, state) in ["resolved", "ignored", "open"].into_iter().cycle().take(9).enumerate() {
+        let (state, note) = (json!({ "state": state }), json!({ "note": format!("note {n}") }));
+        let (stated, noted) = tokio::join!(server.put(&path, &state), server.put(&path, &note));
+        assert_eq!((stated.status, noted.status), (200, 200), "{stated:?} {noted:?}");
+        let record = server.get(&path).await.data();
+        assert_eq!((&record["state"], &record["note"]), (&state["state"], &note["note"]));
+    }
+}

@@ -59,6 +59,7 @@ impl Engine {
         workflows: &[String],
     ) -> Result<(), EngineError> {
         check_owner(&self.0.ctx, caller, source.as_str()).await?;
+        let _turn = self.0.changes.turn(source.as_str()).await;
         let wanted = distinct("workflow_ids", workflows)?;
         for workflow in &wanted {
             let id: WorkflowId =
@@ -80,6 +81,7 @@ impl Engine {
         urls: &[String],
     ) -> Result<Vec<(WebhookId, String)>, EngineError> {
         check_owner(&self.0.ctx, caller, source.as_str()).await?;
+        let _turn = self.0.changes.turn(source.as_str()).await;
         let listening = self.trigger_listeners(caller, source, WebhookId::PREFIX).await?;
         let all = self
             .0

@@ -140,6 +140,7 @@ impl ErrorGroups {
         state: Option<ErrorState>,
         note: Option<Option<String>>,
     ) -> Result<ErrorGroupView, EngineError> {
+        let _turn = self.ctx.changes.turn(id.as_str()).await;
         let group = self
             .ctx
             .store
