@@ -111,6 +111,7 @@ impl Apps {
             ));
         }
         let now = self.ctx.now();
+        let _turn = self.ctx.changes.turn(&format!("{}/{name_slug}", caller.org_id)).await;
         // One that cannot be read is replaced whole.
         let before = self.ctx.store.app(&caller.org_id, &name_slug).await.map_err(Into::into);
         let before = readable(before)?.flatten();
