@@ -66,7 +66,7 @@ pub fn browser_test(root: &Path) -> Result<()> {
     run(&browser, "npm", &["test", "--silent"])
 }
 
-/// As `tests/browser/playwright.config.ts` finds it.
+/// Either of Debian's two packages.
 fn chromium() -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
         .flat_map(|folder| ["chromium-headless-shell", "chromium"].map(|name| folder.join(name)))

@@ -486,13 +486,13 @@ mod tests {
     #[test]
     fn refusals_tell_how_to_go_on() {
         let many = EngineError::TooMany { per_minute: 1, wait: Duration::from_secs(60) };
-        let told = |error: EngineError, header: header::HeaderName| {
+        let header_of = |error: EngineError, header: header::HeaderName| {
             ApiError::from(error).into_response().headers()[header].clone()
         };
-        assert_eq!(told(many, header::RETRY_AFTER), "60");
-        assert_eq!(told(EngineError::Overloaded, header::RETRY_AFTER), "1");
-        assert_eq!(told(EngineError::QueueFull, header::RETRY_AFTER), "1");
-        assert_eq!(told(EngineError::StorageFull, header::RETRY_AFTER), "10");
-        assert_eq!(told(EngineError::Unauthorized, header::WWW_AUTHENTICATE), "Bearer");
+        assert_eq!(header_of(many, header::RETRY_AFTER), "60");
+        assert_eq!(header_of(EngineError::Overloaded, header::RETRY_AFTER), "1");
+        assert_eq!(header_of(EngineError::QueueFull, header::RETRY_AFTER), "1");
+        assert_eq!(header_of(EngineError::StorageFull, header::RETRY_AFTER), "10");
+        assert_eq!(header_of(EngineError::Unauthorized, header::WWW_AUTHENTICATE), "Bearer");
     }
 }

@@ -20,6 +20,7 @@ use crate::host_pool::{End, HostPool, Queued, QueuedCall, Staffing, key};
 use crate::leaving::Leaving;
 use crate::node::check_node;
 use crate::outgoing;
+pub use crate::runner::queued::QueuedRun;
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
 use crate::types::{
@@ -40,7 +41,6 @@ const STAFF_EVERY: Duration = Duration::from_millis(5);
 const BLANK_AGE_MAX: Duration = Duration::from_secs(600);
 /// How long shutting down waits until the processes are gone.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-pub use queued::QueuedRun;
 
 /// Runs calls in hosts. Cheap to clone.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
 //! From an accepted event to a run under way: the run becomes durable, and begins here or waits.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use millrace_model::ids::RunId;
@@ -89,13 +90,15 @@ impl Engine {
         }
         let unstored = held.unstored.clone();
         let engine = self.clone();
+        let to_store = unstored.clone();
         self.0.tasks.spawn(async move {
-            grip.may_begin().await;
-            let slot = engine.store_meanwhile(held.unstored.as_deref(), ticket.granted()).await;
-            if let Ok(slot) = slot {
+            let run = pin!(async {
+                grip.may_begin().await;
+                let slot = ticket.granted().await;
                 engine.execute(held, grip, Some(program), responder).await;
                 drop(slot);
-            }
+            });
+            engine.store_meanwhile(to_store.as_deref(), run).await;
         });
         fail_point!("engine.accept.before_answer");
         Ok(unstored)
@@ -119,7 +122,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Accepts a run for a caller who waits for its end.
+    /// Accepts a run and returns its record once it has ended.
     pub(crate) async fn run_and_wait(
         &self,
         caller: &Caller,
@@ -173,8 +176,8 @@ impl Engine {
 
     /// Ends when the run is settled by this node.
     fn when_settled(&self, id: &RunId) -> oneshot::Receiver<()> {
-        let (tell, told) = oneshot::channel();
-        self.0.waiters.lock().insert(id.clone(), tell);
-        told
+        let (sender, receiver) = oneshot::channel();
+        self.0.waiters.lock().insert(id.clone(), sender);
+        receiver
     }
 }

@@ -37,14 +37,17 @@ pub(crate) struct AskScope {
     pub(crate) run: Option<AskingRun>,
     /// Bytes of files that it sent so far.
     pub(crate) sent: AtomicI64,
-    /// The run, where it is stored before anything is answered.
-    pub(crate) unstored: Option<Arc<UnstoredRun>>,
     asked: Asked,
 }
 
 impl AskScope {
     pub(crate) fn new(org: OrgId, stores: StoreGrants, run: Option<AskingRun>) -> Self {
-        Self { org, stores, run, sent: AtomicI64::new(0), unstored: None, asked: Asked::default() }
+        Self { org, stores, run, sent: AtomicI64::new(0), asked: Asked::default() }
+    }
+
+    /// The run that asks, where it may be stored with its end.
+    pub(crate) fn unstored(&self) -> Option<&Arc<UnstoredRun>> {
+        self.run.as_ref()?.unstored.as_ref()
     }
 }
 
@@ -54,11 +57,17 @@ pub(crate) struct AskingRun {
     kind: RunKind,
     /// [`Context`] as JSON text.
     context: String,
+    unstored: Option<Arc<UnstoredRun>>,
 }
 
 impl AskingRun {
     pub(crate) fn of(held: &Held) -> Self {
-        Self { owner: held.owner.clone(), kind: held.kind, context: held.context.clone() }
+        Self {
+            owner: held.owner.clone(),
+            kind: held.kind,
+            context: held.context.clone(),
+            unstored: held.unstored.clone(),
+        }
     }
 }
 
@@ -91,7 +100,7 @@ impl Engine {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             ask.turn().await;
-            if let Err(error) = engine.store_run(scope.unstored.as_deref()).await {
+            if let Err(error) = engine.store_run(scope.unstored().map(|run| &**run)).await {
                 return ask.answer(Err(AskError::new("InternalFailure", error.to_string())));
             }
             let answer = match ask.kind.as_str() {

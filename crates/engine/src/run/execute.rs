@@ -162,11 +162,12 @@ impl Engine {
             tried = Box::pin(self.settle_damaged(&held, error)).await;
         }
         if let Err(error) = tried {
-            let chain = error_chain(&error);
-            if is_fenced(&error) {
-                tracing::warn!(run.id = %held.id, error = chain, "a run could not be settled by this attempt, and need not be: another one holds or settled it");
+            if held.unstored.as_ref().is_some_and(|run| !run.is_stored()) {
+                tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be stored with its end; its client is told that its event was not accepted");
+            } else if is_fenced(&error) {
+                tracing::warn!(run.id = %held.id, error = error_chain(&error), "a run could not be settled by this attempt, and need not be: another one holds or settled it");
             } else {
-                tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
+                tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be settled; it is tried again when its lease ends");
             }
         }
     }
@@ -188,9 +189,8 @@ impl Engine {
                 None => return Box::pin(self.settle_orphan(held)).await,
             },
         };
-        let mut scope =
+        let scope =
             AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
-        scope.unstored.clone_from(&held.unstored);
         let db = if matches!(&*program, Program::Source(_)) { CallDb::OfRun } else { CallDb::None };
         let sink = Collector::new(
             self.clone(),
@@ -350,7 +350,7 @@ impl Engine {
         fail_point!("engine.run.before_call");
         let queued = self.0.runner.enqueue(isolate, call, sink);
         drop(begins);
-        let outcome = self.store_meanwhile(held.unstored.as_deref(), queued.outcome()).await?;
+        let outcome = queued.outcome().await;
         fail_point!("engine.run.after_call");
         Ok(outcome)
     }

@@ -205,7 +205,7 @@ impl Collector {
 
     /// The run, where it may be stored with its end.
     pub(crate) fn unstored(&self) -> Option<&Arc<UnstoredRun>> {
-        self.asking.as_ref()?.unstored.as_ref()
+        self.asking.as_ref()?.unstored()
     }
 
     /// Answers the client once the run's event is durable. Gives the answer back where nobody

@@ -4,6 +4,7 @@
 //! that leaves the server, a question of its code, what finished steps left, a pause, and time.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,11 @@ pub(crate) struct UnstoredRun {
 }
 
 impl UnstoredRun {
+    /// Whether it is stored by now.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored.initialized()
+    }
+
     /// Why it could not be stored.
     pub(crate) fn failure(&self) -> Option<EngineError> {
         self.failure.lock().take()
@@ -128,21 +134,24 @@ impl Engine {
         unstored.stored.get_or_try_init(store).await.copied()
     }
 
-    /// Waits for what a run does or waits for, and stores it where that takes time.
-    pub(crate) async fn store_meanwhile<T>(
+    /// Does all that a run is, and stores the run meanwhile where that takes time. One that cannot
+    /// be stored goes no further; its client is told why.
+    pub(crate) async fn store_meanwhile(
         &self,
         unstored: Option<&UnstoredRun>,
-        work: impl Future<Output = T>,
-    ) -> Result<T, EngineError> {
-        let Some(unstored) = unstored.filter(|run| !run.stored.initialized()) else {
-            return Ok(work.await);
+        mut work: Pin<&mut impl Future<Output = ()>>,
+    ) {
+        let Some(unstored) = unstored else { return work.await };
+        let store = async {
+            tokio::time::sleep_until(unstored.until).await;
+            self.store_run(Some(unstored)).await
         };
-        tokio::pin!(work);
-        if let Ok(done) = tokio::time::timeout_at(unstored.until, &mut work).await {
-            return Ok(done);
+        // Both are polled: `work` may hold the cell, as its end stores the run.
+        tokio::pin!(store);
+        tokio::select! {
+            () = &mut work => {}
+            stored = &mut store => if stored.is_ok() { work.await }
         }
-        self.store_run(Some(unstored)).await?;
-        Ok(work.await)
     }
 
     /// Stores the end of a run; and with it the run, where it is not stored.
