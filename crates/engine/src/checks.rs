@@ -63,3 +63,11 @@ pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, E
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(150).collect()
 }
+
+/// `key@version`. A key does not begin with `@`, a version may hold one.
+pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('@') {
+        Some((key, version)) if !key.is_empty() => (key, Some(version)),
+        _ => (name, None),
+    }
+}

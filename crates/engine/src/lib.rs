@@ -41,6 +41,7 @@ use millrace_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use accept::domains::Domains;
 use background::Background;
 use ctx::Ctx;
 use deliver::Deliverer;
@@ -48,6 +49,10 @@ use deliver::mailer::Mailer;
 use deliver::outbox::Outbox;
 use deliver::webhook_dispatcher::WebhookDispatcher;
 use deliver::webhooks::Webhooks;
+use deploy::forms::Forms;
+use deploy::registries::Registries;
+use deploy::subscriptions::Subscriptions;
+use deploy::values::PropValues;
 use observe::error_groups::ErrorGroups;
 use observe::events::Events;
 use observe::exports::Exports;
@@ -55,6 +60,7 @@ use observe::retention::{Pruner, Retentions};
 use observe::runs::Runs;
 use observe::search::SearchIndexer;
 use run::admission::PressureWatch;
+use run::data_stores::DataStores;
 use run::replays::Replayer;
 
 pub use accept::app_hooks::AppEvent;
@@ -157,12 +163,14 @@ struct Inner {
     outbox: Outbox,
     retention: Retentions,
     runs: Runs,
-    webhooks: Webhooks,
-    domains: accept::domains::Domains,
+    subscriptions: Subscriptions,
+    webhooks: Arc<Webhooks>,
+    data_stores: Arc<DataStores>,
+    domains: Domains,
+    forms: Forms,
+    prop_values: PropValues,
+    registries: Registries,
     kept_files: accept::kept_files::KeptFiles,
-    search_indexes: deploy::search_index::SearchIndexes,
-    /// Slots for archives of registries.
-    uploads: millrace_fair::FairSemaphore<millrace_model::ids::OrgId>,
     streams: observe::streams::Streams,
     metrics: Arc<Metrics>,
     traces: observe::traces::Traces,
@@ -228,11 +236,11 @@ impl Engine {
         let ctx = Arc::new(Ctx { config, store, clock, ids, node, cache, tasks, changes });
         let keyring = Arc::new(keyring);
         let tenants = tenants::Tenants::new(&ctx, &keyring, master_keys)?;
+        let webhooks = Arc::new(Webhooks::new(ctx.clone(), keyring.clone()));
+        let data_stores = Arc::new(DataStores::new(ctx.clone()));
         let engine = Self(Arc::new(Inner {
             programs: ctx.cache.records(),
-            bundler,
             runner,
-            tenants,
             started_at,
             nodes: nodes::Nodes::default(),
             error_groups: ErrorGroups::new(ctx.clone()),
@@ -241,11 +249,18 @@ impl Engine {
             outbox: Outbox::new(ctx.clone()),
             retention: Retentions::new(ctx.clone()),
             runs: Runs::new(ctx.clone()),
-            webhooks: Webhooks::new(ctx.clone(), keyring.clone()),
-            domains: accept::domains::Domains::default(),
+            subscriptions: Subscriptions::new(ctx.clone(), webhooks.clone()),
+            webhooks,
+            domains: Domains::new(ctx.clone()),
+            forms: Forms::new(ctx.clone()),
+            prop_values: PropValues::new(
+                ctx.clone(),
+                tenants.accounts.clone(),
+                data_stores.clone(),
+            ),
+            registries: Registries::new(ctx.clone(), bundler.clone(), tenants.apps.clone()),
+            data_stores,
             kept_files: accept::kept_files::KeptFiles::default(),
-            search_indexes: deploy::search_index::SearchIndexes::default(),
-            uploads: millrace_fair::FairSemaphore::new(deploy::registries::UPLOADS),
             streams: observe::streams::Streams::default(),
             metrics,
             traces,
@@ -261,6 +276,8 @@ impl Engine {
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),
             unstored: run::unstored::UnstoredRuns::default(),
+            bundler,
+            tenants,
             keyring,
             ctx,
         }));

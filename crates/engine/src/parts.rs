@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use crate::Engine;
+use crate::accept::domains::Domains;
 use crate::deliver::outbox::Outbox;
 use crate::deliver::webhooks::Webhooks;
+use crate::deploy::registries::Registries;
+use crate::deploy::subscriptions::Subscriptions;
 use crate::observe::error_groups::ErrorGroups;
 use crate::observe::events::Events;
 use crate::observe::exports::Exports;
 use crate::observe::readiness::Readiness;
 use crate::observe::retention::Retentions;
 use crate::observe::runs::Runs;
+use crate::run::data_stores::DataStores;
 use crate::tenants::accounts::Accounts;
 use crate::tenants::app_images::AppImages;
 use crate::tenants::apps::Apps;
@@ -120,8 +124,28 @@ impl Engine {
         &self.0.runs
     }
 
+    /// Subscriptions, and listeners of streams.
+    pub fn subscriptions(&self) -> &Subscriptions {
+        &self.0.subscriptions
+    }
+
     /// Webhooks, and deliveries to them.
     pub fn webhooks(&self) -> &Webhooks {
         &self.0.webhooks
+    }
+
+    /// Data stores, and what they hold.
+    pub fn data_stores(&self) -> &DataStores {
+        &self.0.data_stores
+    }
+
+    /// Domains of endpoints.
+    pub fn domains(&self) -> &Domains {
+        &self.0.domains
+    }
+
+    /// Registries of components.
+    pub fn registries(&self) -> &Registries {
+        &self.0.registries
     }
 }

@@ -134,7 +134,7 @@ pub(crate) async fn listed(
     let Page { after, before, .. } = query.page;
     let page =
         Page { after: after.map(slug_cursor), before: before.map(slug_cursor), ..query.page };
-    let listing = app.engine.list_apps(caller, &filter, &page).await?;
+    let listing = app.engine.registries().list_apps(caller, &filter, &page).await?;
     let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), show(a))).collect();
     Ok(Fields::of(&query.params).list_with(listing.total_count, items, &listing.damaged, None))
 }

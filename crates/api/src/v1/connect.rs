@@ -185,15 +185,13 @@ pub(crate) async fn deploy(
     let workflow = params.text("workflow_id")?;
     if let Some(workflow) = &workflow {
         // Before any hook of the source runs.
-        app.engine.check_listener(&caller, workflow).await?;
+        app.engine.subscriptions().check_listener(&caller, workflow).await?;
     }
     let webhook = match params.text("webhook_url")? {
-        Some(url) => Some(
-            app.engine
-                .webhooks()
-                .create(&caller, NewWebhook { url, name: None, description: None })
-                .await?,
-        ),
+        Some(url) => {
+            let new = NewWebhook { url, name: None, description: None };
+            Some(app.engine.webhooks().create(&caller, new).await?)
+        }
         None => None,
     };
     let deployed = app.engine.create_source(&caller, new).await;
@@ -209,12 +207,9 @@ pub(crate) async fn deploy(
     let listeners =
         workflow.into_iter().chain(webhook.as_ref().map(|(webhook, _)| webhook.id.to_string()));
     for listener_id in listeners {
-        let key = SubscriptionKey {
-            emitter_id: view.source.id.to_string(),
-            listener_id,
-            event_name: String::new(),
-        };
-        if let Err(error) = app.engine.subscribe(&caller, key).await {
+        let emitter_id = view.source.id.to_string();
+        let key = SubscriptionKey { emitter_id, listener_id, event_name: String::new() };
+        if let Err(error) = app.engine.subscriptions().subscribe(&caller, key).await {
             app.engine.delete_source(&caller, &view.source.id).await?;
             if let Some((webhook, _)) = &webhook {
                 app.engine.webhooks().delete(&caller, &webhook.id).await?;
@@ -338,7 +333,8 @@ pub(crate) async fn workflows(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    let ids = app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
+    let subscriptions = app.engine.subscriptions();
+    let ids = subscriptions.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
     Ok(Json(TriggerWorkflowsOut::show(ids)).into_response())
 }
 
@@ -354,8 +350,9 @@ pub(crate) async fn set_workflows(
     let wanted = params.words("workflow_ids")?.ok_or_else(|| {
         ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows")
     })?;
-    app.engine.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
-    let ids = app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
+    let subscriptions = app.engine.subscriptions();
+    subscriptions.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
+    let ids = subscriptions.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
     Ok(Json(TriggerWorkflowsOut::show(ids)).into_response())
 }
 
@@ -383,7 +380,8 @@ pub(crate) async fn set_webhooks(
     let wanted = params.words("webhook_urls")?.ok_or_else(|| {
         ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses")
     })?;
-    let made = app.engine.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
+    let subscriptions = app.engine.subscriptions();
+    let made = subscriptions.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
     shown_webhooks(&app, &caller, &view.source.id, &made).await
 }
 
@@ -395,7 +393,8 @@ async fn shown_webhooks(
     made: &[(WebhookId, String)],
 ) -> Result<Response, ApiError> {
     let mut shown = Vec::new();
-    for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
+    let subscriptions = app.engine.subscriptions();
+    for listener in subscriptions.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
         let webhook = app.engine.webhooks().get(caller, &id("webhook", &listener)?).await?;
         let key = made.iter().find(|(made, _)| *made == webhook.id).map(|(_, secret)| secret);
         shown.push(TriggerWebhookOut::new(&webhook, key));

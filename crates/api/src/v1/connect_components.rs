@@ -39,7 +39,8 @@ pub(crate) async fn list(
     let (words, of_app) = (words(&query.params, "q")?, query.params.text("app")?);
     let found = app
         .engine
-        .search_components(
+        .registries()
+        .search(
             &caller,
             &AskedComponents {
                 words: &words,

@@ -132,7 +132,7 @@ pub(crate) async fn create(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let store = app.engine.create_data_store(&caller, &name(&params)?).await?;
+    let store = app.engine.data_stores().create(&caller, &name(&params)?).await?;
     Ok(Fields::of(&params).data(DataStoreOut::show(&store)))
 }
 
@@ -142,7 +142,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_data_stores(&caller, &query.page).await?;
+    let listing = app.engine.data_stores().list(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |store| DataStoreOut::show(&store)))
 }
 
@@ -151,7 +151,8 @@ pub(crate) async fn show(
     Auth(caller): Auth,
     Path(which): Path,
 ) -> Result<Response, ApiError> {
-    Ok(Fields::default().data(DataStoreOut::show(&app.engine.data_store(&caller, &which).await?)))
+    Ok(Fields::default()
+        .data(DataStoreOut::show(&app.engine.data_stores().get(&caller, &which).await?)))
 }
 
 pub(crate) async fn update(
@@ -162,10 +163,10 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     back.check(&params, async {
-        Ok(DataStoreOut::show(&app.engine.data_store(&caller, &which).await?))
+        Ok(DataStoreOut::show(&app.engine.data_stores().get(&caller, &which).await?))
     })
     .await?;
-    let store = app.engine.rename_data_store(&caller, &which, &name(&params)?).await?;
+    let store = app.engine.data_stores().rename(&caller, &which, &name(&params)?).await?;
     Ok(Fields::of(&params).data(DataStoreOut::show(&store)))
 }
 
@@ -179,7 +180,7 @@ pub(crate) async fn remove(
         let (id, would_go) = app.engine.data_store_would_go(&caller, &which).await?;
         return Ok(names::would_go(&id, &would_go));
     }
-    let store = app.engine.delete_data_store(&caller, &which).await?;
+    let store = app.engine.data_stores().delete(&caller, &which).await?;
     Ok(names::deleted(store.id.as_str()))
 }
 
@@ -198,7 +199,7 @@ pub(crate) async fn keys(
         limit: query.page.limit,
         with_values: query.params.flag("values")?.unwrap_or(false),
     };
-    let listing = app.engine.data_store_keys(&caller, &which, asked).await?;
+    let listing = app.engine.data_stores().keys(&caller, &which, asked).await?;
     let shown = |view: &KeyView| (view.key.clone(), DataStoreKeyOut::show(view));
     let items = listing.items.iter().map(shown).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
@@ -210,7 +211,7 @@ pub(crate) async fn clear(
     Path(which): Path,
     _: Params,
 ) -> Result<Response, ApiError> {
-    app.engine.clear_data_store(&caller, &which).await?;
+    app.engine.data_stores().clear(&caller, &which).await?;
     show(State(app), Auth(caller), Path(which)).await
 }
 
@@ -220,7 +221,7 @@ pub(crate) async fn read(
     Path(which): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let entry = app.engine.data_store_entry(&caller, &which, &key(&query.params)?).await?;
+    let entry = app.engine.data_stores().entry(&caller, &which, &key(&query.params)?).await?;
     let end = OrNull(entry.expires_at.map(Timestamp::ms));
     Ok(Fields::of(&query.params).data(DataStoreRecordOut::show(
         &entry.key,
@@ -250,7 +251,7 @@ pub(crate) async fn set(
         (Some(ttl), None) => Some(EntryEnd::After(ttl)),
         (None, at) => at.map(|ms| EntryEnd::At(Timestamp(ms))),
     };
-    app.engine.set_data_store_entry(&caller, &which, &key, value, ends).await?;
+    app.engine.data_stores().set_entry(&caller, &which, &key, value, ends).await?;
     Ok(Fields::default().data(DataStoreRecordOut::show(&key, value, None)))
 }
 
@@ -261,6 +262,6 @@ pub(crate) async fn remove_key(
     params: Params,
 ) -> Result<Response, ApiError> {
     let key = key(&params)?;
-    app.engine.delete_data_store_entry(&caller, &which, &key).await?;
+    app.engine.data_stores().delete_entry(&caller, &which, &key).await?;
     Ok(Fields::default().data(DeletedKeyOut::show(&key)))
 }

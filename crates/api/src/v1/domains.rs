@@ -82,13 +82,20 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
         Ok(host) => host,
         Err(error) => return error.into_response(),
     };
-    match app.engine.endpoint_of_host(host).await {
+    match app.engine.domains().endpoint_of_host(host).await {
         None => next.run(request).await,
-        Some(key) if shows_key(&request) && app.engine.would_hand_on_key(host, &key).await => {
+        Some(key) if shows_key(&request) && would_hand_on_key(&app, host, &key).await => {
             ApiError::key_for_another(host).into_response()
         }
         Some(key) => Box::pin(endpoints::handle_key(app, key, request)).await,
     }
+}
+
+/// Whether a request to that host would show code an API key: an organization may have attached a
+/// name that leads to this server, and clients may take it for the server's own. Not below the
+/// endpoint domain, which is the operator's.
+async fn would_hand_on_key(app: &App, host: &str, endpoint_key: &str) -> bool {
+    app.engine.domains().is_attached(host).await && !app.engine.asks_for_key(endpoint_key).await
 }
 
 /// Whether a request shows what looks like a key of this server: its sender took the host for the
@@ -155,7 +162,8 @@ pub(crate) async fn create(
     let DomainIn { domain, endpoint_id } = DomainIn::read(&params)?;
     let made = app
         .engine
-        .create_domain(&caller, &domain, &id::<HttpInterfaceId>("endpoint", &endpoint_id)?)
+        .domains()
+        .create(&caller, &domain, &id::<HttpInterfaceId>("endpoint", &endpoint_id)?)
         .await?;
     Ok(Fields::default().data(DomainOut::show(&made, &app.config)))
 }
@@ -166,7 +174,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let listing = app.engine.list_domains(&caller, &query.page).await?;
+    let listing = app.engine.domains().list(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |d| DomainOut::show(&d, &app.config)))
 }
 
@@ -176,7 +184,7 @@ pub(crate) async fn remove(
     Path(domain): Path,
     _: Params,
 ) -> Result<Response, ApiError> {
-    app.engine.delete_domain(&caller, &domain).await?;
+    app.engine.domains().delete(&caller, &domain).await?;
     Ok(names::deleted(&domain))
 }
 

@@ -230,7 +230,7 @@ pub(crate) async fn create(
     })?;
     let upload = upload(&app, &params, name, request, true).await?;
     Ok(Fields::of(&params)
-        .data(NewRegistryOut::show(&app.engine.put_registry(&caller, upload).await?)))
+        .data(NewRegistryOut::show(&app.engine.registries().put(&caller, upload).await?)))
 }
 
 pub(crate) async fn replace(
@@ -242,7 +242,7 @@ pub(crate) async fn replace(
     let params = Params(query(request.uri().query()));
     let upload = upload(&app, &params, name, request, false).await?;
     Ok(Fields::of(&params)
-        .data(NewRegistryOut::show(&app.engine.put_registry(&caller, upload).await?)))
+        .data(NewRegistryOut::show(&app.engine.registries().put(&caller, upload).await?)))
 }
 
 pub(crate) async fn list(
@@ -253,7 +253,8 @@ pub(crate) async fn list(
     query.params.org_is(&caller)?;
     let items: Vec<_> = app
         .engine
-        .registries(&caller)
+        .registries()
+        .list(&caller)
         .await?
         .iter()
         .map(|r| (r.name.clone(), RegistryOut::show(r)))
@@ -267,7 +268,7 @@ pub(crate) async fn remove(
     Path(name): Path,
     _: Params,
 ) -> Result<Response, ApiError> {
-    app.engine.delete_registry(&caller, &name).await?;
+    app.engine.registries().delete(&caller, &name).await?;
     Ok(Fields::default().data(DeletedRegistryOut::show(&name)))
 }
 
@@ -298,7 +299,7 @@ pub(crate) async fn search(
         component_type: component_type.as_deref(),
         is_own,
     };
-    let found = app.engine.search_components(&caller, &asked, limit).await?;
+    let found = app.engine.registries().search(&caller, &asked, limit).await?;
     let data = Fields::of(&query.params).apply(FoundOut::show(&found));
     Ok(Json(FoundKeysOut::show(data, &found)).into_response())
 }
@@ -318,7 +319,7 @@ pub(crate) async fn found(app: &App, caller: &Caller, key: &str) -> Result<Value
     match app.engine.component(caller, key).await {
         Ok(component) => Ok(ComponentOut::show(&component)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Ok(RegistryComponentOut::show(&app.engine.registry_entry(caller, key).await?))
+            Ok(RegistryComponentOut::show(&app.engine.registries().entry(caller, key).await?))
         }
         Err(error) => Err(error.into()),
     }

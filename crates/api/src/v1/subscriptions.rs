@@ -108,7 +108,7 @@ pub(crate) async fn create(
     Auth(caller): Auth,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let subscription = app.engine.subscribe(&caller, key(&params)?).await?;
+    let subscription = app.engine.subscriptions().subscribe(&caller, key(&params)?).await?;
     Ok(Fields::of(&params).data(SubscriptionOut::show(&subscription)))
 }
 
@@ -121,6 +121,7 @@ pub(crate) async fn listen(
 ) -> Result<Response, ApiError> {
     let subscription = app
         .engine
+        .subscriptions()
         .subscribe(&caller, SubscriptionKey { emitter_id, listener_id, event_name: String::new() })
         .await?;
     Ok(Fields::default().data(SubscriptionOut::show(&subscription)))
@@ -133,14 +134,14 @@ pub(crate) async fn remove(
 ) -> Result<Response, ApiError> {
     let key = key(&params)?;
     let shown = UnsubscribedOut::show(&key);
-    app.engine.unsubscribe(&caller, key).await?;
+    app.engine.subscriptions().unsubscribe(&caller, key).await?;
     Ok(Fields::default().data(shown))
 }
 
 /// Lists of subscriptions have no `page_info` (facts 1.1).
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
     let data: Vec<Value> =
-        app.engine.list_subscriptions(&caller).await?.iter().map(SubscriptionOut::show).collect();
+        app.engine.subscriptions().list(&caller).await?.iter().map(SubscriptionOut::show).collect();
     Ok(Json(json!({ "data": data })).into_response())
 }
 
@@ -160,8 +161,11 @@ pub(crate) async fn create_auto(
     params: Params,
 ) -> Result<Response, ApiError> {
     let text = |field| params.text(field).map(Option::unwrap_or_default);
-    let subscription =
-        app.engine.auto_subscribe(&caller, text("listener_id")?, text("event_name")?).await?;
+    let subscription = app
+        .engine
+        .subscriptions()
+        .auto_subscribe(&caller, text("listener_id")?, text("event_name")?)
+        .await?;
     Ok(Fields::of(&params).data(AutoSubscriptionOut::show(&subscription)))
 }
 
@@ -170,7 +174,7 @@ pub(crate) async fn list_auto(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let all = app.engine.list_auto_subscriptions(&caller).await?;
+    let all = app.engine.subscriptions().list_auto(&caller).await?;
     let items =
         all.iter().map(|a| (encode_cursor(a.id.as_str()), AutoSubscriptionOut::show(a))).collect();
     Fields::of(&query.params).whole(items, &query.page)
@@ -183,6 +187,6 @@ pub(crate) async fn remove_auto(
     _: Params,
 ) -> Result<Response, ApiError> {
     let subscription = id::<AutoSubscriptionId>("auto-subscription", &text)?;
-    app.engine.delete_auto_subscription(&caller, &subscription).await?;
+    app.engine.subscriptions().delete_auto(&caller, &subscription).await?;
     Ok(names::deleted(subscription.as_str()))
 }

@@ -67,7 +67,10 @@ impl Engine {
             payload,
             shown_meta(&new.metadata),
         );
-        let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
+        let listeners = self
+            .subscriptions()
+            .listeners_of(&event.org_id, &event.emitter_id, &event.name)
+            .await?;
         let mut effects = self.passed_on(&event, &listeners, false).await?;
         effects.events.push(event.clone());
         self.commit_passed_on(event.id, effects).await
@@ -89,7 +92,10 @@ impl Engine {
         let recorded = found
             .filter(|found| found.id == event && found.name != DEFERRED)
             .ok_or_else(|| EngineError::not_found("event", event))?;
-        let all = self.listeners_of(&recorded.org_id, &recorded.emitter_id, &recorded.name).await?;
+        let all = self
+            .subscriptions()
+            .listeners_of(&recorded.org_id, &recorded.emitter_id, &recorded.name)
+            .await?;
         let listeners: Vec<String> =
             all.iter().filter(|listener| to.is_none_or(|to| to == *listener)).cloned().collect();
         if let (Some(to), true) = (to, listeners.is_empty()) {

@@ -12,7 +12,8 @@ use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
 use parking_lot::RwLock;
 
-use crate::{Engine, EngineError};
+use crate::EngineError;
+use crate::ctx::Ctx;
 
 /// How long the domains that were read are believed: another server may have changed them.
 const BELIEVED_MS: i64 = 5_000;
@@ -22,11 +23,18 @@ const DOMAINS_MAX: u64 = 1_000;
 /// Keys of endpoints by domain.
 type KeysByDomain = Arc<HashMap<String, String>>;
 
-/// The domains of endpoints, and when they were read.
-#[derive(Default)]
-pub(crate) struct Domains(RwLock<Option<(Timestamp, KeysByDomain)>>);
+/// The domains of endpoints.
+pub struct Domains {
+    ctx: Arc<Ctx>,
+    /// As they were read last, and when.
+    known: RwLock<Option<(Timestamp, KeysByDomain)>>,
+}
 
-impl Engine {
+impl Domains {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx, known: RwLock::new(None) }
+    }
+
     /// The key of the endpoint that a request's host stands for; None: the host is this server's
     /// own.
     pub async fn endpoint_of_host(&self, host: &str) -> Option<String> {
@@ -34,50 +42,46 @@ impl Engine {
         if self.is_own(&host) {
             return None;
         }
-        if let Some(domain) = self.0.config.endpoint_domain.as_deref().and_then(host_of)
+        if let Some(domain) = self.ctx.config.endpoint_domain.as_deref().and_then(host_of)
             && let Some(key) = host.strip_suffix(&domain).and_then(|rest| rest.strip_suffix('.'))
         {
             return Some(key.to_owned());
         }
-        self.domains().await.get(&host).cloned()
+        self.keys().await.get(&host).cloned()
     }
 
-    /// Whether a request to that host would tell code an API key that it shows: an organization may
-    /// have claimed a name that leads to this server, and clients may take it for the server's own.
-    /// Not below the endpoint domain, which is the operator's.
-    pub async fn would_hand_on_key(&self, host: &str, endpoint_key: &str) -> bool {
+    /// Whether an organization attached this host to an endpoint.
+    pub async fn is_attached(&self, host: &str) -> bool {
         let Some(host) = host_of(host) else { return false };
-        self.domains().await.contains_key(&host) && !self.asks_for_key(endpoint_key).await
+        self.keys().await.contains_key(&host)
     }
 
     /// Whether a host, in lower case and without a port, is this server's own.
     fn is_own(&self, host: &str) -> bool {
         host_of(self.base_host()).is_some_and(|own| own == host)
-            || self.0.config.own_hosts.iter().any(|own| own == host)
+            || self.ctx.config.own_hosts.iter().any(|own| own == host)
     }
 
     fn base_host(&self) -> &str {
-        let base = &self.0.config.base_url;
+        let base = &self.ctx.config.base_url;
         base.split_once("://")
             .map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
     }
 
-    async fn domains(&self) -> KeysByDomain {
-        let now = self.now();
+    async fn keys(&self) -> KeysByDomain {
+        let now = self.ctx.now();
         if let Some((_, domains)) = self
-            .0
-            .domains
-            .0
+            .known
             .read()
             .as_ref()
             .filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms())))
         {
             return domains.clone();
         }
-        match self.0.store.endpoint_domains().await {
+        match self.ctx.store.endpoint_domains().await {
             Ok(domains) => {
                 let domains: KeysByDomain = Arc::new(domains.into_iter().collect());
-                *self.0.domains.0.write() = Some((now, domains.clone()));
+                *self.known.write() = Some((now, domains.clone()));
                 domains
             }
             Err(error) => {
@@ -86,20 +90,14 @@ impl Engine {
                     error = error_chain(&error),
                     "could not read the domains of endpoints; those that were known stay"
                 );
-                self.0
-                    .domains
-                    .0
-                    .read()
-                    .as_ref()
-                    .map(|(_, domains)| domains.clone())
-                    .unwrap_or_default()
+                self.known.read().as_ref().map(|(_, domains)| domains.clone()).unwrap_or_default()
             }
         }
     }
 
-    /// Lets a domain stand for an endpoint. Its name must lead here: that is the operator's to see
+    /// Attaches a domain to an endpoint. Its name must lead here: that is the operator's to see
     /// to.
-    pub async fn create_domain(
+    pub async fn create(
         &self,
         caller: &Caller,
         domain: &str,
@@ -116,8 +114,8 @@ impl Engine {
             ));
         }
         let of_server =
-            self.0.config.own_hosts.iter().map(String::as_str).chain([self.base_host()]);
-        let taken = of_server.chain(self.0.config.endpoint_domain.as_deref()).filter_map(host_of);
+            self.ctx.config.own_hosts.iter().map(String::as_str).chain([self.base_host()]);
+        let taken = of_server.chain(self.ctx.config.endpoint_domain.as_deref()).filter_map(host_of);
         for own in taken {
             if domain == own || domain.strip_suffix(&own).is_some_and(|rest| rest.ends_with('.')) {
                 return Err(EngineError::Conflict {
@@ -126,11 +124,11 @@ impl Engine {
                 });
             }
         }
-        if self.0.store.http_interface(&caller.org_id, endpoint).await?.is_none() {
+        if self.ctx.store.http_interface(&caller.org_id, endpoint).await?.is_none() {
             return Err(EngineError::not_found("endpoint", endpoint));
         }
         if self
-            .0
+            .ctx
             .store
             .list_endpoint_domains(&caller.org_id, &Page { limit: 1, ..Page::default() })
             .await?
@@ -148,42 +146,42 @@ impl Engine {
             id: domain,
             org_id: caller.org_id.clone(),
             endpoint_id: endpoint.clone(),
-            created_at: self.now(),
+            created_at: self.ctx.now(),
         };
-        match self.0.store.create_endpoint_domain(record.clone()).await {
+        match self.ctx.store.create_endpoint_domain(record.clone()).await {
             Err(StoreError::Taken(_)) => Err(EngineError::Conflict {
                 code: "taken",
                 message: format!("the domain `{}` stands for an endpoint already", record.id),
             }),
             other => {
                 other?;
-                self.forget_domains();
+                self.forget();
                 Ok(record)
             }
         }
     }
 
     /// The organization's domains, newest first.
-    pub async fn list_domains(
+    pub async fn list(
         &self,
         caller: &Caller,
         page: &Page,
     ) -> Result<Listing<EndpointDomain>, EngineError> {
-        Ok(self.0.store.list_endpoint_domains(&caller.org_id, page).await?)
+        Ok(self.ctx.store.list_endpoint_domains(&caller.org_id, page).await?)
     }
 
-    /// Lets a domain stand for nothing any more.
-    pub async fn delete_domain(&self, caller: &Caller, domain: &str) -> Result<(), EngineError> {
+    /// Detaches a domain.
+    pub async fn delete(&self, caller: &Caller, domain: &str) -> Result<(), EngineError> {
         let there = self
-            .0
+            .ctx
             .store
             .delete_endpoint_domain(&caller.org_id, &domain.to_ascii_lowercase())
             .await?;
-        self.forget_domains();
+        self.forget();
         if there { Ok(()) } else { Err(EngineError::not_found("domain", domain)) }
     }
 
-    pub(crate) fn forget_domains(&self) {
-        *self.0.domains.0.write() = None;
+    pub(crate) fn forget(&self) {
+        *self.known.write() = None;
     }
 }

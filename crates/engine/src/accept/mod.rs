@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// Whether an endpoint asks for an API key itself: then it is taken out of the event.
-    pub(crate) async fn asks_for_key(&self, key: &str) -> bool {
+    pub async fn asks_for_key(&self, key: &str) -> bool {
         self.live_endpoint(key).await.is_ok_and(|(endpoint, program)| {
             matches!(authorization(&endpoint, &program), Some(Authorization::ApiKey))
         })

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
+use millrace_bundle::{BundleRequest, Entry, Lock};
 use millrace_model::component::{
     Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent,
 };
@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, value::to_raw_value};
 use tokio::io::AsyncWriteExt as _;
 
+use crate::checks::key_and_version;
+use crate::deploy::bundle_error::bundle_error;
 use crate::run::sink::Ignore;
 use crate::tenants::apps::AuthKeys;
 use crate::tenants::secrets::sha256_hex;
@@ -86,7 +88,8 @@ impl Engine {
         let mut built = match code {
             CodeRef::Key(key) => {
                 let code = self
-                    .registry_code(caller, &key)
+                    .registries()
+                    .code(caller, &key)
                     .await?
                     .ok_or_else(|| EngineError::not_found("component", key))?;
                 self.build_component(caller, &code, None).await?
@@ -190,7 +193,7 @@ impl Engine {
             CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    match self.registry_code(caller, key).await? {
+                    match self.registries().code(caller, key).await? {
                         // The registry keeps the files.
                         Some(code) => self.built_or_known(caller, &code, earlier, false).await,
                         None => Err(error),
@@ -223,7 +226,7 @@ impl Engine {
             }
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    match self.registry_code(caller, key).await? {
+                    match self.registries().code(caller, key).await? {
                         Some(code) => Some(code),
                         None => return Err(error),
                     }
@@ -606,14 +609,6 @@ fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// `key@version`. A key does not begin with `@`, a version may hold one.
-pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
-    match name.split_once('@') {
-        Some((key, version)) if !key.is_empty() => (key, Some(version)),
-        _ => (name, None),
-    }
-}
-
 /// The `language` of code that is refused where it is no JavaScript.
 pub const JAVASCRIPT: &str = "javascript";
 
@@ -678,22 +673,6 @@ fn entry_of(
     let mut files = files.clone();
     files.insert(entry.to_owned(), code.to_owned());
     Ok(Entry::Files { entry: entry.to_owned(), files, is_javascript })
-}
-
-pub(crate) fn bundle_error(error: BundleError) -> EngineError {
-    match error {
-        BundleError::Waiting { waiting_max } => EngineError::DeploysWaiting { waiting_max },
-        BundleError::NoProcess { .. } => {
-            tracing::warn!(reason = %error, "a component could not be bundled");
-            EngineError::NoProcess
-        }
-        error if error.is_user_error() => EngineError::Component {
-            code: error.code(),
-            message: error.to_string(),
-            details: json!({ "field": "component_code" }),
-        },
-        error => EngineError::internal("could not bundle the component", error),
-    }
 }
 
 /// The slug that a record of this name starts from.

@@ -20,9 +20,9 @@ use crate::deploy::components::{CodeRef, MODULE};
 use crate::error::invalid_props;
 use crate::run::actions::isolate_owner;
 use crate::run::asks::AskScope;
-use crate::run::data_stores::StoreGrants;
 use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of, env_of};
 use crate::run::sink::Answering;
+use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::AccountUse;
 use crate::{Engine, EngineError};
 
@@ -180,14 +180,9 @@ impl Engine {
                 .await?
             {
                 Ok(mut answer) => {
-                    let id = self
-                        .tell_form(
-                            caller,
-                            &form.component.artifact_id,
-                            id,
-                            answer["dynamic_props"].take(),
-                        )
-                        .await?;
+                    let made = answer["dynamic_props"].take();
+                    let artifact = &form.component.artifact_id;
+                    let id = self.0.forms.record(caller, artifact, id, made).await?;
                     PropsAnswer {
                         form: id,
                         props: answer["props"]
@@ -212,7 +207,7 @@ impl Engine {
         form: &Form,
         id: Option<&str>,
     ) -> Result<Option<Vec<PropDef>>, EngineError> {
-        let told = self.told_before(caller, &form.component.artifact_id, id).await?;
+        let told = self.0.forms.previous(caller, &form.component.artifact_id, id).await?;
         Ok(told.or_else(|| form.source.as_ref().and_then(|(_, made)| made.clone())))
     }
 
@@ -302,7 +297,8 @@ impl Engine {
             .filter(|(name, _)| own.iter().any(|def| def.name == **name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let wrong = async || self.checked_values(caller, own, &given, Site::Source).await.err();
+        let wrong =
+            async || self.0.prop_values.check(caller, own, &given, Site::Source).await.err();
         let decides = |def: &PropDef| {
             def.required() && def.rest.get("reloadProps") == Some(&Value::Bool(true))
         };

@@ -2,21 +2,33 @@
 //! filled in is deployed or run (spec 2.7.1). That is stored, so that it outlives a restart and is
 //! known to every server.
 
+use std::sync::Arc;
+
 use millrace_model::component::PropDef;
 use millrace_model::form::{FORMS_MAX, Form, KEPT_MS, PROPS_BYTES_MAX};
 use millrace_model::ids::FormId;
 use millrace_model::tenant::Caller;
 use serde_json::Value;
 
+use crate::EngineError;
+use crate::ctx::Ctx;
 use crate::tenants::secrets::sha256_hex;
-use crate::{Engine, EngineError};
 
 /// The field of requests that names a form.
 const FIELD: &str = "dynamic_props_id";
 
-impl Engine {
-    /// What the form of that id was told last; none where no form is named.
-    pub(crate) async fn told_before(
+/// Definitions that forms were given.
+pub(crate) struct Forms {
+    ctx: Arc<Ctx>,
+}
+
+impl Forms {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
+    }
+
+    /// Definitions that the form of that id was given last; none where no form is named.
+    pub(crate) async fn previous(
         &self,
         caller: &Caller,
         artifact_id: &str,
@@ -34,11 +46,11 @@ impl Engine {
         };
         let id: FormId = text.parse().map_err(|_| unknown("is not the id of a form"))?;
         let known = self
-            .0
+            .ctx
             .store
             .form(&caller.org_id, &id)
             .await?
-            .filter(|form| form.expires_at > self.now());
+            .filter(|form| form.expires_at > self.ctx.now());
         let form = known.ok_or_else(|| {
             unknown("is not known: a form is forgotten a day after it was last asked for its props")
         })?;
@@ -48,16 +60,16 @@ impl Engine {
         Ok(Some(form.props))
     }
 
-    /// Keeps what a form is told now: `made`, the definitions that `additionalProps` made or
+    /// Records what a form is given now: `made`, the definitions that `additionalProps` made or
     /// changed. Gives the form's id, a new one where it has none.
-    pub(crate) async fn tell_form(
+    pub(crate) async fn record(
         &self,
         caller: &Caller,
         artifact_id: &str,
         form: Option<String>,
         made: Value,
     ) -> Result<String, EngineError> {
-        let id = form.map_or_else(|| FormId::generate(&self.0.ids), FormId::from_row);
+        let id = form.map_or_else(|| FormId::generate(&self.ctx.ids), FormId::from_row);
         let fits = made.to_string().len() <= PROPS_BYTES_MAX;
         // What cannot be read as definitions is shown all the same; only the next question does not
         // tell of it.
@@ -68,9 +80,9 @@ impl Engine {
             org_id: caller.org_id.clone(),
             artifact_id: of_caller(caller, artifact_id),
             props,
-            expires_at: self.now().plus_ms(KEPT_MS),
+            expires_at: self.ctx.now().plus_ms(KEPT_MS),
         };
-        self.0.store.keep_form(form, FORMS_MAX).await?;
+        self.ctx.store.keep_form(form, FORMS_MAX).await?;
         Ok(id.to_string())
     }
 }

@@ -1,13 +1,14 @@
 //! Components, sources and workflows: what is checked and built before they are stored.
 
+mod bundle_error;
 pub(crate) mod components;
 pub(crate) mod configure;
 pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;
 pub(crate) mod registries;
-pub(crate) mod search_index;
-pub(crate) mod served_apps;
+mod search_index;
+mod served_apps;
 pub(crate) mod settings;
 pub(crate) mod sources;
 pub(crate) mod subscriptions;

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use millrace_bundle::{BundleError, Unindexed, unpack_tree};
-use millrace_fair::{Class, Policy, Rejected};
+use millrace_bundle::{BundleError, Bundler, Unindexed, unpack_tree};
+use millrace_fair::{Class, FairSemaphore, Policy, Rejected};
 use millrace_model::component::{KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::page::Page;
@@ -19,10 +19,13 @@ use millrace_model::registry::{
 use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
 
-use crate::deploy::components::{bundle_error, key_and_version};
-use crate::deploy::search_index::SearchIndex;
+use crate::checks::key_and_version;
+use crate::ctx::Ctx;
+use crate::deploy::bundle_error::bundle_error;
+use crate::deploy::search_index::SearchIndexes;
+use crate::tenants::apps::Apps;
 use crate::tenants::secrets::sha256_hex;
-use crate::{CodeRef, Engine, EngineError};
+use crate::{CodeRef, EngineError};
 
 /// The most characters of a name and of an origin.
 const NAME_MAX: usize = 100;
@@ -33,7 +36,7 @@ const FILES_BYTES_MAX: usize = 8 << 20;
 const VERSIONS_NAMED: usize = 10;
 /// Archives that are taken at once: of each the server has all files in memory, until they are
 /// stored.
-pub(crate) const UPLOADS: Policy = Policy::one_at_a_time(2);
+const UPLOADS: Policy = Policy::one_at_a_time(2);
 /// Of one organization, one at a time; these may wait, with their archives.
 const UPLOADS_OF_ONE: Class = Class::of_tenant(1, 4);
 
@@ -90,10 +93,25 @@ pub struct RegistryEntry {
     pub versions: Vec<String>,
 }
 
-impl Engine {
+/// Registries of all organizations.
+pub struct Registries {
+    pub(super) ctx: Arc<Ctx>,
+    bundler: Bundler,
+    pub(super) apps: Arc<Apps>,
+    pub(super) indexes: SearchIndexes,
+    /// Slots for archives.
+    uploads: FairSemaphore<OrgId>,
+}
+
+impl Registries {
+    pub(crate) fn new(ctx: Arc<Ctx>, bundler: Bundler, apps: Arc<Apps>) -> Self {
+        let uploads = FairSemaphore::new(UPLOADS);
+        Self { ctx, bundler, apps, indexes: SearchIndexes::default(), uploads }
+    }
+
     /// Adds or replaces a registry: reads the archive, indexes it in a process of its own, stores
     /// all of it or nothing.
-    pub async fn put_registry(
+    pub async fn put(
         &self,
         caller: &Caller,
         upload: RegistryUpload,
@@ -106,7 +124,8 @@ impl Engine {
                 format!("`origin` takes at most {ORIGIN_MAX} bytes, `revision` {NAME_MAX}"),
             ));
         }
-        let exists = self.0.store.registries(&caller.org_id).await?.iter().any(|r| r.name == name);
+        let exists =
+            self.ctx.store.registries(&caller.org_id).await?.iter().any(|r| r.name == name);
         if is_new && exists {
             let message = format!(
                 "there is a registry `{name}`; update it, or add this one under another name"
@@ -117,7 +136,7 @@ impl Engine {
             return Err(EngineError::not_found("registry", name));
         }
         let waiting_max = UPLOADS_OF_ONE.waiting.tenant;
-        let slot = self.0.uploads.acquire(caller.org_id.clone(), (), &UPLOADS_OF_ONE).await;
+        let slot = self.uploads.acquire(caller.org_id.clone(), (), &UPLOADS_OF_ONE).await;
         let slot = slot.map_err(|Rejected| bundle_error(BundleError::Waiting { waiting_max }))?;
         let app = name.clone();
         // The slot goes along: what is unpacked for a client that went away is in memory, too.
@@ -125,7 +144,7 @@ impl Engine {
             tokio::task::spawn_blocking(move || (slot, unpack_tree(&archive, &app)))
                 .await
                 .map_err(|e| EngineError::internal("reading the archive broke down", e))?;
-        let bundler = self.0.bundler.of(caller.org_id.as_str());
+        let bundler = self.bundler.of(caller.org_id.as_str());
         let (index, files) = bundler
             .index(&tree_of(&caller.org_id, &name), files.map_err(bundle_error)?)
             .await
@@ -147,10 +166,10 @@ impl Engine {
         let files = tokio::task::spawn_blocking(hashed)
             .await
             .map_err(|e| EngineError::internal("hashing the files broke down", e))?;
-        let now = self.now();
+        let now = self.ctx.now();
         let count = |len: usize| i64::try_from(len).unwrap_or(i64::MAX);
         let registry = Registry {
-            id: RegistryId::generate(&self.0.ids),
+            id: RegistryId::generate(&self.ctx.ids),
             org_id: caller.org_id.clone(),
             name,
             origin,
@@ -161,28 +180,28 @@ impl Engine {
             updated_at: now,
         };
         let registry =
-            self.0.store.put_registry(NewRegistry { registry, files, components }).await?;
-        self.0.search_indexes.forget(&caller.org_id);
+            self.ctx.store.put_registry(NewRegistry { registry, files, components }).await?;
+        self.indexes.forget(&caller.org_id);
         Ok(RegistryView { registry, unindexed: index.unindexed, read: index.read })
     }
 
     /// The organization's registries, oldest first.
-    pub async fn registries(&self, caller: &Caller) -> Result<Vec<Registry>, EngineError> {
-        Ok(self.0.store.registries(&caller.org_id).await?)
+    pub async fn list(&self, caller: &Caller) -> Result<Vec<Registry>, EngineError> {
+        Ok(self.ctx.store.registries(&caller.org_id).await?)
     }
 
     /// Removes a registry. What was deployed from it goes on.
-    pub async fn delete_registry(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
-        if !self.0.store.delete_registry(&caller.org_id, name).await? {
+    pub async fn delete(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
+        if !self.ctx.store.delete_registry(&caller.org_id, name).await? {
             return Err(EngineError::not_found("registry", name));
         }
-        self.0.bundler.forget_index(&tree_of(&caller.org_id, name)).await;
-        self.0.search_indexes.forget(&caller.org_id);
+        self.bundler.forget_index(&tree_of(&caller.org_id, name)).await;
+        self.indexes.forget(&caller.org_id);
         Ok(())
     }
 
     /// The registries' components that fit, best first (see [`search`]).
-    pub async fn search_components(
+    pub async fn search(
         &self,
         caller: &Caller,
         asked: &AskedComponents<'_>,
@@ -193,7 +212,7 @@ impl Engine {
         // Of an app that the catalogue has not, its components tell the slug all the same.
         let app = match asked.app {
             Some(app) => {
-                let found = self.apps().find(&caller.org_id, app).await?;
+                let found = self.apps.find(&caller.org_id, app).await?;
                 Some(found.map_or_else(|| app.to_owned(), |found| found.name_slug))
             }
             None => None,
@@ -225,7 +244,7 @@ impl Engine {
         let (mut found, mut page) =
             (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
         loop {
-            let listing = self.0.store.list_components(&caller.org_id, &page).await?;
+            let listing = self.ctx.store.list_components(&caller.org_id, &page).await?;
             let Some(next) = listing.next(|component| component.id.to_string()) else {
                 return Ok(found);
             };
@@ -252,26 +271,21 @@ impl Engine {
     }
 
     /// A component of a registry by key, with `@version` behind it or without, not built.
-    pub async fn registry_entry(
-        &self,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<RegistryEntry, EngineError> {
+    pub async fn entry(&self, caller: &Caller, name: &str) -> Result<RegistryEntry, EngineError> {
         let found = self
-            .find_registry_component(caller, name)
+            .find(caller, name)
             .await?
             .ok_or_else(|| EngineError::not_found("component", name))?;
-        let files = self.registry_tree(&found).await?;
+        let files = self.tree(&found).await?;
         let component = found.component;
         let code = files.get(&component.path).cloned().unwrap_or_default();
         let facts = self
-            .0
             .bundler
             .of(caller.org_id.as_str())
             .facts(files, component.path.clone())
             .await
             .map_err(bundle_error)?;
-        let versions = self.0.store.registry_versions(&caller.org_id, &component.key).await?;
+        let versions = self.ctx.store.registry_versions(&caller.org_id, &component.key).await?;
         Ok(RegistryEntry {
             component,
             code,
@@ -281,15 +295,15 @@ impl Engine {
     }
 
     /// The code of a registry's component, with the files that it may import.
-    pub(crate) async fn registry_code(
+    pub(crate) async fn code(
         &self,
         caller: &Caller,
         name: &str,
     ) -> Result<Option<CodeRef>, EngineError> {
-        let Some(found) = self.find_registry_component(caller, name).await? else {
+        let Some(found) = self.find(caller, name).await? else {
             return Ok(None);
         };
-        let files = self.registry_tree(&found).await?;
+        let files = self.tree(&found).await?;
         let path = found.component.path;
         let code = files.get(&path).cloned().ok_or_else(|| {
             EngineError::internal("a registry lacks the file of a component", path.clone())
@@ -299,15 +313,15 @@ impl Engine {
 
     /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may
     /// have.
-    async fn find_registry_component(
+    async fn find(
         &self,
         caller: &Caller,
         name: &str,
     ) -> Result<Option<FoundComponent>, EngineError> {
         let (key, version) = key_and_version(name);
-        let found = self.0.store.registry_component(&caller.org_id, key, version).await?;
+        let found = self.ctx.store.registry_component(&caller.org_id, key, version).await?;
         let Some(version) = version.filter(|_| found.is_none()) else { return Ok(found) };
-        let known = self.0.store.registry_versions(&caller.org_id, key).await?;
+        let known = self.ctx.store.registry_versions(&caller.org_id, key).await?;
         if known.is_empty() {
             return Ok(None);
         }
@@ -325,15 +339,13 @@ impl Engine {
     }
 
     /// The files of the component's app, and of all apps that these name, and so on.
-    async fn registry_tree(
-        &self,
-        found: &FoundComponent,
-    ) -> Result<BTreeMap<String, String>, EngineError> {
+    async fn tree(&self, found: &FoundComponent) -> Result<BTreeMap<String, String>, EngineError> {
         let (mut tree, mut bytes) = (BTreeMap::new(), 0);
         let mut waiting = vec![app_of(&found.component.path).to_owned(), String::new()];
         let mut seen: BTreeSet<String> = waiting.iter().cloned().collect();
         while let Some(app) = waiting.pop() {
-            for file in self.0.store.registry_files(&found.registry, &app, found.generation).await?
+            for file in
+                self.ctx.store.registry_files(&found.registry, &app, found.generation).await?
             {
                 // Files outside of apps are manifests, which import nothing.
                 if !app.is_empty() {
@@ -352,23 +364,6 @@ impl Engine {
             }
         }
         Ok(tree)
-    }
-
-    pub(crate) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
-        // Another node may have changed them: the list is small, the components are not.
-        let now: Vec<_> =
-            self.0.store.registries(org).await?.into_iter().map(|r| (r.id, r.updated_at)).collect();
-        if let Some(index) = self.0.search_indexes.get(org).filter(|index| index.registries == now)
-        {
-            return Ok(index);
-        }
-        let mut components = Vec::new();
-        for (id, _) in &now {
-            components.extend(self.0.store.registry_components(id).await?);
-        }
-        let index = Arc::new(SearchIndex { registries: now, components });
-        self.0.search_indexes.put(org, index.clone());
-        Ok(index)
     }
 }
 

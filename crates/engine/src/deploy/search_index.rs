@@ -7,6 +7,9 @@ use millrace_model::Timestamp;
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::registry::RegistryComponent;
 
+use crate::EngineError;
+use crate::deploy::registries::Registries;
+
 /// Organizations whose search index is kept.
 const INDEXES_MAX: usize = 16;
 
@@ -36,5 +39,30 @@ impl SearchIndexes {
 
     pub(super) fn forget(&self, org: &OrgId) {
         self.0.lock().retain(|(o, _)| o != org);
+    }
+}
+
+impl Registries {
+    /// What search looks through now.
+    pub(super) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
+        // Another node may have changed them: the list is small, the components are not.
+        let now: Vec<_> = self
+            .ctx
+            .store
+            .registries(org)
+            .await?
+            .into_iter()
+            .map(|r| (r.id, r.updated_at))
+            .collect();
+        if let Some(index) = self.indexes.get(org).filter(|index| index.registries == now) {
+            return Ok(index);
+        }
+        let mut components = Vec::new();
+        for (id, _) in &now {
+            components.extend(self.ctx.store.registry_components(id).await?);
+        }
+        let index = Arc::new(SearchIndex { registries: now, components });
+        self.indexes.put(org, index.clone());
+        Ok(index)
     }
 }

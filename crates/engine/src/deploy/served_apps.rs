@@ -5,10 +5,11 @@ use millrace_model::component::PropDef;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 
+use crate::EngineError;
+use crate::deploy::registries::Registries;
 use crate::tenants::apps::{AppFilter, Served};
-use crate::{Engine, EngineError};
 
-impl Engine {
+impl Registries {
     /// Apps by slug: the organization's own in place of the catalogue's.
     pub async fn list_apps(
         &self,
@@ -20,7 +21,7 @@ impl Engine {
             AppFilter { has_components: None, has_actions: None, has_triggers: None, .. } => None,
             _ => Some(self.served(caller).await?),
         };
-        self.apps().list(caller, filter, served.as_ref(), page).await
+        self.apps.list(caller, filter, served.as_ref(), page).await
     }
 
     async fn served(&self, caller: &Caller) -> Result<Served, EngineError> {
@@ -30,7 +31,7 @@ impl Engine {
         }
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         loop {
-            let published = self.0.store.list_components(&caller.org_id, &page).await?;
+            let published = self.ctx.store.list_components(&caller.org_id, &page).await?;
             for component in &published.items {
                 let kind = component.component_type.name();
                 for slug in component.manifest.props.iter().filter_map(PropDef::app) {

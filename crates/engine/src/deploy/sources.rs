@@ -135,7 +135,7 @@ impl Engine {
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
         let previous =
-            self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
+            self.0.forms.previous(caller, &component.artifact_id, new.form.as_deref()).await?;
         let dynamic_props = self
             .source_definitions(
                 caller,
@@ -146,7 +146,7 @@ impl Engine {
             .await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured =
-            self.checked_values(caller, &defs, &new.configured_props, Site::Source).await?;
+            self.0.prop_values.check(caller, &defs, &new.configured_props, Site::Source).await?;
         let hooks =
             self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
         self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
@@ -362,7 +362,7 @@ impl Engine {
             new.name = check_name(name)?;
         }
         if let Some(previous) =
-            self.told_before(caller, &component.artifact_id, update.form.as_deref()).await?
+            self.0.forms.previous(caller, &component.artifact_id, update.form.as_deref()).await?
         {
             new.dynamic_props = Some(previous);
         }
@@ -608,7 +608,7 @@ impl Engine {
                 || given.is_some_and(|g| g.contains_key(name))
                 || defs.iter().any(|d| &d.name == name)
         });
-        let mut checked = self.checked_values(caller, &defs, &merged, Site::Source).await?;
+        let mut checked = self.0.prop_values.check(caller, &defs, &merged, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &subject, &defs, &mut checked).await?;
         self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;

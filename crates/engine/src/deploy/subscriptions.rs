@@ -13,8 +13,10 @@ use millrace_model::tenant::Caller;
 use millrace_model::webhook::Webhook;
 use millrace_store::{ListenerChange, SubscriptionKey};
 
+use crate::ctx::Ctx;
+use crate::deliver::webhooks::Webhooks;
 use crate::owners::check_owner;
-use crate::{Engine, EngineError, NewWebhook};
+use crate::{EngineError, NewWebhook};
 
 /// Listeners that one request may name: as many as there may be webhooks.
 const LISTENERS_MAX: u32 = 1_000;
@@ -29,7 +31,17 @@ fn of_user(caller: &Caller, key: SubscriptionKey) -> SubscriptionKey {
     }
 }
 
-impl Engine {
+/// Subscriptions of all organizations.
+pub struct Subscriptions {
+    ctx: Arc<Ctx>,
+    webhooks: Arc<Webhooks>,
+}
+
+impl Subscriptions {
+    pub(crate) const fn new(ctx: Arc<Ctx>, webhooks: Arc<Webhooks>) -> Self {
+        Self { ctx, webhooks }
+    }
+
     /// Connects an emitter's stream to a listener; the same triple again gives the one that exists.
     pub async fn subscribe(
         &self,
@@ -45,8 +57,8 @@ impl Engine {
                 "an event name has at most 256 characters on one line",
             ));
         }
-        let stored = self.0.store.subscribe(self.subscription(caller, key)).await?;
-        self.0.cache.listeners.forget_all();
+        let stored = self.ctx.store.subscribe(self.subscription(caller, key)).await?;
+        self.ctx.cache.listeners.forget_all();
         Ok(stored)
     }
 
@@ -58,13 +70,13 @@ impl Engine {
         source: &SourceId,
         workflows: &[String],
     ) -> Result<(), EngineError> {
-        check_owner(&self.0.ctx, caller, source.as_str()).await?;
-        let _turn = self.0.changes.turn(source.as_str()).await;
+        check_owner(&self.ctx, caller, source.as_str()).await?;
+        let _turn = self.ctx.changes.turn(source.as_str()).await;
         let wanted = distinct("workflow_ids", workflows)?;
         for workflow in &wanted {
             let id: WorkflowId =
                 workflow.parse().map_err(|_| EngineError::not_found("workflow", workflow))?;
-            check_owner(&self.0.ctx, caller, id.as_str()).await?;
+            check_owner(&self.ctx, caller, id.as_str()).await?;
         }
         let listening = self.trigger_listeners(caller, source, WorkflowId::PREFIX).await?;
         self.change_trigger_listeners(caller, source, Vec::new(), &wanted, listening).await
@@ -80,11 +92,11 @@ impl Engine {
         source: &SourceId,
         urls: &[String],
     ) -> Result<Vec<(WebhookId, String)>, EngineError> {
-        check_owner(&self.0.ctx, caller, source.as_str()).await?;
-        let _turn = self.0.changes.turn(source.as_str()).await;
+        check_owner(&self.ctx, caller, source.as_str()).await?;
+        let _turn = self.ctx.changes.turn(source.as_str()).await;
         let listening = self.trigger_listeners(caller, source, WebhookId::PREFIX).await?;
         let all = self
-            .0
+            .ctx
             .store
             .list_webhooks(&caller.org_id, &Page { limit: LISTENERS_MAX, ..Page::default() })
             .await?;
@@ -96,9 +108,8 @@ impl Engine {
         known.extend(others.into_iter().filter(|webhook| webhook.active));
         let (mut wanted, mut made) = (Vec::new(), Vec::new());
         for url in distinct("webhook_urls", urls)? {
-            let (webhook, secret) = self
-                .webhooks()
-                .prepare(caller, NewWebhook { url, name: None, description: None })?;
+            let (webhook, secret) =
+                self.webhooks.prepare(caller, NewWebhook { url, name: None, description: None })?;
             match known.iter().find(|known| known.url == webhook.url) {
                 Some(known) => wanted.push(known.id.to_string()),
                 None => {
@@ -108,7 +119,7 @@ impl Engine {
                 }
             }
         }
-        self.webhooks().check_count(all.total_count + made.len() as u64)?;
+        self.webhooks.check_count(all.total_count + made.len() as u64)?;
         let secrets =
             made.iter().map(|(webhook, secret)| (webhook.id.clone(), secret.clone())).collect();
         self.change_trigger_listeners(
@@ -129,7 +140,7 @@ impl Engine {
         source: &SourceId,
         prefix: &str,
     ) -> Result<Vec<String>, EngineError> {
-        let all = self.0.store.list_subscriptions(&caller.org_id).await?;
+        let all = self.ctx.store.list_subscriptions(&caller.org_id).await?;
         let of_it = all.into_iter().filter(|s| {
             s.emitter_id == source.as_str()
                 && s.event_name.is_empty()
@@ -161,20 +172,20 @@ impl Engine {
                 .map(key)
                 .collect(),
         };
-        self.0.store.change_listeners(change).await?;
-        self.0.cache.listeners.forget_all();
+        self.ctx.store.change_listeners(change).await?;
+        self.ctx.cache.listeners.forget_all();
         Ok(())
     }
 
     fn subscription(&self, caller: &Caller, key: SubscriptionKey) -> Subscription {
         Subscription {
-            id: SubscriptionId::generate(&self.0.ids),
+            id: SubscriptionId::generate(&self.ctx.ids),
             org_id: caller.org_id.clone(),
             emitter_id: key.emitter_id,
             listener_id: key.listener_id,
             event_name: key.event_name,
             from_trigger: false,
-            created_at: self.now(),
+            created_at: self.ctx.now(),
         }
     }
 
@@ -185,8 +196,8 @@ impl Engine {
         key: SubscriptionKey,
     ) -> Result<(), EngineError> {
         let key = of_user(caller, key);
-        let there = self.0.store.unsubscribe(&caller.org_id, &key).await?;
-        self.0.cache.listeners.forget_all();
+        let there = self.ctx.store.unsubscribe(&caller.org_id, &key).await?;
+        self.ctx.cache.listeners.forget_all();
         if there {
             Ok(())
         } else {
@@ -198,11 +209,8 @@ impl Engine {
     }
 
     /// All subscriptions of the organization.
-    pub async fn list_subscriptions(
-        &self,
-        caller: &Caller,
-    ) -> Result<Vec<Subscription>, EngineError> {
-        Ok(self.0.store.list_subscriptions(&caller.org_id).await?)
+    pub async fn list(&self, caller: &Caller) -> Result<Vec<Subscription>, EngineError> {
+        Ok(self.ctx.store.list_subscriptions(&caller.org_id).await?)
     }
 
     /// Subscribes a listener to a stream of each workflow and source that is made from now on; the
@@ -221,33 +229,30 @@ impl Engine {
                 format!("`event_name` is `{shown}`, allowed are `{ERRORS}` and `{LOGS}`"),
             ));
         }
-        let id = AutoSubscriptionId::generate(&self.0.ids);
+        let id = AutoSubscriptionId::generate(&self.ctx.ids);
         let subscription = AutoSubscription {
             id,
             org_id: caller.org_id.clone(),
             listener_id,
             event_name,
-            created_at: self.now(),
+            created_at: self.ctx.now(),
         };
-        Ok(self.0.store.auto_subscribe(subscription).await?)
+        Ok(self.ctx.store.auto_subscribe(subscription).await?)
     }
 
     /// Ends an auto-subscription; what it subscribed to before stays.
-    pub async fn delete_auto_subscription(
+    pub async fn delete_auto(
         &self,
         caller: &Caller,
         id: &AutoSubscriptionId,
     ) -> Result<(), EngineError> {
-        let there = self.0.store.delete_auto_subscription(&caller.org_id, id).await?;
+        let there = self.ctx.store.delete_auto_subscription(&caller.org_id, id).await?;
         if there { Ok(()) } else { Err(EngineError::not_found("auto-subscription", id)) }
     }
 
     /// All auto-subscriptions of the organization.
-    pub async fn list_auto_subscriptions(
-        &self,
-        caller: &Caller,
-    ) -> Result<Vec<AutoSubscription>, EngineError> {
-        Ok(self.0.store.list_auto_subscriptions(&caller.org_id).await?)
+    pub async fn list_auto(&self, caller: &Caller) -> Result<Vec<AutoSubscription>, EngineError> {
+        Ok(self.ctx.store.list_auto_subscriptions(&caller.org_id).await?)
     }
 
     /// That such a listener is there.
@@ -260,9 +265,9 @@ impl Engine {
         }
         if listener.starts_with(WebhookId::PREFIX) {
             let id = listener.parse().map_err(|_| EngineError::not_found("webhook", listener))?;
-            return self.webhooks().get(caller, &id).await.map(|_| ());
+            return self.webhooks.get(caller, &id).await.map(|_| ());
         }
-        check_owner(&self.0.ctx, caller, listener).await
+        check_owner(&self.ctx, caller, listener).await
     }
 
     async fn check_emitter(&self, caller: &Caller, emitter: &str) -> Result<(), EngineError> {
@@ -274,7 +279,7 @@ impl Engine {
             ALL_WORKFLOWS | ALL_SOURCES => Ok(()),
             org if org == caller.org_id.as_str() => Ok(()),
             id if id.starts_with(SourceId::PREFIX) || id.starts_with(WorkflowId::PREFIX) => {
-                check_owner(&self.0.ctx, caller, id).await
+                check_owner(&self.ctx, caller, id).await
             }
             other => Err(EngineError::not_found("emitter", other)),
         }
@@ -288,15 +293,15 @@ impl Engine {
         event_name: &str,
     ) -> Result<Arc<Vec<String>>, EngineError> {
         let key = (org.clone(), emitter.to_owned(), event_name.to_owned());
-        if let Some(listeners) = self.0.cache.listeners.get(&key) {
+        if let Some(listeners) = self.ctx.cache.listeners.get(&key) {
             return Ok(listeners);
         }
-        let read_at = self.0.cache.generation();
+        let read_at = self.ctx.cache.generation();
         let glob = if emitter.starts_with(SourceId::PREFIX) { ALL_SOURCES } else { ALL_WORKFLOWS };
         let listeners = Arc::new(
-            self.0.store.listeners(org, &[emitter, glob, org.as_str()], event_name).await?,
+            self.ctx.store.listeners(org, &[emitter, glob, org.as_str()], event_name).await?,
         );
-        self.0.cache.listeners.put(read_at, key, listeners.clone());
+        self.ctx.cache.listeners.put(read_at, key, listeners.clone());
         Ok(listeners)
     }
 }

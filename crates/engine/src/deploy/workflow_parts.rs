@@ -407,11 +407,10 @@ impl Engine {
             }
             // Values that are expressions are known only in a run: code that cannot do without them
             // says so there.
-            let told = self
-                .told_before(caller, &component.artifact_id, request.form.as_deref())
-                .await
-                .map_err(|e| in_step(e, &request.namespace))?;
-            let previous = told
+            let form = request.form.as_deref();
+            let of_form = self.0.forms.previous(caller, &component.artifact_id, form).await;
+            let of_form = of_form.map_err(|e| in_step(e, &request.namespace))?;
+            let previous = of_form
                 .as_deref()
                 .or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
             let dynamic_props = self
@@ -419,7 +418,7 @@ impl Engine {
                 .await
                 .unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
-            let checked = self.checked_values(caller, defs, &request.props, Site::Step).await;
+            let checked = self.0.prop_values.check(caller, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
             if let Some(name) = &request.keep_secrets_of {
                 let kept = before.steps.iter().find(|s| s.namespace == *name).ok_or_else(|| {

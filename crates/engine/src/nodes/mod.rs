@@ -184,7 +184,7 @@ impl Engine {
     fn forget_everything(&self) {
         self.0.cache.forget_all();
         self.0.programs.forget_all();
-        self.forget_domains();
+        self.domains().forget();
     }
 
     fn look_at_everything(&self) {
@@ -209,7 +209,7 @@ impl Engine {
             }
             Heard::Changed(Changed::Listeners) => self.0.cache.listeners.forget_all(),
             Heard::Changed(Changed::Callers) => self.0.cache.forget_callers(),
-            Heard::Changed(Changed::Domains) => self.forget_domains(),
+            Heard::Changed(Changed::Domains) => self.domains().forget(),
             Heard::Changed(Changed::Nodes) => {
                 if let Err(error) = self.check_in().await {
                     tracing::debug!(

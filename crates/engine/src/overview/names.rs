@@ -70,11 +70,8 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<Named>, EngineError> {
         let found = self
-            .search_components(
-                caller,
-                &AskedComponents { words: text, ..AskedComponents::default() },
-                limit,
-            )
+            .registries()
+            .search(caller, &AskedComponents { words: text, ..AskedComponents::default() }, limit)
             .await?;
         let named = |c: millrace_model::registry::RegistryComponent| Named {
             kind: NamedKind::Component,
@@ -214,7 +211,7 @@ impl Engine {
         caller: &Caller,
         which: &str,
     ) -> Result<(String, WouldGo), EngineError> {
-        let store = self.data_store(caller, which).await?;
+        let store = self.data_stores().get(caller, which).await?;
         let uses = self.0.store.naming(&caller.org_id, store.id.as_str(), USES_MAX).await?;
         Ok((store.id.to_string(), WouldGo { uses, ..WouldGo::default() }))
     }

@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
 use crate::run::asks::AskScope;
-use crate::run::data_stores::StoreGrants;
 use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of};
 use crate::run::sink::{CallDb, Collector};
+use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::AccountUse;
 use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
@@ -62,12 +62,12 @@ impl Engine {
                 "the component is a source; an action is run, a source is deployed",
             ));
         }
-        let previous = self.told_before(caller, &component.artifact_id, form).await?;
+        let previous = self.0.forms.previous(caller, &component.artifact_id, form).await?;
         let dynamic = self
             .definitions(caller, &Subject::new(&component), values, previous.as_deref())
             .await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
-        let values = self.checked_values(caller, defs, values, Site::Call).await?;
+        let values = self.0.prop_values.check(caller, defs, values, Site::Call).await?;
         let mut stores = StoreGrants::default();
         stores.add(defs, &values, Site::Call);
         let step = json!({

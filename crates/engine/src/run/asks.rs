@@ -18,8 +18,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::Engine;
 use crate::run::asked::Asked;
 use crate::run::context::Origin;
-use crate::run::data_stores::{StoreGrants, full};
+use crate::run::data_stores::full;
 use crate::run::execute::Held;
+use crate::run::store_grants::StoreGrants;
 use crate::run::unstored::UnstoredRun;
 
 /// Runs of a workflow that may wait where others start it with `$.flow.trigger`.
@@ -169,8 +170,10 @@ impl Engine {
                         )
                     })?
                     .get();
-                let write =
-                    self.store_write(&store, &key()?, text.to_owned(), ask.ttl).map_err(refuse)?;
+                let write = self
+                    .data_stores()
+                    .write(&store, &key()?, text.to_owned(), ask.ttl)
+                    .map_err(refuse)?;
                 match self.0.store.data_store_set(write).await {
                     Ok(()) => Ok(None),
                     Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&store))),
@@ -230,24 +233,15 @@ impl Engine {
     }
 
     async fn ask_entries(&self, store: &DataStore, page: DataStorePage) -> AskResult {
-        let entries = self
-            .0
-            .store
-            .data_store_entries(&store.id, page.clone(), PAGE_BYTES_MAX)
-            .await
-            .map_err(failed)?;
+        let stored = &self.0.store;
+        let entries = stored.data_store_entries(&store.id, page.clone(), PAGE_BYTES_MAX).await;
+        let entries = entries.map_err(failed)?;
         // A page may end early: only a look tells whether it is the last.
         let next = match entries.last() {
             Some(last) => {
                 let look = DataStorePage { after: Some(last.key.clone()), limit: 1, ..page };
-                let more = !self
-                    .0
-                    .store
-                    .data_store_keys(&store.id, look)
-                    .await
-                    .map_err(failed)?
-                    .is_empty();
-                more.then(|| last.key.clone())
+                let more = stored.data_store_keys(&store.id, look).await.map_err(failed)?;
+                (!more.is_empty()).then(|| last.key.clone())
             }
             None => None,
         };
@@ -273,7 +267,8 @@ impl Engine {
             return Err(AskError::new("NotFound", message));
         };
         let store = self
-            .find_data_store(&scope.org, which)
+            .data_stores()
+            .find(&scope.org, which)
             .await
             .map_err(failed)?
             .ok_or_else(|| gone(which))?;

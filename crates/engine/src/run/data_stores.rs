@@ -1,12 +1,13 @@
 //! Data stores: values that the workflows and sources of an organization share (facts 4.7). Made
 //! through the API; code reaches those that its own configured props name.
 
+use std::sync::Arc;
+
 use millrace_model::clock::Timestamp;
 use millrace_model::component::PropDef;
 use millrace_model::data_store::{
     self, DataStore, DataStoreError, KEYS_MAX, STORE_BYTES_MAX, STORES_MAX,
 };
-use millrace_model::file;
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
@@ -15,9 +16,11 @@ use millrace_model::tenant::Caller;
 use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
 use serde_json::{Map, Value, json};
 
+use crate::EngineError;
 use crate::checks::check_name;
+use crate::ctx::Ctx;
 use crate::error::readable;
-use crate::{Engine, EngineError};
+use crate::run::store_grants::plain;
 
 /// When a key of a data store ends.
 #[derive(Clone, Copy, Debug)]
@@ -26,82 +29,6 @@ pub enum EntryEnd {
     After(f64),
     /// At this time.
     At(Timestamp),
-}
-
-/// The stores that a call may use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StoreGrants {
-    data: Granted,
-    files: Granted,
-}
-
-/// Stores of one kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Granted {
-    /// As configured: ids, and names.
-    named: Vec<String>,
-    /// A prop's value is an expression, which only the host evaluates: any of the organization's.
-    any: bool,
-}
-
-impl Granted {
-    fn add(
-        &mut self,
-        defs: &[PropDef],
-        props: &Map<String, Value>,
-        site: Site,
-        is_such: fn(&PropDef) -> bool,
-    ) {
-        for (name, value) in props {
-            // A text that no definition calls a store is none: it is a word that happens to be a
-            // store's name.
-            if !defs.iter().any(|def| &def.name == name && is_such(def)) {
-                continue;
-            }
-            match plain(value) {
-                // Where nothing evaluates it, it names a store that is not there.
-                Some(text) if site == Site::Step && text.contains("{{") => self.any = true,
-                Some(text) => self.named.push(text.to_owned()),
-                None => {}
-            }
-        }
-    }
-
-    fn allows(&self, store: &str) -> bool {
-        self.any || self.named.iter().any(|named| named == store)
-    }
-}
-
-impl StoreGrants {
-    /// Adds the stores that the values of `data_store` and `dir` props name.
-    pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, site: Site) {
-        self.data.add(defs, props, site, |def| def.is(PropType::DataStore));
-        self.files.add(defs, props, site, |def| def.is(PropType::FileStore));
-    }
-
-    /// Whether the data store of this id or name may be used.
-    pub(crate) fn allows(&self, store: &str) -> bool {
-        self.data.allows(store)
-    }
-
-    /// Whether the file store of this name may be used.
-    pub(crate) fn allows_files(&self, store: &str) -> bool {
-        self.files.allows(store)
-    }
-
-    /// Whether any value could name a store, were it that of such a prop.
-    pub(crate) fn may_name(props: &Map<String, Value>) -> bool {
-        props.values().filter_map(plain).any(|text| {
-            text.contains("{{")
-                || text.parse::<DataStoreId>().is_ok()
-                || file::check_name(text).is_ok()
-        })
-    }
-}
-
-/// The text of a value, without its label.
-fn plain(value: &Value) -> Option<&str> {
-    value.get("__lv").and_then(|labelled| labelled.get("value")).unwrap_or(value).as_str()
 }
 
 /// Which keys of a data store are asked for.
@@ -137,16 +64,21 @@ fn beginning(text: &str) -> Value {
     json!({ "$truncated": true, "$bytes": text.len(), "$preview": text[..text.floor_char_boundary(PREVIEW_BYTES)] })
 }
 
-impl Engine {
+/// The data stores of all organizations.
+pub struct DataStores {
+    ctx: Arc<Ctx>,
+}
+
+impl DataStores {
+    pub(crate) const fn new(ctx: Arc<Ctx>) -> Self {
+        Self { ctx }
+    }
+
     /// Makes a data store.
-    pub async fn create_data_store(
-        &self,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<DataStore, EngineError> {
+    pub async fn create(&self, caller: &Caller, name: &str) -> Result<DataStore, EngineError> {
         let name = store_name(name)?;
         let there = self
-            .0
+            .ctx
             .store
             .list_data_stores(&caller.org_id, &Page { limit: 1, ..Page::default() })
             .await?
@@ -159,8 +91,8 @@ impl Engine {
                 ),
             });
         }
-        let now = self.now();
-        let id = DataStoreId::generate(&self.0.ids);
+        let now = self.ctx.now();
+        let id = DataStoreId::generate(&self.ctx.ids);
         let store = DataStore {
             id,
             org_id: caller.org_id.clone(),
@@ -170,34 +102,30 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        self.0.store.create_data_store(store.clone()).await.map_err(|e| taken(e, &store.name))?;
+        self.ctx.store.create_data_store(store.clone()).await.map_err(|e| taken(e, &store.name))?;
         Ok(store)
     }
 
     /// Renames a data store, given by id or name.
-    pub async fn rename_data_store(
+    pub async fn rename(
         &self,
         caller: &Caller,
         which: &str,
         name: &str,
     ) -> Result<DataStore, EngineError> {
-        let (store, name) = (self.data_store(caller, which).await?, store_name(name)?);
-        self.0
+        let (store, name) = (self.get(caller, which).await?, store_name(name)?);
+        self.ctx
             .store
-            .rename_data_store(&caller.org_id, &store.id, &name, self.now())
+            .rename_data_store(&caller.org_id, &store.id, &name, self.ctx.now())
             .await
             .map_err(|e| taken(e, &name))?;
-        self.data_store(caller, store.id.as_str()).await
+        self.get(caller, store.id.as_str()).await
     }
 
     /// Removes a data store with all it holds, unless a workflow or source uses it.
-    pub async fn delete_data_store(
-        &self,
-        caller: &Caller,
-        which: &str,
-    ) -> Result<DataStore, EngineError> {
-        let store = self.data_store(caller, which).await?;
-        let users = self.users_of_store(&store).await?;
+    pub async fn delete(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
+        let store = self.get(caller, which).await?;
+        let users = self.users(&store).await?;
         if !users.is_empty() {
             let message = format!(
                 "the data store `{}` is used by {}; take it from their props first",
@@ -206,68 +134,68 @@ impl Engine {
             );
             return Err(EngineError::Conflict { code: "in_use", message });
         }
-        self.0.store.delete_data_store(&caller.org_id, &store.id).await?;
+        self.ctx.store.delete_data_store(&caller.org_id, &store.id).await?;
         tracing::info!(store.id = %store.id, user.id = %caller.user_id, "a data store was deleted");
         Ok(store)
     }
 
     /// A data store, by id or name.
-    pub async fn data_store(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
-        self.find_data_store(&caller.org_id, which)
+    pub async fn get(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
+        self.find(&caller.org_id, which)
             .await?
             .ok_or_else(|| EngineError::not_found("data store", which))
     }
 
     /// The data stores, newest first.
-    pub async fn list_data_stores(
+    pub async fn list(
         &self,
         caller: &Caller,
         page: &Page,
     ) -> Result<Listing<DataStore>, EngineError> {
-        Ok(self.0.store.list_data_stores(&caller.org_id, page).await?)
+        Ok(self.ctx.store.list_data_stores(&caller.org_id, page).await?)
     }
 
     /// A page of a store's keys in their order, after one, all that begin so; and how many there
     /// are in all. With their values, where those are asked for: large ones as their beginning.
-    pub async fn data_store_keys(
+    pub async fn keys(
         &self,
         caller: &Caller,
         which: &str,
         asked: AskedKeys,
     ) -> Result<Listing<KeyView>, EngineError> {
-        let (id, now) = (self.data_store(caller, which).await?.id, self.now());
+        let (id, now) = (self.get(caller, which).await?.id, self.ctx.now());
         let page =
             DataStorePage { after: asked.after, prefix: asked.prefix, limit: asked.limit, now };
         let mut items = Vec::new();
-        for key in self.0.store.data_store_keys(&id, page).await? {
+        for key in self.ctx.store.data_store_keys(&id, page).await? {
             // One by one: a page of large values is never in memory at once.
             let entry = if asked.with_values {
-                self.0.store.data_store_entry(&id, &key, now).await?
+                self.ctx.store.data_store_entry(&id, &key, now).await?
             } else {
                 None
             };
             items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
         }
-        Ok(Listing::of(items, self.0.store.data_store_size(&id, now).await?))
+        Ok(Listing::of(items, self.ctx.store.data_store_size(&id, now).await?))
     }
 
     /// What a store holds under a key.
-    pub async fn data_store_entry(
+    pub async fn entry(
         &self,
         caller: &Caller,
         which: &str,
         key: &str,
     ) -> Result<DataStoreEntry, EngineError> {
-        let store = self.data_store(caller, which).await?;
-        self.0
+        let store = self.get(caller, which).await?;
+        self.ctx
             .store
-            .data_store_entry(&store.id, key, self.now())
+            .data_store_entry(&store.id, key, self.ctx.now())
             .await?
             .ok_or_else(|| EngineError::not_found("key", key))
     }
 
     /// Writes a value; without `ends` it stays.
-    pub async fn set_data_store_entry(
+    pub async fn set_entry(
         &self,
         caller: &Caller,
         which: &str,
@@ -275,7 +203,7 @@ impl Engine {
         value: &Value,
         ends: Option<EntryEnd>,
     ) -> Result<(), EngineError> {
-        let store = self.data_store(caller, which).await?;
+        let store = self.get(caller, which).await?;
         let field = |error: &DataStoreError| {
             let field = match error {
                 DataStoreError::Key { .. } => "key",
@@ -288,8 +216,7 @@ impl Engine {
             Some(EntryEnd::After(ttl)) => Some(ttl),
             _ => None,
         };
-        let mut write =
-            self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
+        let mut write = self.write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
         if let Some(EntryEnd::At(at)) = ends {
             // In the bounds of a `ttl`.
             let left = at.since(write.now) as f64 / 1000.0;
@@ -301,7 +228,7 @@ impl Engine {
             })?;
             write.expires_at = Some(at);
         }
-        match self.0.store.data_store_set(write).await {
+        match self.ctx.store.data_store_set(write).await {
             Err(StoreError::Full) => {
                 Err(EngineError::Conflict { code: "quota_exceeded", message: full(&store) })
             }
@@ -310,14 +237,14 @@ impl Engine {
     }
 
     /// Removes a key.
-    pub async fn delete_data_store_entry(
+    pub async fn delete_entry(
         &self,
         caller: &Caller,
         which: &str,
         key: &str,
     ) -> Result<(), EngineError> {
-        let store = self.data_store(caller, which).await?;
-        if self.0.store.data_store_delete(&store.id, key).await? {
+        let store = self.get(caller, which).await?;
+        if self.ctx.store.data_store_delete(&store.id, key).await? {
             Ok(())
         } else {
             Err(EngineError::not_found("key", key))
@@ -325,24 +252,24 @@ impl Engine {
     }
 
     /// Removes all keys.
-    pub async fn clear_data_store(&self, caller: &Caller, which: &str) -> Result<(), EngineError> {
-        let store = self.data_store(caller, which).await?;
-        Ok(self.0.store.data_store_clear(&store.id).await?)
+    pub async fn clear(&self, caller: &Caller, which: &str) -> Result<(), EngineError> {
+        let store = self.get(caller, which).await?;
+        Ok(self.ctx.store.data_store_clear(&store.id).await?)
     }
 
-    pub(crate) async fn find_data_store(
+    pub(crate) async fn find(
         &self,
         org: &OrgId,
         which: &str,
     ) -> Result<Option<DataStore>, StoreError> {
         match which.parse::<DataStoreId>() {
-            Ok(id) => self.0.store.data_store(org, &id).await,
-            Err(_) => self.0.store.data_store_by_name(org, which).await,
+            Ok(id) => self.ctx.store.data_store(org, &id).await,
+            Err(_) => self.ctx.store.data_store_by_name(org, which).await,
         }
     }
 
     /// A write within the bounds of keys, values and times.
-    pub(crate) fn store_write(
+    pub(crate) fn write(
         &self,
         store: &DataStore,
         key: &str,
@@ -351,7 +278,7 @@ impl Engine {
     ) -> Result<DataStoreWrite, DataStoreError> {
         data_store::check_key(key)?;
         data_store::check_value(key, &value)?;
-        let now = self.now();
+        let now = self.ctx.now();
         let expires_at = ttl.map(|ttl| data_store::expires_at(ttl, now)).transpose()?;
         Ok(DataStoreWrite {
             store_id: store.id.clone(),
@@ -366,7 +293,7 @@ impl Engine {
 
     /// Puts the id in place of the name in each value of a `data_store` prop: a store that is
     /// renamed stays in use.
-    pub(crate) async fn data_store_errors(
+    pub(crate) async fn prop_errors(
         &self,
         org: &OrgId,
         defs: &[PropDef],
@@ -380,7 +307,7 @@ impl Engine {
                 continue;
             }
             let found = match plain(value) {
-                Some(text) => self.find_data_store(org, text).await?,
+                Some(text) => self.find(org, text).await?,
                 None => None,
             };
             match found {
@@ -399,7 +326,7 @@ impl Engine {
 
     /// The sources and workflows that name a store in their configured values, by name; at most
     /// ten.
-    async fn users_of_store(&self, store: &DataStore) -> Result<Vec<String>, EngineError> {
+    async fn users(&self, store: &DataStore) -> Result<Vec<String>, EngineError> {
         const SHOWN: usize = 10;
         let names = |props: &Map<String, Value>| {
             props.values().filter_map(plain).any(|text| text == store.id.as_str())
@@ -407,7 +334,7 @@ impl Engine {
         let mut users = Vec::new();
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         while users.len() < SHOWN {
-            let sources = match self.0.store.list_sources(&store.org_id, None, &page).await {
+            let sources = match self.ctx.store.list_sources(&store.org_id, None, &page).await {
                 // The one that the page follows went meanwhile.
                 Err(StoreError::UnknownCursor(_)) => {
                     (page.after, users) = (None, Vec::new());
@@ -428,7 +355,7 @@ impl Engine {
         page.after = None;
         let of_sources = users.len();
         while users.len() < SHOWN {
-            let workflows = match self.0.store.list_workflows(&store.org_id, None, &page).await {
+            let workflows = match self.ctx.store.list_workflows(&store.org_id, None, &page).await {
                 Err(StoreError::UnknownCursor(_)) => {
                     page.after = None;
                     users.truncate(of_sources);
@@ -441,7 +368,11 @@ impl Engine {
             for workflow in &workflows.items {
                 let live = match &workflow.deployment_id {
                     Some(id) => readable(
-                        self.0.store.deployment(&store.org_id, id).await.map_err(EngineError::from),
+                        self.ctx
+                            .store
+                            .deployment(&store.org_id, id)
+                            .await
+                            .map_err(EngineError::from),
                     )?
                     .flatten(),
                     None => None,
@@ -484,69 +415,5 @@ fn taken(error: StoreError, name: &str) -> EngineError {
             message: format!("there is a data store `{name}` already"),
         },
         other => other.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn only_props_that_name_stores_grant_them() {
-        let dir = json!({ "a": "reports", "b": "ds_2" });
-        let def = |name: &str, kind: &str| PropDef {
-            name: name.into(),
-            prop_type: kind.into(),
-            ..PropDef::default()
-        };
-        let defs = [
-            def("a", "data_store"),
-            def("b", "datastore"),
-            def("text", "string"),
-            def("c", "data_store"),
-        ];
-        let grants_at = |site: Site, props: Value| {
-            let mut grants = StoreGrants::default();
-            grants.add(&defs, props.as_object().expect("an object"), site);
-            grants
-        };
-        let grants = |props: Value| grants_at(Site::Step, props);
-        let some = grants(
-            json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }),
-        );
-        assert_eq!(
-            ["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)),
-            [true, true, false, false, false]
-        );
-        let mut mirrored = StoreGrants::default();
-        mirrored.add(
-            &[def("a", "dir"), def("b", "data_store")],
-            dir.as_object().expect("an object"),
-            Site::Step,
-        );
-        assert_eq!(
-            (
-                mirrored.allows_files("reports"),
-                mirrored.allows_files("ds_2"),
-                mirrored.allows("reports")
-            ),
-            (true, false, false)
-        );
-        // Also where the definitions of the component say nothing of the prop: the host gives its
-        // code a text.
-        assert!(!grants(json!({ "dynamic": "reports" })).allows_files("reports"));
-        assert!(grants(json!({ "c": "{{steps.x.store}}" })).allows("ds_9"));
-        for site in [Site::Source, Site::Call] {
-            assert!(
-                !grants_at(site, json!({ "c": "{{steps.x.store}}" })).allows("ds_9"),
-                "{site:?}: nothing evaluates it"
-            );
-        }
-        assert!(
-            !grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" }))
-                .allows("ds_9")
-        );
     }
 }

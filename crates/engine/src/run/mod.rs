@@ -18,6 +18,7 @@ pub(crate) mod progress;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
 pub(crate) mod sink;
+pub(crate) mod store_grants;
 pub(crate) mod unstored;
 mod watched;
 pub(crate) mod workflow_tests;

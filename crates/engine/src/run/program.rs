@@ -25,8 +25,8 @@ use crate::deploy::components::MODULE;
 use crate::deploy::settings::within;
 use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
-use crate::run::data_stores::StoreGrants;
 use crate::run::files::add_own_store;
+use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 

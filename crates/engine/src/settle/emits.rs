@@ -177,7 +177,10 @@ impl Engine {
         context: &Context,
         handles_error: bool,
     ) -> Result<(), EngineError> {
-        let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
+        let listeners = self
+            .subscriptions()
+            .listeners_of(&event.org_id, &event.emitter_id, &event.name)
+            .await?;
         let origin = Origin {
             trace_id: Some(context.trace_id.clone()),
             hops: context.hops,
@@ -243,7 +246,11 @@ impl Engine {
         context: &Context,
     ) -> Result<(), EngineError> {
         if effects.logs.is_empty()
-            || self.listeners_of(&held.org_id, held.owner.as_str(), LOGS).await?.is_empty()
+            || self
+                .subscriptions()
+                .listeners_of(&held.org_id, held.owner.as_str(), LOGS)
+                .await?
+                .is_empty()
         {
             return Ok(());
         }
