@@ -7,6 +7,7 @@ use millrace_model::tenant::{Scope, Scopes};
 use serde_json::{Map, Value};
 
 use crate::contract::routes::{Kind, Param};
+use crate::contract::shape::of;
 use crate::error::ApiError;
 use crate::extract::Params;
 
@@ -163,7 +164,7 @@ impl Form for EpochSecs {
 }
 
 impl Form for Role {
-    const KIND: Kind = Kind::Text;
+    const KIND: Kind = Kind::Of(of::<Role>());
     type Value = Self;
 
     fn read(params: &Params, field: &str) -> Result<Option<Self>, ApiError> {
@@ -178,7 +179,7 @@ impl Form for Role {
 
 /// What a key may do. Nothing is given that was not asked for by its name.
 impl Form for Scopes {
-    const KIND: Kind = Kind::Words;
+    const KIND: Kind = Kind::WordsOf(of::<Scope>());
     type Value = Self;
 
     fn read(params: &Params, field: &str) -> Result<Option<Self>, ApiError> {

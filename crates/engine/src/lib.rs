@@ -73,7 +73,7 @@ pub use deliver::webhooks::NewWebhook;
 pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
-pub use deploy::settings::SettingsRequest;
+pub use deploy::settings::{Choice, SettingsRequest};
 pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
 pub use deploy::workflow_parts::{
     DeployRequest, NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow,

@@ -26,7 +26,8 @@ pub enum AuthType {
 }
 
 /// A field that a user fills in to connect an account; it becomes a key of `$auth`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "CustomFieldRequest")]
 #[serde(default)]
 pub struct CustomField {
     /// The key of `$auth`.
@@ -45,7 +46,8 @@ pub struct CustomField {
 }
 
 /// An OAuth 2 client that the operator registered at a provider.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "AppOauthRequest")]
 #[serde(default)]
 pub struct OauthClient {
     /// Where users log in.

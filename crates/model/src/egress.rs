@@ -37,8 +37,11 @@ pub struct Policy {
 }
 
 /// Why an address is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "EgressRule")]
 pub enum Rule {
     /// 127.0.0.0/8 and `::1`.
     Loopback,

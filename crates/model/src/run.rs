@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::egress;
 use crate::ids::{DeploymentId, OrgId, RunId};
 use crate::source::Owner;
 
@@ -267,6 +268,9 @@ pub struct StepResult {
     /// Wall time, milliseconds; absent where it never ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// The key of its component, where that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_key: Option<String>,
     /// Exports by name, `$return_value` and `$summary` among them.
     pub exports: Box<serde_json::value::RawValue>,
     /// When it began.
@@ -283,11 +287,34 @@ pub struct StepResult {
     /// the last [`StepResult::ATTEMPTS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<StepAttempt>,
+    /// Connections of this try that the walls refused, at most [`StepResult::REFUSALS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<RefusedConnection>,
+}
+
+/// A connection that the walls refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RefusedConnection {
+    /// Where it would have led, as `IP:port`.
+    pub address: String,
+    /// Why that is closed.
+    pub rule: egress::Rule,
+    /// The value of `--egress-allow` that opens it.
+    pub allow: String,
+}
+
+impl From<&egress::Refusal> for RefusedConnection {
+    fn from(refusal: &egress::Refusal) -> Self {
+        let address = refusal.address.to_string();
+        Self { allow: address.clone(), address, rule: refusal.rule }
+    }
 }
 
 impl StepResult {
     /// Earlier tries that are kept.
     pub const ATTEMPTS_MAX: usize = 20;
+    /// Refused connections that are kept.
+    pub const REFUSALS_MAX: usize = 20;
 
     /// A step of which no more is known.
     pub fn new(
@@ -300,11 +327,13 @@ impl StepResult {
             namespace,
             status,
             duration_ms,
+            component_key: None,
             exports,
             started_at_ms: None,
             props: None,
             error: None,
             attempts: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 

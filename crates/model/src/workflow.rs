@@ -204,6 +204,9 @@ pub struct Step {
     pub namespace: String,
     /// The code it runs.
     pub component_id: ComponentId,
+    /// The key of that component, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_key: Option<String>,
     /// The built module.
     pub artifact_id: String,
     /// Definitions that `additionalProps` gave when the values were set; none: those of the

@@ -1,7 +1,7 @@
 /** Questions of a form to a component's code: options of a prop, and props that depend on others. */
 
 import { body, client } from "./client";
-import { isObject, type JsonObject, textOf } from "./json";
+import { asJsonObject, isObject, type JsonObject, textOf } from "./json";
 import { type Option, optionsOf, type PropDef, propsOf } from "./props";
 
 /** What a form is about: a saved component or a deployed source by its id, or a component by its key. */
@@ -35,9 +35,9 @@ export async function readOptions(
       body: {
         id: question.target,
         prop_name: question.prop,
-        configured_props: question.values,
+        configured_props: asJsonObject(question.values),
         page: question.page,
-        ...(question.context === undefined ? {} : { prev_context: question.context }),
+        ...(question.context === undefined ? {} : { prev_context: asJsonObject(question.context) }),
         ...(question.query === undefined ? {} : { query: question.query }),
         ...(question.form === undefined ? {} : { dynamic_props_id: question.form }),
       },
@@ -61,7 +61,7 @@ export async function readProps(
     client.POST("/v1/components/props", {
       body: {
         id: question.target,
-        configured_props: question.values,
+        configured_props: asJsonObject(question.values),
         ...(question.form === undefined ? {} : { dynamic_props_id: question.form }),
       },
       signal,

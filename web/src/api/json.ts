@@ -1,6 +1,18 @@
 /** Reading of values whose shape the server's document leaves open. */
 
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type SentObject = Schemas["JsonObject"];
+
 export type JsonObject = { [name: string]: unknown };
+
+/** A value that is sent: requests are written as JSON, so all of it is. */
+export const asJson = (value: unknown): Schemas["Json"] => value as Schemas["Json"];
+
+/** The same of an object. */
+export const asJsonObject = (value: object): SentObject => value as SentObject;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,8 +1,10 @@
 /** A run's record, with the parts that the server's document leaves open. */
 
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "./json";
-import type { Delivery, Run } from "./schema";
+import type { components, Delivery, Run } from "./schema";
 import type { Status } from "./status";
+
+export type RunKind = components["schemas"]["RunKind"];
 
 export type StepRecord = {
   name: string;

@@ -1,7 +1,7 @@
 /** What a person prefers, kept by the server for all browsers: they begin with what this one remembers. */
 
 import { client, data } from "~/api/client";
-import { isObject } from "~/api/json";
+import { asJsonObject, isObject } from "~/api/json";
 
 type Preferences = Record<string, unknown>;
 
@@ -35,7 +35,11 @@ export function prefer(name: string, value: string): void {
   writing = writing
     .then(async () => {
       const preferences = await next;
-      await data(client.PUT("/v1/users/me/preferences", { body: { preferences } }));
+      await data(
+        client.PUT("/v1/users/me/preferences", {
+          body: { preferences: asJsonObject(preferences) },
+        }),
+      );
     })
     // The browser remembers it all the same.
     .catch(() => undefined);

@@ -32,22 +32,31 @@ pub(crate) enum Needs {
 }
 
 /// The form of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Text,
     Number,
     Flag,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A value of a type.
+    Of(Shape),
+    /// A list of such values.
+    ListOf(Shape),
+    /// An object with fields such as these parameters.
+    Fields(&'static [&'static [Param]]),
+    /// An object of any JSON.
     Object,
-    /// A list of objects.
-    Objects,
     /// A list of strings, or a string with commas between them.
     Words,
+    /// The same of the words of a type.
+    WordsOf(Shape),
     /// Any JSON.
     Any,
 }
 
 /// A parameter of the query or body.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Param {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -186,6 +195,26 @@ impl Route {
     /// It may answer with another record as well.
     pub(crate) fn or(self, status: u16, shape: Shape) -> Self {
         Self { or: Some((status, shape)), ..self }
+    }
+
+    /// The shapes of what it is given.
+    pub(crate) fn given(&self) -> Vec<Shape> {
+        fn of_params(params: &[Param], shapes: &mut Vec<Shape>) {
+            for param in params {
+                match param.kind {
+                    Kind::Of(shape) | Kind::ListOf(shape) | Kind::WordsOf(shape) => {
+                        shapes.push(shape);
+                    }
+                    Kind::Fields(fields) => {
+                        fields.iter().for_each(|fields| of_params(fields, shapes));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut shapes = Vec::new();
+        of_params(&self.params, &mut shapes);
+        shapes
     }
 
     /// The shapes of all that it may answer with.

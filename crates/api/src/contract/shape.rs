@@ -54,6 +54,12 @@ impl Shape {
     pub(crate) fn name(self) -> String {
         name_of(&(self.name)()).to_owned()
     }
+
+    /// The schema of a value in a request; a reference, where the type has a name.
+    pub(crate) fn given(self) -> Value {
+        let mut generator = Side::Given.generator();
+        Side::Given.normalized((self.schema)(&mut generator).to_value())
+    }
 }
 
 /// Types are named `…Out`, schemas as people say.
@@ -61,23 +67,46 @@ fn name_of(name: &str) -> &str {
     name.strip_suffix("Out").unwrap_or(name)
 }
 
-/// The schemas of these shapes and of all that they hold, by name.
-pub(crate) fn schemas(shapes: impl Iterator<Item = Shape>) -> Map<String, Value> {
-    let mut generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .with(|settings| settings.definitions_path = "/components/schemas".into())
-        .into_generator();
-    for shape in shapes {
-        (shape.schema)(&mut generator);
+/// Who has values of a shape.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Requests: what may be absent may be null as well.
+    Given,
+    /// Answers.
+    Shown,
+}
+
+impl Side {
+    fn generator(self) -> SchemaGenerator {
+        let settings = SchemaSettings::draft2020_12()
+            .with(|settings| settings.definitions_path = "/components/schemas".into());
+        match self {
+            Self::Given => settings.for_deserialize(),
+            Self::Shown => settings.for_serialize(),
+        }
+        .into_generator()
     }
-    generator
-        .take_definitions(false)
-        .into_iter()
-        .map(|(name, mut schema)| {
-            normalize(&mut schema);
-            (name_of(&name).to_owned(), schema)
-        })
-        .collect()
+
+    fn normalized(self, mut schema: Value) -> Value {
+        if self == Self::Given {
+            keep_nulls(&mut schema);
+        }
+        normalize(&mut schema);
+        schema
+    }
+
+    /// The schemas of these shapes and of all that they hold, by name.
+    pub(crate) fn schemas(self, shapes: impl Iterator<Item = Shape>) -> Map<String, Value> {
+        let mut generator = self.generator();
+        for shape in shapes {
+            (shape.schema)(&mut generator);
+        }
+        generator
+            .take_definitions(false)
+            .into_iter()
+            .map(|(name, schema)| (name_of(&name).to_owned(), self.normalized(schema)))
+            .collect()
+    }
 }
 
 /// A value that may be null where it is there at all: the field of it may be absent.
@@ -109,6 +138,21 @@ pub(crate) fn keep_null(schema: &mut Schema) {
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         for field in fields.values_mut().filter_map(Value::as_object_mut) {
             field.insert(OR_NULL.into(), true.into());
+        }
+    }
+}
+
+/// The same of a value of a schema, and of all that it holds.
+fn keep_nulls(schema: &mut Value) {
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        for field in fields.values_mut().filter(|field| field.is_object()) {
+            keep_nulls(field);
+            field[OR_NULL] = true.into();
+        }
+    }
+    for part in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(schemas)) = schema.get_mut(part) {
+            schemas.iter_mut().for_each(keep_nulls);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::App;
 use crate::contract::known::only;
 use crate::contract::routes::{Gives, Kind, Param, Route, get, post, put};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{DEPLOY, INVOKE, ORG, READ, flag, object, objects, text};
+use crate::contract::table::{DEPLOY, INVOKE, ORG, READ, a, flag, text};
 use crate::endpoints::SANDBOX;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
@@ -71,16 +71,17 @@ record! {
 pub(crate) fn routes() -> Vec<Route> {
     let fields = [
         text("name", "Its name"),
-        text("auth_type", "`oauth`, `keys` or `none`"),
+        a::<AuthType>("auth_type", "`oauth`, `keys` or `none`"),
         text("description", "What it is"),
         text("img_src", "The address of a picture"),
-        objects(
+        Param::new(
             "custom_fields",
+            Kind::ListOf(of::<CustomField>()),
             "What an account holds: `{name, label, description, default, optional, type}`",
         ),
         text("custom_fields_json", "The same as records show it: the list as JSON text"),
-        Param::new("categories", Kind::Any, "A list of words"),
-        object(
+        a::<Vec<String>>("categories", "A list of words"),
+        a::<OauthClient>(
             "oauth",
             "How accounts are connected: `{authorize_url, token_url, revoke_url, scopes, authorize_params, client_id, client_secret, secret_in_body, uid_field}`; the secret is never shown, and stays where it is left out",
         ),

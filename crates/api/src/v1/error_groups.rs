@@ -11,7 +11,7 @@ use millrace_model::workflow::Author;
 use crate::App;
 use crate::contract::routes::{Kind, Param, Route, get, put};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{DEPLOY, READ, number, text};
+use crate::contract::table::{DEPLOY, READ, number, text, word};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::fields::Fields;
@@ -81,7 +81,7 @@ pub(crate) fn routes() -> Vec<Route> {
     let groups = [
         Param::new(
             "state",
-            Kind::Words,
+            Kind::WordsOf(of::<ErrorState>()),
             "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them",
         ),
         text("class", "Only errors of this class: their `code`"),
@@ -109,7 +109,7 @@ pub(crate) fn routes() -> Vec<Route> {
             update,
         )
         .takes(&[
-            text("state", "`open`, `resolved` or `ignored`; absent: as it is"),
+            word("state", &["open", "resolved", "ignored"], "`open`, `resolved` or `ignored`; absent: as it is"),
             text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is"),
         ])
         .updates()

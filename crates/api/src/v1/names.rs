@@ -62,7 +62,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 text("q", "The words, all of them, or an id; at most 200 characters. Absent: nothing is found"),
                 Param::new(
                     "kinds",
-                    Kind::Words,
+                    Kind::WordsOf(of::<NamedKind>()),
                     "Only these kinds, with commas between them; `run`, `replay` and `deployment` are found by their ids only",
                 ),
                 number("limit", "How many at most, 1 to 100; 20 where it is not given"),

@@ -13,7 +13,7 @@ use millrace_model::tenant::{OauthClient, Scope, Scopes};
 use crate::App;
 use crate::contract::routes::{Gives, Route, delete, get, post};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{FULL, NOTHING, ORG, text};
+use crate::contract::table::{FULL, NOTHING, ORG, text, word};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, ShownBy, id};
 use crate::fields::Fields;
@@ -87,7 +87,7 @@ pub(crate) fn routes() -> Vec<Route> {
             "Get a token for a client; it is sent as an API key is, and is good for an hour",
             token,
         )
-        .takes(&[text("grant_type", "`client_credentials`").required()])
+        .takes(&[word("grant_type", &["client_credentials"], "`client_credentials`").required()])
         .takes(&client)
         .takes(&[text("scope", "Less than the client may do; words with spaces between them")])
         .gives(Gives::Bare(of::<OauthTokenOut>())),

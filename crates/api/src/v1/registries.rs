@@ -19,7 +19,7 @@ use crate::App;
 use crate::contract::routes::{Gives, Route, delete, get, post, put};
 use crate::contract::schemas::props::PropOut;
 use crate::contract::shape::{OrNull, of, record};
-use crate::contract::table::{DEPLOY, ORG, READ, flag, number, text};
+use crate::contract::table::{DEPLOY, ORG, READ, a, flag, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
@@ -197,7 +197,7 @@ pub(crate) fn routes() -> Vec<Route> {
         .takes(&[
             text("query", "Words"),
             text("app", "Only of the app with this slug or id"),
-            text("type", "Only of this type: `source` or `action`"),
+            a::<ComponentType>("type", "Only of this type: `source` or `action`"),
             flag("own", "Only those that the organization published"),
             number("limit", "How many at most, 1 to 100; 10 where it is not given"),
         ])

@@ -7,12 +7,13 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{ErrorGroupId, ReplayId, RunId, SourceId, WorkflowId};
 use millrace_model::replay::{Replay, ReplayBegin, ReplaySelection, ReplayStatus, ReplayedRun};
 use millrace_model::run::RunStatus;
+use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, get, post};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{INVOKE, ORG, READ, flag, object, text};
+use crate::contract::table::{FILTER, INVOKE, ORG, READ, a, flag, text, word};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::fields::Fields;
@@ -75,6 +76,16 @@ record! {
     }
 }
 
+/// A time in a request: epoch milliseconds, or RFC 3339
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[allow(dead_code, reason = "it is read by hand, for its error")]
+enum GivenTime {
+    Millis(i64),
+    Text(String),
+}
+
 pub(crate) fn routes() -> Vec<Route> {
     let selection = [
         text("workflow_id", "The workflow whose runs are replayed"),
@@ -86,22 +97,23 @@ pub(crate) fn routes() -> Vec<Route> {
         ),
         text("class", "Only errors of this class: their `code`"),
         text("group", "Only errors of this group"),
-        Param::new(
-            "from",
-            Kind::Any,
-            "Only runs accepted at or after: epoch milliseconds, or RFC 3339",
-        ),
-        Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
+        a::<GivenTime>("from", "Only runs accepted at or after: epoch milliseconds, or RFC 3339"),
+        a::<GivenTime>("to", "Only runs accepted before; absent: before now"),
         flag(
             "from_failed",
             "Each begins with the step that failed, with the results of the steps before",
         ),
         text("from_step", "Each begins with this step"),
-        object(
+        Param::new(
             "filter",
+            FILTER,
             "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them",
         ),
-        text("version", "`live` (where absent), or `original`: the version that each run had"),
+        word(
+            "version",
+            &["live", "original"],
+            "`live` (where absent), or `original`: the version that each run had",
+        ),
         flag("dry_run", "Count the runs only"),
     ];
     vec![

@@ -7,8 +7,8 @@ use millrace_model::ids::{DeliveryId, DeploymentId, RunId, SourceId, WorkflowId}
 use millrace_model::json::shown;
 use millrace_model::pause::Paused;
 use millrace_model::run::{
-    Context, LogLevel, LogLine, Run, RunKind, RunResult, RunStatus, StepAttempt, StepError,
-    StepResult,
+    Context, LogLevel, LogLine, RefusedConnection, Run, RunKind, RunResult, RunStatus, StepAttempt,
+    StepError, StepResult,
 };
 use millrace_model::source::Owner;
 use millrace_model::tenant::{Caller, Scope};
@@ -22,12 +22,14 @@ use crate::extract::unfolded;
 
 record! {
     /// What a step of a run did. `props`: after expressions, without credentials; `attempts`: its
-    /// tries before this one
+    /// tries before this one; `refusals`: connections that the walls refused it
     StepResultOut(s: StepResult) {
         namespace: String = s.namespace,
         status: RunStatus = s.status,
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64> = s.duration_ms,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        component_key: Option<String> = s.component_key,
         #[schemars(with = "Map<String, Value>")]
         exports: Value = shown(s.exports.get()),
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +41,8 @@ record! {
         error: Option<StepError> = s.error,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         attempts: Vec<StepAttempt> = s.attempts,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        refusals: Vec<RefusedConnection> = s.refusals,
     }
 }
 

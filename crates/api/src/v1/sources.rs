@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewSource, NewestOf, SettingsOfSource, SourceView, UpdateSource};
+use millrace_engine::{Choice, NewSource, NewestOf, SettingsOfSource, SourceView, UpdateSource};
 use millrace_model::ids::{OrgId, SourceId};
 use millrace_model::tenant::Caller;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put}
 use crate::contract::shape::of;
 use crate::contract::table::{
     DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG,
-    READ, RUNS_SSE, STATS, code_params, flag, listed_runs, logged, object, removal, runs_sse,
+    READ, RUNS_SSE, STATS, a, code_params, flag, listed_runs, logged, object, removal, runs_sse,
     summaries, text,
 };
 use crate::error::ApiError;
@@ -35,14 +35,12 @@ pub(crate) fn routes() -> Vec<Route> {
         DYNAMIC_PROPS,
         MESSAGE,
         MADE_FROM,
-        Param::new(
+        a::<Choice<u32>>(
             "calls_per_isolate",
-            Kind::Any,
             "Runs that one process serves at the same time, 1 to 64; `false`: 1. Runs of one process share variables, `process.env` and `/tmp`",
         ),
-        Param::new(
+        a::<Choice<u32>>(
             "concurrency",
-            Kind::Any,
             "Runs at the same time, 1 to 1000; `false`: 1 where it has a `$.service.db`, else no limit. More than one may lose updates of `$.service.db`",
         ),
     ];

@@ -5,13 +5,13 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::SubscriptionKey;
 use millrace_model::ids::{AutoSubscriptionId, SubscriptionId};
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{AutoSubscription, ERRORS, LOGS, Subscription};
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::contract::routes::{Gives, Route, delete, get, post, put};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{DEPLOY, EVENT_NAME, READ, text};
+use crate::contract::table::{DEPLOY, EVENT_NAME, READ, text, word};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, encode_cursor, id};
 use crate::fields::Fields;
@@ -51,7 +51,7 @@ record! {
 pub(crate) fn routes() -> Vec<Route> {
     let auto = [
         text("listener_id", "A workflow, source or webhook").required(),
-        text("event_name", "`$errors` or `$logs`").required(),
+        word("event_name", &[ERRORS, LOGS], "`$errors` or `$logs`").required(),
     ];
     let triple = [
         text("emitter_id", "A source, a workflow, the organization, or `p_*`, `dc_*`").required(),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::App;
 use crate::contract::routes::{Gives, Route, delete, get, post};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{DEPLOY, DRY_RUN, INVOKE, ORG, READ, text};
+use crate::contract::table::{DEPLOY, DRY_RUN, INVOKE, ORG, READ, a};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
 use crate::fields::Fields;
@@ -112,7 +112,7 @@ pub(crate) fn routes() -> Vec<Route> {
             "What was or is to be sent, newest first; failed ones are dead letters",
             deliveries,
         )
-        .takes(&[text("status", "`queued`, `delivered` or `failed`")])
+        .takes(&[a::<DeliveryStatus>("status", "`queued`, `delivered` or `failed`")])
         .page(of::<WebhookDeliveryOut>()),
         post(
             "/webhooks/{id}/deliveries/replay",

@@ -3,6 +3,7 @@
 use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
 use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use millrace_model::workflow::Settings;
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ const INTERVAL_MS_MAX: u64 = 10_000 * 3_600_000;
 const RETRY_WAIT_MS_MAX: u64 = RETRY_FIRST_MS;
 
 /// Settings in a request.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SettingsRequest {
     /// The workflow's name.
@@ -94,8 +95,9 @@ impl SettingsRequest {
 }
 
 /// A setting that can be taken away with `false`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 pub enum Choice<T> {
     /// `false`: none. `true`: the usual value, where there is one.
     Flag(bool),

@@ -9,6 +9,7 @@ use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -24,11 +25,12 @@ const STEPS_MAX: usize = 100;
 /// Triggers of a workflow.
 const TRIGGERS_MAX: usize = 25;
 /// A trigger in a request.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TriggerRequest {
     /// `http`, `timer` or `source`.
     #[serde(rename = "type")]
+    #[schemars(extend("enum" = ["http", "timer", "source"]))]
     pub kind: String,
     /// The source's id; of an endpoint or timer: the one to keep.
     pub id: Option<String>,
@@ -53,7 +55,7 @@ impl TriggerRequest {
 }
 
 /// A step in a request.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StepRequest {
     /// Its name in `steps.<namespace>`.
@@ -70,6 +72,7 @@ pub struct StepRequest {
     /// The code's path among them.
     pub code_entry: Option<String>,
     /// `javascript` or `typescript`; where it is not given, the code tells.
+    #[schemars(extend("enum" = ["javascript", "typescript", null]))]
     pub language: Option<String>,
     /// Values by prop name; may hold `{{expressions}}`.
     pub props: Map<String, Value>,
@@ -437,6 +440,7 @@ impl Engine {
                 id,
                 namespace: request.namespace.clone(),
                 component_id: component.id.clone(),
+                component_key: component.manifest.key.clone(),
                 artifact_id: component.artifact_id.clone(),
                 dynamic_props,
                 props: values,

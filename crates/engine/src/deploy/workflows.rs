@@ -84,9 +84,12 @@ pub(crate) fn results_before(
             .find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded)
         {
             // It ran in another run: when, and how often, is that one's.
-            Some(step) => {
-                steps.push(StepResult { started_at_ms: None, attempts: Vec::new(), ..step.clone() })
-            }
+            Some(step) => steps.push(StepResult {
+                started_at_ms: None,
+                attempts: Vec::new(),
+                refusals: Vec::new(),
+                ..step.clone()
+            }),
             None => {
                 return Err(EngineError::invalid(
                     "from_step",

@@ -87,6 +87,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) may_respond: bool,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
+    /// Keys of steps' components by namespace, of those that have one.
+    pub(crate) component_keys: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
     owner: Owner,
 }
@@ -525,6 +527,11 @@ impl Engine {
                 .steps
                 .iter()
                 .map(|s| (s.namespace.clone(), s.id.to_string()))
+                .collect(),
+            component_keys: version
+                .steps
+                .iter()
+                .filter_map(|s| Some((s.namespace.clone(), s.component_key.clone()?)))
                 .collect(),
             workflow,
             deployment_id,

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
 use millrace_model::http::EndpointResponse;
-use millrace_model::run::{LogLine, Sent, StepAttempt, StepResult};
+use millrace_model::run::{LogLine, RefusedConnection, Sent, StepAttempt, StepResult};
 use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -53,11 +53,14 @@ pub(crate) struct StepTrace {
     pub(crate) finished: Option<(u64, Box<RawValue>)>,
     /// What it exported before it failed.
     pub(crate) exported: Option<Box<RawValue>>,
+    /// Connections that the walls refused meanwhile.
+    pub(crate) refusals: Vec<RefusedConnection>,
 }
 
 impl StepTrace {
     fn new(namespace: String, started_at: Timestamp) -> Self {
-        Self { namespace, started_at, props: None, finished: None, exported: None }
+        let refusals = Vec::new();
+        Self { namespace, started_at, props: None, finished: None, exported: None, refusals }
     }
 
     /// What is known of it beside how it ended. `tried`: the step that was tried before, with its
@@ -65,6 +68,7 @@ impl StepTrace {
     pub(crate) fn add_to(&self, step: &mut StepResult, tried: Option<&(String, Vec<StepAttempt>)>) {
         step.started_at_ms = Some(self.started_at.ms());
         step.props.clone_from(&self.props);
+        step.refusals.clone_from(&self.refusals);
         step.attempts = tried
             .filter(|(namespace, _)| *namespace == self.namespace)
             .map(|(_, tries)| tries.clone())
@@ -247,7 +251,13 @@ impl Collector {
 
 impl EffectSink for Collector {
     fn refused(&self, refusal: &Refusal) {
-        self.state.lock().0.refusals.push(*refusal);
+        let collected = &mut self.state.lock().0;
+        collected.refusals.push(*refusal);
+        if let Some(step) = collected.steps.last_mut().filter(|step| {
+            step.finished.is_none() && step.refusals.len() < StepResult::REFUSALS_MAX
+        }) {
+            step.refusals.push(refusal.into());
+        }
     }
 
     fn ask(&self, ask: Ask) {

@@ -87,6 +87,12 @@ impl Engine {
                 workflow.namespaces.iter().position(|namespace| *namespace == step.namespace)
             });
         }
+        if let Program::Workflow(workflow) = &**program {
+            let paused = rest.as_mut().and_then(|rest| rest.step.as_mut());
+            for step in result.steps.iter_mut().chain(paused) {
+                step.component_key = workflow.component_keys.get(&step.namespace).cloned();
+            }
+        }
         settlement.error = match &error {
             Some(error) => Some(
                 serde_json::to_string(error)

@@ -14,7 +14,7 @@ import { Plus, Trash2 } from "lucide-react";
 import { useRef, useState } from "react";
 import { body, client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { isObject, textOf } from "~/api/json";
+import { asJson, isObject, textOf } from "~/api/json";
 import { pagesOf } from "~/api/queries";
 import { ListState } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
@@ -219,7 +219,7 @@ function Stored({
             void data(
               client.PUT("/v1/data_stores/{id}/record", {
                 params: { path: { id: store } },
-                body: { key: recordKey, value },
+                body: { key: recordKey, value: asJson(value) },
               }),
             ).then(() => queries.invalidateQueries({ queryKey: ["data-store", store] }));
           },
@@ -283,7 +283,7 @@ function Record({
       data(
         client.PUT("/v1/data_stores/{id}/record", {
           params: { path: { id: store } },
-          body: { key, value: "value" in parsed ? parsed.value : null },
+          body: { key, value: "value" in parsed ? asJson(parsed.value) : null },
         }),
       ),
     onSuccess: () => {

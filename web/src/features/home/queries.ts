@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
+import type { RunKind } from "~/api/runs";
 import type { Range } from "./ranges";
 
 /** Beside the stream, which may be lost. */
@@ -12,7 +13,7 @@ const SLOW_ASK_MS = 30_000;
 /** What changed lately, and the deployments that the chart marks. */
 const CHANGES = 40;
 
-type Filter = { status?: string; from?: number; kind?: string };
+type Filter = { status?: string; from?: number; kind?: RunKind };
 
 /** The newest runs that fit, and how many there are. */
 export const newestRuns = (filter: Filter, limit: number) =>

@@ -40,7 +40,7 @@ export function CancelDialog({
   const many = "runs" in wanted ? wanted.runs.length : counted.data;
   const cancel = useMutation({
     mutationFn: async () => {
-      const chosen = "runs" in wanted ? { ids: wanted.runs } : wanted.filter;
+      const chosen = "runs" in wanted ? { ids: [...wanted.runs] } : wanted.filter;
       const done = await data(client.POST("/v1/runs/cancel", { body: { filter: { ...chosen } } }));
       return { cancelled: done.cancelled, of: many ?? done.matching };
     },

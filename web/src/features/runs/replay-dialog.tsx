@@ -8,7 +8,7 @@ import { RotateCcw, StepForward } from "lucide-react";
 import { type ReactNode, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { isObject } from "~/api/json";
+import { asJson, isObject } from "~/api/json";
 import type { RunDetail } from "~/api/runs";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
@@ -132,7 +132,7 @@ function Asks({
             ...(version === undefined || version.version === "live"
               ? {}
               : { version: version.version }),
-            ...(edited !== undefined && "event" in edited ? { event: edited.event } : {}),
+            ...(edited !== undefined && "event" in edited ? { event: asJson(edited.event) } : {}),
           },
         }),
       ),

@@ -3,6 +3,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";
+import { asJson } from "~/api/json";
 import type { RunDetail } from "~/api/runs";
 import { FormDialog } from "~/shell/form-dialog";
 import { Editor } from "~/ui/code/editor";
@@ -29,7 +30,7 @@ export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => 
       data(
         client.POST("/v1/runs/{id}/resume", {
           params: { path: { id: run.id } },
-          body: "value" in given && given.value !== undefined ? { data: given.value } : {},
+          body: "value" in given && given.value !== undefined ? { data: asJson(given.value) } : {},
         }),
       ),
     onSuccess: () => {

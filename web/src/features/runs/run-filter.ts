@@ -1,5 +1,6 @@
 /** What runs a list has, as the address says it: a view, and filters beside it; pure. */
 
+import type { RunKind } from "~/api/runs";
 import type { Status } from "~/api/status";
 import { isStatus } from "~/ui/status";
 import { type RunView, VIEWS } from "./views";
@@ -78,7 +79,7 @@ export type Query = {
   status?: string;
   owner_id?: string;
   from?: number;
-  kind?: string;
+  kind?: RunKind;
   min_ms?: number;
   error_class?: string;
   trace_id?: string;

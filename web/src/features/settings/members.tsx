@@ -1,5 +1,6 @@
 /** Who belongs to the organization: roles, invitations by link, and their ends. */
 
+import type { components } from "~/api/schema";
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -31,6 +32,8 @@ const membersQuery = pagesOf(["members"], (query, signal) =>
 const invitationsQuery = pagesOf(["invitations"], (query, signal) =>
   body(client.GET("/v1/invitations", { params: { query }, signal })),
 );
+
+type Role = components["schemas"]["Role"];
 
 const ROLES = [
   { value: "owner", label: "Owner", note: "everything, members and keys too" },
@@ -109,8 +112,7 @@ function Row({ of }: { of: Member }) {
     if (of.id === user.id) void queries.invalidateQueries({ queryKey: ["session"] });
   };
   const turn = useMutation({
-    mutationFn: (role: string) =>
-      data(client.PUT("/v1/members/{id}", { ...params, body: { role } })),
+    mutationFn: (role: Role) => data(client.PUT("/v1/members/{id}", { ...params, body: { role } })),
     onSuccess: again,
     onError: (error) => say({ title: sentence(error) }),
   });
@@ -136,7 +138,7 @@ function Row({ of }: { of: Member }) {
             small
             aria-label={`Role of ${of.name}`}
             value={of.role}
-            onChange={(role) => turn.mutate(role)}
+            onChange={(role) => turn.mutate(role as Role)}
             choices={ROLES}
           />
         ) : (
@@ -234,7 +236,7 @@ function Invite({
 }) {
   const queries = useQueryClient();
   const [email, setEmail] = useState("");
-  const [role, setRole] = useState("member");
+  const [role, setRole] = useState<Role>("member");
   const invite = useMutation({
     mutationFn: () => data(client.POST("/v1/invitations", { body: { email: email.trim(), role } })),
     onSuccess: (made) => {
@@ -262,7 +264,14 @@ function Invite({
         )}
       </Field>
       <Field label="Role">
-        {(control) => <Select {...control} value={role} onChange={setRole} choices={ROLES} />}
+        {(control) => (
+          <Select
+            {...control}
+            value={role}
+            onChange={(chosen) => setRole(chosen as Role)}
+            choices={ROLES}
+          />
+        )}
       </Field>
     </FormDialog>
   );

@@ -6,6 +6,7 @@ import { Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
+import { asJsonObject } from "~/api/json";
 import { problemsOf } from "~/api/props";
 import type { Source } from "~/api/schema";
 import { RetentionFields } from "~/shell/retention";
@@ -44,7 +45,7 @@ export function Configure({
             ...(name.trim() === source.name ? {} : { name: name.trim() }),
             ...(form.changed
               ? {
-                  configured_props: form.values,
+                  configured_props: asJsonObject(form.values),
                   ...(message.trim() === "" ? {} : { message: message.trim() }),
                   ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
                 }

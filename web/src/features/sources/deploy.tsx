@@ -1,5 +1,6 @@
 /** Deploying a source: its form on the left, what will run on the right. The form comes from the route. */
 
+import { asJsonObject } from "~/api/json";
 import "./deploy.css";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -63,7 +64,7 @@ export function DeploySource({
         client.POST("/v1/sources", {
           body: {
             ...named,
-            configured_props: form.values,
+            configured_props: asJsonObject(form.values),
             ...(given.trim() === "" ? {} : { name: given.trim() }),
             ...(message.trim() === "" ? {} : { message: message.trim() }),
             ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),

@@ -4,7 +4,7 @@ import { Play } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { isObject } from "~/api/json";
+import { asJson, isObject } from "~/api/json";
 import type { Source } from "~/api/schema";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
@@ -41,7 +41,7 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
       data(
         client.POST("/v1/sources/{id}/events", {
           params: { path: { id: source.id } },
-          body: { event: "value" in event ? event.value : {} },
+          body: { event: "value" in event ? asJson(event.value) : {} },
         }),
       ),
     onSuccess: (passed) => {
@@ -55,7 +55,7 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
       data(
         client.POST("/v1/sources/{id}/run", {
           params: { path: { id: source.id } },
-          body: "value" in event ? { event: event.value } : {},
+          body: "value" in event ? { event: asJson(event.value) } : {},
         }),
       ),
     onSuccess: (made) => {

@@ -7,7 +7,7 @@ import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
-import { isObject } from "~/api/json";
+import { asJson, isObject } from "~/api/json";
 import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useReplay } from "~/shell/replay";
 import { Banner } from "~/ui/banner";
@@ -110,7 +110,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       await data(
         client.POST("/v1/workflows/{id}/run", {
           params: { path: { id: base.id } },
-          body: { event: builder.test.event.value, wait: false },
+          body: { event: asJson(builder.test.event.value), wait: false },
         }),
       ).then(
         ({ id }) =>

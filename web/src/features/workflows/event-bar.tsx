@@ -6,6 +6,7 @@ import { ChevronDown, ChevronsUpDown, Hourglass, PencilLine, Play } from "lucide
 import { useEffect, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { asJson } from "~/api/json";
 import { statusOf } from "~/api/runs";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
@@ -90,7 +91,7 @@ function RunLive() {
       data(
         client.POST("/v1/workflows/{id}/run", {
           params: { path: { id } },
-          body: { event: test.event.value, wait: false },
+          body: { event: asJson(test.event.value), wait: false },
         }),
       ),
     onSuccess: (made) => {

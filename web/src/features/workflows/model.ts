@@ -1,8 +1,18 @@
 /** A workflow's draft as the builder edits it: read from the record, written as a request. Pure. */
 
 import { isComponentId } from "~/api/component-id";
-import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
+import {
+  asJson,
+  asJsonObject,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOf,
+  objectOf,
+  textOf,
+} from "~/api/json";
 import { type PropDef, propsOf } from "~/api/props";
+import type { components } from "~/api/schema";
 import type { Start } from "~/shell/starts";
 import { stable } from "~/ui/changes";
 import { every } from "~/ui/format";
@@ -175,6 +185,9 @@ function triggerOf(given: unknown): TriggerDraft[] {
   }
 }
 
+export type TriggerRequest = components["schemas"]["TriggerRequest"];
+export type StepRequest = components["schemas"]["StepRequest"];
+
 /**
  * Body of the request that saves the draft over a record. A step whose code did not change names what was built of it; a trigger that an undo brought back
  * is a new one.
@@ -182,7 +195,7 @@ function triggerOf(given: unknown): TriggerDraft[] {
 export function requestOf(
   draft: Draft,
   record: Content,
-): { triggers: Record<string, unknown>[]; steps: Record<string, unknown>[] } {
+): { triggers: TriggerRequest[]; steps: StepRequest[] } {
   const saved = savedStepsOf(record.steps);
   const ids = record.triggers.map((trigger) => objectOf(trigger).id);
   const idOf = ({ id }: { id: string | undefined }) =>
@@ -194,7 +207,7 @@ export function requestOf(
       return {
         namespace: step.namespace,
         ...runsOf(step, known),
-        props: step.props,
+        props: asJsonObject(step.props),
         ...(step.form === undefined ? {} : { dynamic_props_id: step.form }),
         ...(step.disabled ? { disabled: true } : {}),
         ...noteOf(step.note),
@@ -207,29 +220,32 @@ export function requestOf(
 function triggerRequest(
   trigger: TriggerDraft,
   idOf: (trigger: { id: string | undefined }) => { id?: string },
-): Record<string, unknown> {
+): TriggerRequest {
   switch (trigger.kind) {
     case "http":
-      return { type: "http", ...idOf(trigger), auth: trigger.auth };
+      return { type: "http", ...idOf(trigger), auth: asJson(trigger.auth) };
     case "timer":
       return {
         type: "timer",
         ...idOf(trigger),
-        props:
+        props: asJsonObject(
           trigger.cron === undefined
             ? { intervalSeconds: trigger.seconds }
             : { cron: trigger.cron, timezone: trigger.zone },
+        ),
       };
     case "source":
       return { type: "source", id: trigger.id, event_name: trigger.eventName };
   }
 }
 
-function runsOf({ runs }: StepDraft, known: SavedStep | undefined): Record<string, unknown> {
+function runsOf({ runs }: StepDraft, known: SavedStep | undefined): StepRequest {
+  const componentId = known?.componentId;
   const unchanged =
-    known?.componentId !== undefined &&
-    (runs.kind === "code" ? !known.isAction && runs.code === known.code : known.isAction);
-  if (unchanged) return { component_id: known.componentId };
+    runs.kind === "code"
+      ? known?.isAction === false && runs.code === known.code
+      : known?.isAction === true;
+  if (unchanged && componentId !== undefined) return { component_id: componentId };
   if (runs.kind === "action") {
     return isComponentId(runs.component)
       ? { component_id: runs.component }

@@ -16,7 +16,7 @@ import type { Item } from "~/ui/combobox";
 import { Field, Input } from "~/ui/field";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { ChooseSource } from "./choose-source";
-import { FIRST_CODE } from "./model";
+import { FIRST_CODE, type TriggerRequest } from "./model";
 
 type Start = "http" | "timer" | "source" | "none";
 
@@ -37,7 +37,7 @@ const ways: readonly { start: Start; name: string; says: string }[] = [
 
 const isStart = (value: unknown): value is Start => ways.some(({ start }) => start === value);
 
-function triggersOf(start: Start, source: string | undefined): Record<string, unknown>[] {
+function triggersOf(start: Start, source: string | undefined): TriggerRequest[] {
   switch (start) {
     case "http":
       return [{ type: "http" }];

@@ -6,7 +6,7 @@ import { ListChecks } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import type { JsonObject } from "~/api/json";
+import { asJsonObject, type JsonObject } from "~/api/json";
 import { stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { useRefusal } from "~/shell/session";
@@ -85,7 +85,9 @@ export function Rehearsal() {
       }),
       // A step that the draft has no more gives nothing.
       pins: Object.fromEntries(
-        Object.entries(pins).filter(([name]) => steps.some(({ namespace }) => namespace === name)),
+        Object.entries(pins)
+          .filter(([name]) => steps.some(({ namespace }) => namespace === name))
+          .map(([name, exports]) => [name, asJsonObject(exports)]),
       ),
     };
     try {

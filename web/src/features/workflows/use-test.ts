@@ -7,11 +7,12 @@ import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import { eventQuery } from "~/api/events";
 import type { JsonObject } from "~/api/json";
+import { asJson, type SentObject } from "~/api/json";
 import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
 import { clock } from "~/ui/format";
-import { type Draft, draftOf, requestOf, type StepDraft } from "./model";
+import { type Draft, draftOf, requestOf, type StepDraft, type StepRequest } from "./model";
 import { usePins } from "./pins";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
@@ -139,8 +140,8 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
               workflow_id: state.base.id,
               triggers: request.triggers,
               steps,
-              event: event.value,
-              pins: given,
+              event: asJson(event.value),
+              pins: given as Record<string, SentObject>,
             },
           }),
         );
@@ -230,7 +231,7 @@ function placeOf(draft: Draft, key: string): number {
 }
 
 /** In the place of a step whose result is pinned: it does not run, and need not build either. */
-export const atRest = (namespace: string): Record<string, unknown> => ({
+export const atRest = (namespace: string): StepRequest => ({
   namespace,
   code: "export default defineComponent({ run() {} });",
 });

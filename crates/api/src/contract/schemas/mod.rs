@@ -7,13 +7,18 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::shape::{self, reference};
+use super::shape::{Side, reference};
 use super::table;
 use crate::contract::routes::Route;
 
 /// All schemas by name: those of the routes' types, of props, and of any JSON; with examples.
 pub(crate) fn all() -> Map<String, Value> {
-    let mut all = shape::schemas(table::v1().iter().flat_map(Route::shapes));
+    let routes = table::v1();
+    let mut all = Side::Shown.schemas(routes.iter().flat_map(Route::shapes));
+    for (name, schema) in Side::Given.schemas(routes.iter().flat_map(Route::given)) {
+        // A type that both have is the same on either side: a test holds it.
+        all.entry(name).or_insert(schema);
+    }
     all.extend(props::all());
     all.insert(
         "JsonObject".into(),
@@ -42,5 +47,28 @@ impl JsonSchema for JsonOut {
         kinds.extend([json!({ "type": "array", "items": {} }), reference("JsonObject")]);
         let about = "Any JSON: what people, components and other services give";
         schemars::json_schema!({ "description": about, "anyOf": kinds })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_requests_and_answers_have_is_the_same_in_both() {
+        let routes = table::v1();
+        let shown = Side::Shown.schemas(routes.iter().flat_map(Route::shapes));
+        let given = Side::Given.schemas(routes.iter().flat_map(Route::given));
+        let both: Vec<_> = given.keys().filter(|name| shown.contains_key(*name)).collect();
+        assert!(both.len() > 5, "{both:?}");
+        // A request may leave out what a record always has.
+        let fields = |schema: &Value| {
+            let mut schema = schema.clone();
+            schema["required"].take();
+            schema
+        };
+        for name in both {
+            assert_eq!(fields(&given[name]), fields(&shown[name]), "{name}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use millrace_model::component::ComponentType;
 
-use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text};
+use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text, word};
 use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::contract::shape::of;
@@ -60,7 +60,7 @@ pub(super) fn of_connect() -> Vec<Route> {
         )
         .takes(&[text("id", "A saved component's id, or a key"), text("component_code", "Or code of an action, with the scope `deploy`")])
         .takes(&component[1..])
-        .takes(&[dynamic, Param::new("stash_id", Kind::Any, "There is no file stash: only false and null are allowed")])
+        .takes(&[dynamic, Param::new("stash_id", Kind::Flag, "There is no file stash: only false and null are allowed")])
         .gives(Gives::Bare(of::<ActionRunOut>())),
         post("/connect/{project}/triggers/deploy", DEPLOY, "Deploy a source", connect::deploy)
             .takes(&component)
@@ -69,7 +69,7 @@ pub(super) fn of_connect() -> Vec<Route> {
             .gives(Gives::One(of::<DeployedTriggerOut>())),
         get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
             .takes(crate::contract::routes::PAGE)
-            .takes(&[text("emitter_type", "`source`, as all are; of `email`, `http` and `timer` there are none"), user])
+            .takes(&[word("emitter_type", &["source", "email", "http", "timer"], "`source`, as all are; of `email`, `http` and `timer` there are none"), user])
             .gives(Gives::Page(of::<DeployedTriggerOut>())),
         get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).gives(Gives::One(of::<DeployedTriggerOut>())),
         put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
@@ -114,7 +114,7 @@ fn components() -> Vec<Route> {
     let filter = [
         text("q", "Words"),
         text("app", "Only of the app with this slug or id"),
-        text("component_type", "`action` or `trigger`"),
+        word("component_type", &["action", "trigger"], "`action` or `trigger`"),
     ];
     let version = text("version", "That version; else the latest");
     let mut routes = Vec::new();

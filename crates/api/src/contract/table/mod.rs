@@ -3,8 +3,13 @@
 mod connect;
 mod workflows;
 
+use std::collections::BTreeMap;
+
 use millrace_model::ids::SourceId;
+use millrace_model::made_from::MadeFrom;
+use millrace_model::run::{LogLevel, RunKind, RunStatus};
 use millrace_model::tenant::Scope;
+use schemars::JsonSchema;
 
 use crate::audit;
 use crate::contract::routes::{FIELDS, Gives, Kind, Needs, Param, Route, get};
@@ -42,8 +47,9 @@ pub(crate) const DYNAMIC_PROPS: Param = text(
     "The form's: the `id` of the latest answer of `/components/props`, good for a day",
 );
 
-pub(crate) const MADE_FROM: Param = object(
+pub(crate) const MADE_FROM: Param = Param::new(
     "made_from",
+    Kind::Of(of::<MadeFrom>()),
     "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`",
 );
 
@@ -63,8 +69,18 @@ pub(crate) const fn object(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Object, about)
 }
 
-pub(crate) const fn objects(name: &'static str, about: &'static str) -> Param {
-    Param::new(name, Kind::Objects, about)
+/// One of these words.
+pub(crate) const fn word(
+    name: &'static str,
+    words: &'static [&'static str],
+    about: &'static str,
+) -> Param {
+    Param::new(name, Kind::OneOf(words), about)
+}
+
+/// A value of a type.
+pub(crate) const fn a<T: JsonSchema>(name: &'static str, about: &'static str) -> Param {
+    Param::new(name, Kind::Of(of::<T>()), about)
 }
 
 /// Every route, by what it is about.
@@ -128,13 +144,14 @@ pub(crate) fn code_params() -> [Param; 7] {
             "component_code",
             "The code itself; wins over `component_url`, which is then kept as metadata",
         ),
-        object(
+        a::<BTreeMap<String, String>>(
             "component_files",
             "Files that its relative imports reach, and that it reads beside its own: path to text, or to `data:application/octet-stream;base64,…` for bytes",
         ),
         text("component_entry", "The path of the code among these files"),
-        text(
+        word(
             "language",
+            &["javascript", "typescript"],
             "The language of the code, `javascript` or `typescript`; where it is not given, the code tells",
         ),
         text("component_url", "Where the code is; `url` means the same"),
@@ -149,14 +166,15 @@ pub(crate) fn code_params() -> [Param; 7] {
 pub(crate) const DRY_RUN: Param = flag("dry_run", "Delete nothing, and say what would go with it");
 
 /// On lists of workflows and sources.
-pub(crate) const STATS: Param = text(
+pub(crate) const STATS: Param = word(
     "stats",
+    &["1h", "24h", "7d", "30d"],
     "`1h`, `24h`, `7d` or `30d`: each record has `stats`, the live runs that ended, as `GET /stats/runs` gives them, in 12, 24, 28 or 30 buckets; a source also `last_event` and `last_error`",
 );
 
 pub(crate) fn summaries(route: Route) -> Route {
     let params = [
-        text("expand", "`event`: with the whole event, where it is over 1 KB"),
+        word("expand", &["event"], "`event`: with the whole event, where it is over 1 KB"),
         text(
             "q",
             "Only with this text in the first 32,768 characters of the data, the id or the summary, whatever the case of its letters from a to z; of the newest 2,000 events",
@@ -181,7 +199,7 @@ pub(crate) fn logged(route: Route) -> Route {
     let filter = [
         Param::new(
             "level",
-            Kind::Words,
+            Kind::WordsOf(of::<LogLevel>()),
             "Only of one or several of `debug`, `log`, `info`, `warn` and `error`, with commas between them",
         ),
         text(
@@ -207,10 +225,10 @@ pub(crate) fn runs_sse(route: Route) -> Route {
 }
 
 /// States and times that runs are chosen by.
-pub(crate) const RUN_STATES: [Param; 3] = [
+pub(crate) static RUN_STATES: [Param; 3] = [
     Param::new(
         "status",
-        Kind::Words,
+        Kind::WordsOf(of::<RunStatus>()),
         "One or several of `queued`, `running`, `paused`, `succeeded`, `failed` and `cancelled`, with commas between them",
     ),
     number("from", "Accepted at or after, epoch milliseconds"),
@@ -218,13 +236,13 @@ pub(crate) const RUN_STATES: [Param; 3] = [
 ];
 
 /// What else runs of an organization are chosen by.
-pub(crate) const RUN_FILTER: [Param; 10] = [
+pub(crate) static RUN_FILTER: [Param; 10] = [
     Param::new("ids", Kind::Words, "One of these runs, at most 1,000, with commas between them"),
     text(
         "owner_id",
         "Of this workflow or source; also of one that was deleted, as long as its history is kept",
     ),
-    text("kind", "`live`, `test` or `hook`"),
+    a::<RunKind>("kind", "`live`, `test` or `hook`"),
     text("deployment_id", "Of this deployment of a workflow"),
     text("trigger_id", "Brought by this trigger: an interface or an emitter"),
     text("trace_id", "Of the executions that come from one event"),
@@ -233,6 +251,9 @@ pub(crate) const RUN_FILTER: [Param; 10] = [
     text("replay_of", "Replays of this run"),
     number("min_ms", "Finished, and took at least so many milliseconds"),
 ];
+
+/// The same as an object, in a field of a request.
+pub(crate) const FILTER: Kind = Kind::Fields(&[&RUN_STATES, &RUN_FILTER]);
 
 pub(crate) fn listed_runs(route: Route) -> Route {
     route.takes(&RUN_STATES).page(of::<RunOut>())

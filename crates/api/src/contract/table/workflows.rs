@@ -1,11 +1,17 @@
 //! Workflows, their runs and errors.
 
+use std::collections::BTreeMap;
+
+use millrace_engine::{SettingsRequest, StepRequest, TriggerRequest};
 use millrace_model::ids::WorkflowId;
+use millrace_model::replay::ReplayVersion;
+use millrace_model::run::RunKind;
+use serde_json::{Map, Value};
 
 use super::{
-    DEPLOY, DRY_RUN, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ,
-    RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, flag, listed_runs, logged, number, object, objects,
-    removal, runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, EVENT_NAME, FILTER, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ,
+    RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, a, flag, listed_runs, logged, number, removal,
+    runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::contract::schemas::JsonOut;
@@ -34,15 +40,17 @@ const FOUND_BY: [Param; 2] = [
 
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
-        objects(
+        Param::new(
             "triggers",
+            Kind::ListOf(of::<TriggerRequest>()),
             "Each `{type: http | timer | source, props, …}`. The `id` that a record shows of an endpoint or a timer keeps that one: its address, who may call it, whether it answers by itself",
         ),
-        objects(
+        Param::new(
             "steps",
+            Kind::ListOf(of::<StepRequest>()),
             "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one. `keep_secrets_of` names a step of the draft whose secrets stay where `props` leaves them out",
         ),
-        object(
+        a::<SettingsRequest>(
             "settings",
             "`{name, auto_deploy, timeout_ms, memory_mb, error_notification, error_recipients, keep_data, auto_retry, concurrency, calls_per_isolate, throttle, queue_max}`; any other is refused",
         ),
@@ -58,7 +66,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
             "The first step to run, with the results that the run `results_of` has of those before it",
         ),
         text("results_of", "The run whose results `from_step` begins behind"),
-        object(
+        a::<BTreeMap<String, Map<String, Value>>>(
             "pins",
             "Exports of steps that are not run, by name: `{\"load\": {\"$return_value\": {…}}}`; they win over those of `results_of`",
         ),
@@ -178,14 +186,14 @@ pub(super) fn of_runs() -> Vec<Route> {
             .takes(&[
                 text("from_step", "The first step to run, with the results of those before it"),
                 flag("from_failed", "Begin with the step that failed"),
-                text("version", "`live` (where absent), `original`: the version that the run had, or `draft`: as a test"),
+                a::<ReplayVersion>("version", "`live` (where absent), `original`: the version that the run had, or `draft`: as a test"),
                 Param::new("event", Kind::Any, "In the place of the run's event; the new run says that it was edited"),
             ])
             .gives(Gives::One(of::<RunOut>())),
         get("/stats/runs", READ, "How many runs ended how, and the percentiles of their durations, over time", run_stats::stats)
             .takes(&[
                 text("owner_id", "Of this workflow or source; absent: of the organization"),
-                text("kind", "`live` (where absent), `test` or `hook`"),
+                a::<RunKind>("kind", "`live` (where absent), `test` or `hook`"),
                 number("from", "Accepted at or after, epoch milliseconds; absent: a day before `to`"),
                 number("to", "Accepted before, epoch milliseconds; absent: now"),
                 number("bucket_ms", "The length of a bucket, 1,000 at least; at most 500 buckets; absent: a 24th of the time"),
@@ -194,7 +202,7 @@ pub(super) fn of_runs() -> Vec<Route> {
             .gives(Gives::One(of::<RunStatsOut>())),
         post("/runs/cancel", DEPLOY, "Cancel runs that are queued or paused, at most 1,000 at once, or count them", runs::cancel_many)
             .takes(&[
-                object("filter", "Which: parameters of `GET /runs`; `{}` stands for all that wait").required(),
+                Param::new("filter", FILTER, "Which: parameters of `GET /runs`; `{}` stands for all that wait").required(),
                 flag("dry_run", "Count them only"),
                 ORG,
             ])
