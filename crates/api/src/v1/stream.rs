@@ -14,6 +14,7 @@ use millrace_engine::StreamItem;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{EventId, ReplayId, RunId, SourceId, WorkflowId};
 use millrace_model::page::Page;
+use millrace_model::run::LogFilter;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -184,22 +185,36 @@ async fn open(
                     match live.recv().await {
                         Ok(StreamItem::Log(run, line)) => {
                             let shown = LogLineOut::show(&line, Some(&run));
-                            return Some((Frame::Of("log", shown), live));
+                            return Some(((Frame::Of("log", shown), Some(line.at.ms())), live));
                         }
                         Ok(_) => {}
                         Err(RecvError::Lagged(skipped)) => {
-                            return Some((Frame::Lag(skipped), live));
+                            return Some(((Frame::Lag(skipped), None), live));
                         }
                         Err(RecvError::Closed) => return None,
                     }
                 }
             });
-            lines.map(|frame| (frame, None)).boxed()
+            // Lines are not sent again: a client that was away is told how many it can read.
+            let missed = match from {
+                Some(from) => {
+                    Some((Frame::Lag(lines_since(app, caller, owner, from).await?), None))
+                }
+                None => None,
+            };
+            stream::iter(missed).chain(lines).boxed()
         }
         Topic::Replays => changed_replays(app.clone(), caller.clone())
             .map(|data| (Frame::Of("replay", data), None))
             .boxed(),
     })
+}
+
+/// How many lines of a log were written after this time, counted up to a page of them.
+async fn lines_since(app: &App, caller: &Caller, owner: &str, from: i64) -> Result<u64, ApiError> {
+    let newest = LogFilter::default();
+    let lines = app.engine.runs().owner_logs(caller, owner, &newest, Page::LIMIT_MAX).await?;
+    Ok(lines.iter().filter(|line| line.place.at > from).count() as u64)
 }
 
 /// Replays of many runs as they are, the newest page of them, and again as each changes.

@@ -173,7 +173,7 @@ pub(super) fn of_runs() -> Vec<Route> {
         get(
             "/stream",
             READ,
-            "One stream of many topics: `run`, `step`, `log`, `event` and `replay` as they happen, each `{topic, data}`; `lag` says how much was skipped, `heartbeat` that it is alive. `Last-Event-ID` resumes runs and events",
+            "One stream of many topics: `run`, `step`, `log`, `event` and `replay` as they happen, each `{topic, data}`; `lag` says how much was skipped, `heartbeat` that it is alive. `Last-Event-ID` resumes runs and events, and gives a `lag` of how many log lines were written since, counted up to 100",
             stream::topics,
         )
         .takes(&[text(
