@@ -58,7 +58,7 @@ impl Engine {
             });
         }
         let app = self.apps().get(caller, &event.app).await?;
-        let mut started = Vec::new();
+        let (mut started, mut refused) = (Vec::new(), None);
         for owner in
             self.0.store.app_hook_owners(&caller.org_id, &app.name_slug, &event.names).await?
         {
@@ -74,10 +74,17 @@ impl Engine {
                 text.clone(),
                 Start::Claimed { lease_until: self.lease_until() },
             )?;
-            self.accept_event(run, program, None).await?;
-            started.push(id.clone());
+            match self.accept_event(run, program, None).await {
+                Ok(_) => started.push(id.clone()),
+                Err(error) if error.is_of_server() => return Err(error),
+                // One source whose queue is full keeps the event from no other.
+                Err(error) => refused = Some(error),
+            }
         }
-        Ok(started)
+        match refused {
+            Some(error) if started.is_empty() => Err(error),
+            _ => Ok(started),
+        }
     }
 
     /// What the props listen for, and their values for the record. `values`: opened.

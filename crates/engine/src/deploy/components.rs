@@ -478,21 +478,16 @@ impl Engine {
         name: &str,
         path: std::path::PathBuf,
     ) -> Result<ModuleSpec, EngineError> {
+        const LIST: &str = "the list of what lies beside an artifact";
         let packages = match tokio::fs::read(path.with_extension(BESIDE)).await {
             Ok(text) => {
-                let beside: Beside = serde_json::from_slice(&text).map_err(|e| {
-                    EngineError::internal("could not read what lies beside an artifact", e)
-                })?;
+                let beside: Beside = serde_json::from_slice(&text)
+                    .map_err(|error| EngineError::damaged(LIST, error))?;
                 let store = self.0.bundler.provide(&beside).await.map_err(bundle_error)?;
                 Some(Arc::new(Packages { store, beside }))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(EngineError::internal(
-                    "could not read what lies beside an artifact",
-                    error,
-                ));
-            }
+            Err(error) => return Err(EngineError::damaged(LIST, error)),
         };
         Ok(ModuleSpec { name: name.to_owned(), path, packages })
     }
@@ -511,7 +506,7 @@ impl Engine {
             code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
         }
         let lock: StoredLock = serde_json::from_str(&artifact.lock)
-            .map_err(|e| EngineError::internal("could not read a package lock", e))?;
+            .map_err(|e| EngineError::damaged("the package lock of an artifact", e))?;
         if let Some(mut beside) = lock.beside {
             // First: a module that is there has what lies beside it.
             let own = std::mem::take(&mut beside.files);

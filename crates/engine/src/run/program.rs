@@ -291,8 +291,8 @@ impl Engine {
     }
 
     /// As [`Engine::program`], for events that somebody else caused: what is stored of this owner
-    /// and cannot be read gives a program whose runs fail with that reason, so that it hurts
-    /// neither the run that emitted nor a timer, replay or app event of others.
+    /// and cannot be read or made whole gives a program whose runs fail with that reason, so that
+    /// it hurts neither the run that emitted nor a timer, replay or app event of others.
     pub(crate) async fn program_or_damaged(
         &self,
         org: &OrgId,
@@ -300,7 +300,7 @@ impl Engine {
         deployment: Option<&DeploymentId>,
     ) -> Result<Option<Arc<Program>>, EngineError> {
         match self.program(org, owner, deployment).await {
-            Err(error @ EngineError::Damaged { .. }) => {
+            Err(error) if !error.is_of_server() => {
                 Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await)))
             }
             other => other,
