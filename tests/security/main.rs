@@ -7,6 +7,7 @@ mod bundling;
 mod command_line;
 mod corners;
 mod damaged;
+mod damaged_files;
 mod damaged_rows;
 mod doctor;
 mod egress;
