@@ -292,7 +292,7 @@ impl Engine {
         if let Some(mailer) = Mailer::new(ctx, keyring) {
             engine.start_task(mailer);
         }
-        engine.start_task(Replayer { engine: engine.clone() });
+        engine.start_task(Replayer::new(engine.clone()));
         if let Some(deliverer) = Deliverer::new(ctx) {
             engine.start_task(deliverer);
         }

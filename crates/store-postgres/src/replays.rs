@@ -76,12 +76,12 @@ pub(crate) async fn step(t: &Transaction<'_>, step: &ReplayStep) -> StoreResult<
     Ok(())
 }
 
-pub(crate) async fn running(c: &Client, limit: u32) -> StoreResult<Vec<Replay>> {
+pub(crate) async fn running(c: &Client, after: &str, limit: u32) -> StoreResult<Vec<Replay>> {
     let sql = format!(
-        "SELECT {} FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT $1",
+        "SELECT {} FROM replays WHERE status = 'running' ORDER BY id <= $1, id LIMIT $2",
         rows::REPLAY
     );
-    rows::claimed(c, "replays", &sql, &[&i64::from(limit)], rows::replay).await
+    rows::claimed(c, "replays", &sql, &[&after, &i64::from(limit)], rows::replay).await
 }
 
 pub(crate) async fn counts(c: &Client, id: &ReplayId) -> StoreResult<ReplayCounts> {

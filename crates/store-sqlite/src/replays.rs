@@ -68,12 +68,16 @@ pub(crate) fn step(c: &Connection, step: &ReplayStep) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn running(c: &Connection, limit: u32) -> StoreResult<(Vec<Replay>, Vec<String>)> {
+pub(crate) fn running(
+    c: &Connection,
+    after: &str,
+    limit: u32,
+) -> StoreResult<(Vec<Replay>, Vec<String>)> {
     rows::readable(
         c,
         "replays",
-        "SELECT * FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT ?1",
-        [limit],
+        "SELECT * FROM replays WHERE status = 'running' ORDER BY id <= ?1, id LIMIT ?2",
+        params![after, limit],
         rows::replay,
     )
 }

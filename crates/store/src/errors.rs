@@ -170,8 +170,9 @@ pub trait Errors: Send + Sync + 'static {
     async fn replay(&self, org: &OrgId, id: &ReplayId) -> StoreResult<Option<Replay>>;
     /// The replays, newest first. Cursor: id.
     async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>>;
-    /// Replays that are running, the oldest first.
-    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>>;
+    /// Replays of all organizations that are running, in the order of their ids: those behind
+    /// `after` first, then those from the first id on.
+    async fn running_replays(&self, after: &str, limit: u32) -> StoreResult<Vec<Replay>>;
     /// Changes a replay and queues runs. `StateChanged` where another change came first; nothing is
     /// written then.
     async fn step_replay(&self, step: ReplayStep) -> StoreResult<()>;

@@ -98,7 +98,15 @@ pub enum ReplayChange {
 
 /// Takes the steps of replays that are under way.
 pub(crate) struct Replayer {
-    pub(crate) engine: Engine,
+    engine: Engine,
+    /// The id of the last that had its turn: many that have no room take no turn of others.
+    last: String,
+}
+
+impl Replayer {
+    pub(crate) const fn new(engine: Engine) -> Self {
+        Self { engine, last: String::new() }
+    }
 }
 
 impl Background for Replayer {
@@ -106,7 +114,7 @@ impl Background for Replayer {
 
     /// A step of each replay that has room.
     async fn activate(&mut self, now: &Activation) -> Next {
-        let running = match self.engine.0.store.running_replays(RUNNING_MAX).await {
+        let running = match self.engine.0.store.running_replays(&self.last, RUNNING_MAX).await {
             Ok(running) => running,
             Err(error) => {
                 now.failed("could not read the replays; trying again", &error);
@@ -116,6 +124,7 @@ impl Background for Replayer {
         let mut more = false;
         for replay in running {
             let id = replay.id.clone();
+            id.as_str().clone_into(&mut self.last);
             match self.engine.step_replay(replay).await {
                 Ok(goes_on) => more |= goes_on,
                 Err(error) => {

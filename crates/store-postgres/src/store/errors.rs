@@ -68,8 +68,8 @@ impl Errors for PostgresStore {
         let table = Table { name: "replays", columns: rows::REPLAY, filter: "org_id = $1" };
         list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::replay).await
     }
-    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>> {
-        replays::running(&self.db.client().await?, limit).await
+    async fn running_replays(&self, after: &str, limit: u32) -> StoreResult<Vec<Replay>> {
+        replays::running(&self.db.client().await?, after, limit).await
     }
     async fn step_replay(&self, step: ReplayStep) -> StoreResult<()> {
         transaction!(self.db, |t| replays::step(&t, &step))

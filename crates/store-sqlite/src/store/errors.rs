@@ -74,8 +74,9 @@ impl Errors for SqliteStore {
         let (org, page) = (org.to_string(), page.clone());
         self.db.read(move |c| list(c, "replays", "org_id = ?1", &[&org], &page, rows::replay)).await
     }
-    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>> {
-        self.db.queued("replays", move |c| replays::running(c, limit)).await
+    async fn running_replays(&self, after: &str, limit: u32) -> StoreResult<Vec<Replay>> {
+        let after = after.to_owned();
+        self.db.queued("replays", move |c| replays::running(c, &after, limit)).await
     }
     async fn step_replay(&self, step: ReplayStep) -> StoreResult<()> {
         self.db.write(move |c| replays::step(c, &step)).await

@@ -436,14 +436,21 @@ pub async fn a_replay_that_is_held_is_not_running(database: &dyn Database) {
     let (older, newer) = (add_replay(&org, 0).await, add_replay(&org, 1).await);
     let running = || async {
         org.store
-            .running_replays(10)
+            .running_replays("", 10)
             .await
             .expect("reads")
             .into_iter()
             .map(|r| r.id)
             .collect::<Vec<_>>()
     };
-    assert_eq!(running().await, [older.id.clone(), newer.id.clone()]);
+    let (first, last) =
+        if older.id.as_str() < newer.id.as_str() { (&older, &newer) } else { (&newer, &older) };
+    assert_eq!(running().await, [first.id.clone(), last.id.clone()]);
+    // Each has its turn, however many are before it.
+    for (after, next) in [(first, last), (last, first)] {
+        let one = org.store.running_replays(after.id.as_str(), 1).await.expect("reads");
+        assert_eq!(one.iter().map(|r| &r.id).collect::<Vec<_>>(), [&next.id]);
+    }
     let mut held = next(&older, &[], Vec::new());
     held.replay.status = ReplayStatus::Paused;
     org.store.step_replay(held).await.expect("holds");
