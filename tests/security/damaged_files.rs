@@ -1,4 +1,5 @@
-//! Files of one owner's code that are damaged on the disk: its runs say so, and its emitter's go on.
+//! Files of one owner's code that are damaged on the disk: its runs say so, and its emitter's go
+//! on.
 
 use std::fs;
 use std::path::PathBuf;

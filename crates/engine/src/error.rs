@@ -346,21 +346,6 @@ impl EngineError {
         Self::Damaged { what, source: source.into() }
     }
 
-    /// Whether it is of the whole server and may be over at the next try. All others are of what is
-    /// stored of one owner, and come again.
-    pub(crate) const fn is_of_server(&self) -> bool {
-        matches!(
-            self,
-            Self::DatabaseUnavailable
-                | Self::StorageFull
-                | Self::Overloaded
-                | Self::NoMemory
-                | Self::NoProcess
-                | Self::DeploysWaiting { .. }
-                | Self::Internal { .. }
-        )
-    }
-
     /// The family.
     pub const fn kind(&self) -> ErrorKind {
         match self {

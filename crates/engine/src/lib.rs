@@ -61,7 +61,7 @@ use observe::runs::Runs;
 use observe::search::SearchIndexer;
 use run::admission::PressureWatch;
 use run::data_stores::DataStores;
-use run::replays::Replayer;
+use run::replayer::Replayer;
 
 pub use accept::app_hooks::AppEvent;
 pub use accept::by_hand::{NewEvent, PassedOn};
@@ -73,11 +73,10 @@ pub use deliver::webhooks::NewWebhook;
 pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
+pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::settings::{Choice, SettingsRequest};
 pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
-pub use deploy::workflow_parts::{
-    DeployRequest, NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow,
-};
+pub use deploy::workflow_parts::{DeployRequest, NewWorkflow, UpdateWorkflow};
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;

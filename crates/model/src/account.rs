@@ -27,7 +27,6 @@ pub enum AuthType {
 
 /// A field that a user fills in to connect an account; it becomes a key of `$auth`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "CustomFieldRequest")]
 #[serde(default)]
 pub struct CustomField {
     /// The key of `$auth`.
@@ -47,8 +46,7 @@ pub struct CustomField {
 
 /// An OAuth 2 client that the operator registered at a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "AppOauthRequest")]
-#[serde(default)]
+#[serde(default, rename = "AppOauthRequest")]
 pub struct OauthClient {
     /// Where users log in.
     pub authorize_url: String,

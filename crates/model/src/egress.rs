@@ -107,6 +107,24 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// A connection that the walls refused, as a step's result names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RefusedConnection {
+    /// Where it would have led, as `IP:port`.
+    pub address: String,
+    /// Why that is closed.
+    pub rule: Rule,
+    /// The value of `--egress-allow` that opens it.
+    pub allow: String,
+}
+
+impl From<&Refusal> for RefusedConnection {
+    fn from(refusal: &Refusal) -> Self {
+        let address = refusal.address.to_string();
+        Self { allow: address.clone(), address, rule: refusal.rule }
+    }
+}
+
 impl Policy {
     /// Whether an address may be reached.
     ///

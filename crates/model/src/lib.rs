@@ -42,6 +42,7 @@ pub mod search;
 mod shown;
 pub mod slug;
 pub mod source;
+pub mod step_result;
 pub mod subscription;
 pub mod tenant;
 pub mod upload;

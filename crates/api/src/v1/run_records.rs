@@ -2,13 +2,14 @@
 
 use millrace_engine::{Delivery, DeliveryKind, Lineage, ListedRun, RunView, StepEnd};
 use millrace_model::clock::Timestamp;
+use millrace_model::egress::RefusedConnection;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeliveryId, DeploymentId, RunId, SourceId, WorkflowId};
 use millrace_model::json::shown;
 use millrace_model::pause::Paused;
 use millrace_model::run::{
-    Context, LogLevel, LogLine, RefusedConnection, Run, RunKind, RunResult, RunStatus, StepAttempt,
-    StepError, StepResult,
+    Context, LogLevel, LogLine, Run, RunKind, RunResult, RunStatus, StepAttempt, StepError,
+    StepResult,
 };
 use millrace_model::source::Owner;
 use millrace_model::tenant::{Caller, Scope};

@@ -7,6 +7,7 @@ pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;
 pub(crate) mod registries;
+pub(crate) mod requests;
 mod search_index;
 mod served_apps;
 pub(crate) mod settings;

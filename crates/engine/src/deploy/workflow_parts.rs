@@ -1,6 +1,6 @@
 //! Triggers and steps as they are asked for, and their way into a version.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use millrace_model::component::{Artifact, Responds, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
@@ -9,13 +9,12 @@ use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::checks::checked_note;
 use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 use crate::deploy::configure::Subject;
+use crate::deploy::requests::{StepRequest, TriggerRequest};
 use crate::deploy::settings::{SettingsRequest, settings_of};
 use crate::tenants::secrets::keep_sealed;
 use crate::{Engine, EngineError};
@@ -24,72 +23,6 @@ use crate::{Engine, EngineError};
 const STEPS_MAX: usize = 100;
 /// Triggers of a workflow.
 const TRIGGERS_MAX: usize = 25;
-/// A trigger in a request.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct TriggerRequest {
-    /// `http`, `timer` or `source`.
-    #[serde(rename = "type")]
-    #[schemars(extend("enum" = ["http", "timer", "source"]))]
-    pub kind: String,
-    /// The source's id; of an endpoint or timer: the one to keep.
-    pub id: Option<String>,
-    /// A timer's `intervalSeconds` or `cron`, or an endpoint's `customResponse`.
-    pub props: Map<String, Value>,
-    /// The source's channel.
-    pub event_name: Option<String>,
-    /// What stands beside `props`, where records show it: it counts as if it stood there, so that
-    /// what was read can be written back.
-    #[serde(flatten)]
-    pub beside: Map<String, Value>,
-}
-
-impl TriggerRequest {
-    fn settings(&self) -> Map<String, Value> {
-        self.beside
-            .iter()
-            .chain(&self.props)
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    }
-}
-
-/// A step in a request.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct StepRequest {
-    /// Its name in `steps.<namespace>`.
-    pub namespace: String,
-    /// A published action.
-    #[serde(alias = "key")]
-    pub component_key: Option<String>,
-    /// A saved action.
-    pub component_id: Option<String>,
-    /// Code of its own.
-    pub code: Option<String>,
-    /// Files that the code's relative imports reach.
-    pub code_files: Option<BTreeMap<String, String>>,
-    /// The code's path among them.
-    pub code_entry: Option<String>,
-    /// `javascript` or `typescript`; where it is not given, the code tells.
-    #[schemars(extend("enum" = ["javascript", "typescript", null]))]
-    pub language: Option<String>,
-    /// Values by prop name; may hold `{{expressions}}`.
-    pub props: Map<String, Value>,
-    /// The id of the form that they were filled in with.
-    #[serde(rename = "dynamic_props_id")]
-    pub form: Option<String>,
-    /// Step of the draft whose secrets are kept where `props` leaves them out: a client that read
-    /// the record has none to write back.
-    pub keep_secrets_of: Option<String>,
-    /// Skipped when true.
-    pub disabled: bool,
-    /// What people say of it.
-    pub note: Option<String>,
-    /// What stands beside these where records show it, so that what was read can be written back.
-    #[serde(flatten)]
-    pub beside: Map<String, Value>,
-}
 
 /// Fields of a step's record that say nothing of what it does, here and on the hosted platform
 /// (facts 1.9).

@@ -4,7 +4,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
-use millrace_model::run::{Run, RunResult, RunStatus, StepResult};
+use millrace_model::run::{Run, RunResult, RunStatus};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::schedule::ScheduleError;
 use millrace_model::slug::unique_slug;
@@ -83,13 +83,7 @@ pub(crate) fn results_before(
             .iter()
             .find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded)
         {
-            // It ran in another run: when, and how often, is that one's.
-            Some(step) => steps.push(StepResult {
-                started_at_ms: None,
-                attempts: Vec::new(),
-                refusals: Vec::new(),
-                ..step.clone()
-            }),
+            Some(step) => steps.push(step.of_another_run()),
             None => {
                 return Err(EngineError::invalid(
                     "from_step",

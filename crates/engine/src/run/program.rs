@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use millrace_model::component::{Hook, Manifest, PropDef, SavedComponent};
 use millrace_model::dedupe::Strategy;
-use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::limits::RunLimits;
@@ -25,6 +24,7 @@ use crate::deploy::components::MODULE;
 use crate::deploy::settings::within;
 use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
+use crate::run::damaged::DamagedProgram;
 use crate::run::files::add_own_store;
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::{AccountUse, names_account};
@@ -41,18 +41,6 @@ pub(crate) enum Program {
     Workflow(Box<WorkflowProgram>),
     /// Stored, and cannot be prepared: each of its runs fails with the reason.
     Damaged(Box<DamagedProgram>),
-}
-
-pub(crate) struct DamagedProgram {
-    /// Why, for its owner.
-    pub(crate) why: String,
-    org_id: OrgId,
-    project_id: Option<ProjectId>,
-    owner: Owner,
-    name: String,
-    active: bool,
-    keeps_nothing: bool,
-    stores: StoreGrants,
 }
 
 pub(crate) struct SourceProgram {
@@ -288,58 +276,6 @@ impl Engine {
         let Some(program) = program.map(Arc::new) else { return Ok(None) };
         self.0.programs.put(read_at, key.to_owned(), program.clone());
         Ok(Some(program))
-    }
-
-    /// As [`Engine::program`], for events that somebody else caused: what is stored of this owner
-    /// and cannot be read or made whole gives a program whose runs fail with that reason, so that
-    /// it hurts neither the run that emitted nor a timer, replay or app event of others.
-    pub(crate) async fn program_or_damaged(
-        &self,
-        org: &OrgId,
-        owner: &Owner,
-        deployment: Option<&DeploymentId>,
-    ) -> Result<Option<Arc<Program>>, EngineError> {
-        match self.program(org, owner, deployment).await {
-            Err(error) if !error.is_of_server() => {
-                Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await)))
-            }
-            other => other,
-        }
-    }
-
-    /// As much of an owner as can be read. What cannot counts as active; of its events nothing is
-    /// kept where its settings may forbid that.
-    async fn damaged_program(&self, org: &OrgId, owner: &Owner, error: &EngineError) -> Program {
-        let mut program = DamagedProgram {
-            why: error.to_string(),
-            org_id: org.clone(),
-            project_id: None,
-            owner: owner.clone(),
-            name: owner.as_str().to_owned(),
-            active: true,
-            keeps_nothing: matches!(owner, Owner::Workflow(_)),
-            stores: StoreGrants::default(),
-        };
-        match owner {
-            Owner::Source(id) => {
-                if let Ok(Some(source)) = self.0.store.source(org, id).await {
-                    (program.name, program.active) = (source.name, source.active);
-                }
-            }
-            Owner::Workflow(id) => {
-                if let Ok(Some(workflow)) = self.0.store.workflow(org, id).await {
-                    program.keeps_nothing = !workflow.draft.settings.keep_data;
-                    (program.name, program.active, program.project_id) =
-                        (workflow.name, workflow.active, Some(workflow.project_id));
-                }
-            }
-        }
-        tracing::warn!(
-            owner.id = owner.as_str(),
-            error = error_chain(error),
-            "what is stored of this owner cannot be read: its runs fail"
-        );
-        Program::Damaged(Box::new(program))
     }
 
     pub(crate) async fn source_program(&self, source: Source) -> Result<Program, EngineError> {

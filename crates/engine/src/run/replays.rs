@@ -3,7 +3,6 @@
 //! and no run is replayed twice, however many servers take steps.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use millrace_model::ids::{DeploymentId, ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
@@ -20,7 +19,7 @@ use millrace_model::{Timestamp, error_event};
 use millrace_store::{FailedRuns, ReplayStep, StoreError};
 use serde_json::Value;
 
-use crate::background::{Activation, Background, Next, Task};
+use crate::background::Task;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::deploy::workflows::results_before;
 use crate::owners::check_owner;
@@ -28,14 +27,10 @@ use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom, check_scope};
 
-/// How often replays are looked at though nothing woke the task.
-const POLL: Duration = Duration::from_millis(500);
 /// Runs of one replay that are queued or under way at once: others find room beside it.
 const UNDER_WAY_MAX: u64 = 100;
 /// Runs that one step queues.
 const STEP_RUNS: u32 = 50;
-/// Replays that go on at once.
-const RUNNING_MAX: u32 = 16;
 /// Runs that are counted when a replay is made.
 const COUNT_MAX: u32 = 100_000;
 /// How often a change is tried anew where a step came first.
@@ -94,46 +89,6 @@ pub enum ReplayChange {
     Resume,
     /// Queue no more runs.
     Cancel,
-}
-
-/// Takes the steps of replays that are under way.
-pub(crate) struct Replayer {
-    engine: Engine,
-    /// The id of the last that had its turn: many that have no room take no turn of others.
-    last: String,
-}
-
-impl Replayer {
-    pub(crate) const fn new(engine: Engine) -> Self {
-        Self { engine, last: String::new() }
-    }
-}
-
-impl Background for Replayer {
-    const TASK: Task = Task::Replayer;
-
-    /// A step of each replay that has room.
-    async fn activate(&mut self, now: &Activation) -> Next {
-        let running = match self.engine.0.store.running_replays(&self.last, RUNNING_MAX).await {
-            Ok(running) => running,
-            Err(error) => {
-                now.failed("could not read the replays; trying again", &error);
-                return Next::Woken(POLL);
-            }
-        };
-        let mut more = false;
-        for replay in running {
-            let id = replay.id.clone();
-            id.as_str().clone_into(&mut self.last);
-            match self.engine.step_replay(replay).await {
-                Ok(goes_on) => more |= goes_on,
-                Err(error) => {
-                    now.failed(&format!("the replay `{id}` could not go on; trying again"), &error);
-                }
-            }
-        }
-        if more { Next::Now } else { Next::Woken(POLL) }
-    }
 }
 
 impl Engine {
@@ -506,7 +461,7 @@ impl Engine {
         })
     }
 
-    async fn step_replay(&self, mut replay: Replay) -> Result<bool, EngineError> {
+    pub(super) async fn step_replay(&self, mut replay: Replay) -> Result<bool, EngineError> {
         let room = UNDER_WAY_MAX.saturating_sub(self.0.store.replay_under_way(&replay.id).await?);
         let limit = u32::try_from(room).unwrap_or(STEP_RUNS).min(STEP_RUNS);
         if limit == 0 {

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use millrace_model::clock::Timestamp;
-use millrace_model::egress::Refusal;
+use millrace_model::egress::{Refusal, RefusedConnection};
 use millrace_model::http::EndpointResponse;
-use millrace_model::run::{LogLine, RefusedConnection, Sent, StepAttempt, StepResult};
+use millrace_model::run::{LogLine, Sent, StepAttempt, StepResult};
 use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;

@@ -35,11 +35,13 @@ const invitationsQuery = pagesOf(["invitations"], (query, signal) =>
 
 type Role = components["schemas"]["Role"];
 
-const ROLES = [
+const ROLES: readonly { value: Role; label: string; note: string }[] = [
   { value: "owner", label: "Owner", note: "everything, members and keys too" },
   { value: "member", label: "Member", note: "deploys and runs" },
   { value: "viewer", label: "Viewer", note: "looks" },
 ];
+
+const roleOf = (text: string): Role => ROLES.find(({ value }) => value === text)?.value ?? "viewer";
 
 export function Members() {
   useTitle("Members");
@@ -138,7 +140,7 @@ function Row({ of }: { of: Member }) {
             small
             aria-label={`Role of ${of.name}`}
             value={of.role}
-            onChange={(role) => turn.mutate(role as Role)}
+            onChange={(role) => turn.mutate(roleOf(role))}
             choices={ROLES}
           />
         ) : (
@@ -268,7 +270,7 @@ function Invite({
           <Select
             {...control}
             value={role}
-            onChange={(chosen) => setRole(chosen as Role)}
+            onChange={(chosen) => setRole(roleOf(chosen))}
             choices={ROLES}
           />
         )}

@@ -7,7 +7,7 @@ import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import { eventQuery } from "~/api/events";
 import type { JsonObject } from "~/api/json";
-import { asJson, type SentObject } from "~/api/json";
+import { asJson, asJsonObject, type SentObject } from "~/api/json";
 import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
@@ -121,7 +121,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       const sent = now;
       const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
       const request = requestOf(toSend(state), state.base);
-      const given: Record<string, JsonObject> = {};
+      const given: Record<string, SentObject> = {};
       const steps = request.steps.slice(0, to + 1).map((step, at) => {
         const key = sent.steps[at]?.key ?? "";
         // The step that is tested runs, pinned or not; those before it, and others of all, need not.
@@ -130,7 +130,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         const pinned = aside ? (pins[key] ?? before) : undefined;
         if (pinned === undefined) return step;
         const namespace = String(step.namespace);
-        given[namespace] = pinned;
+        given[namespace] = asJsonObject(pinned);
         return atRest(namespace);
       });
       try {
@@ -141,7 +141,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
               triggers: request.triggers,
               steps,
               event: asJson(event.value),
-              pins: given as Record<string, SentObject>,
+              pins: given,
             },
           }),
         );
