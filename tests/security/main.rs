@@ -23,6 +23,7 @@ mod nesting;
 mod no_room;
 mod reach;
 mod rebinding;
+mod refusals;
 mod requests;
 mod resources;
 mod scopes;

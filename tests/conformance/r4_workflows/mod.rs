@@ -288,6 +288,7 @@ async fn r2_17_a_published_action_runs_in_a_step() {
         .await
         .data();
     assert_eq!(run["steps"][0]["exports"]["$return_value"], 42);
+    assert_eq!(run["steps"][0]["component_key"], "math-add");
 }
 
 #[tokio::test]
