@@ -84,7 +84,7 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
     };
     match app.engine.domains().endpoint_of_host(host).await {
         None => next.run(request).await,
-        Some(key) if shows_key(&request) && would_hand_on_key(&app, host, &key).await => {
+        Some(key) if shows_key(&request) && would_hand_on_key(app, host, &key).await => {
             ApiError::key_for_another(host).into_response()
         }
         Some(key) => Box::pin(endpoints::handle_key(app, key, request)).await,
