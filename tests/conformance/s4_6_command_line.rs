@@ -311,9 +311,9 @@ async fn s4_6_files_that_code_reads_beside_its_own_go_with_it() {
         .to_owned()
         + "});";
     shell.write(&READS_FILES);
+    shell.write(&[("millrace.yaml", "project: reads\n")]);
     shell.write(&[("own/reads.mjs", READS), ("own/.env", "SECRET=1"), ("own/run.sh", "")]);
-    let folder = shell.path("own");
-    std::fs::write(folder.join("bytes.png"), b"\x89PNG\xff\0").expect("writes");
+    std::fs::write(shell.path("own/bytes.png"), b"\x89PNG\xff\0").expect("writes");
     let deployed = shell.run(&["deploy", "own/reads.mjs", "--json"]).json();
     was_read(
         &server.post(&format!("/sources/{}/run", id(&deployed)), &json!({})).await.data()["return_value"],
@@ -330,7 +330,7 @@ async fn s4_6_files_that_code_reads_beside_its_own_go_with_it() {
     for (path, text) in READS_FILES {
         shell.write(&[(&format!("flow/{path}"), text)]);
     }
-    std::fs::copy(folder.join("bytes.png"), shell.path("flow/own/bytes.png")).expect("copies");
+    std::fs::copy(shell.path("own/bytes.png"), shell.path("flow/own/bytes.png")).expect("copies");
     shell.run(&["workflows", "deploy", "flow"]).ok();
     let ran = shell.run(&["workflows", "test", "flow", "--json"]).json();
     was_read(&ran["steps"][0]["exports"]["$return_value"]);

@@ -5,6 +5,7 @@
 mod answers;
 mod bundling;
 mod command_line;
+mod command_line_files;
 mod corners;
 mod damaged;
 mod damaged_files;

@@ -36,6 +36,11 @@ pub struct Peer {
 
 impl Peer {
     pub fn start(says: impl Fn(&str) -> Says + Send + Sync + 'static) -> Self {
+        Self::with_bodies(move |head, _| says(head))
+    }
+
+    /// Answers by the head and the body of a request.
+    pub fn with_bodies(says: impl Fn(&str, &str) -> Says + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let peer = Self { url, sent: Arc::default(), requests: Arc::default() };
@@ -63,20 +68,20 @@ impl Peer {
 
 fn answer(
     mut stream: TcpStream,
-    says: &(dyn Fn(&str) -> Says + Sync),
+    says: &(dyn Fn(&str, &str) -> Says + Sync),
     sent: &AtomicUsize,
     requests: &AtomicUsize,
 ) {
     let mut bytes = Vec::new();
     let mut piece = [0; 64 << 10];
-    let head = loop {
+    let (head, body) = loop {
         if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
             let length = head.lines().find_map(|l| {
                 l.to_ascii_lowercase().strip_prefix("content-length:").map(str::to_owned)
             });
             if bytes.len() >= end + 4 + length.and_then(|l| l.trim().parse().ok()).unwrap_or(0) {
-                break head;
+                break (head, String::from_utf8_lossy(&bytes[end + 4..]).into_owned());
             }
         }
         match stream.read(&mut piece) {
@@ -92,7 +97,7 @@ fn answer(
         )
     };
     // A client that went away is what some tests are about.
-    let _ = match says(&head) {
+    let _ = match says(&head, &body) {
         Says::Json(body) => stream.write_all(whole("200 OK", "application/json", &body).as_bytes()),
         Says::Events(body) => {
             stream.write_all(whole("200 OK", "text/event-stream", &body).as_bytes())

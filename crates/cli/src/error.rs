@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use millrace_model::bounded_body::BodyTooLarge;
 use serde_json::Value;
 
+use crate::files::root::OutOfReach;
+
 /// An error of a command. Its text follows `error:`, the hint stands on the next line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -46,6 +48,8 @@ pub(crate) enum CliError {
     Exists(PathBuf),
     #[error("`{}` reaches more than {files_max} files or {bytes_max} bytes with its imports", path.display())]
     TooMuchCode { path: PathBuf, files_max: usize, bytes_max: usize },
+    #[error("{0}")]
+    OutOfReach(Box<OutOfReach>),
     #[error("`{}`: {}", path.display(), listed(problems))]
     File { path: PathBuf, problems: Vec<String> },
     #[error("there is no workflow.yaml, workflow.yml or workflow.json in `{}`", .0.display())]
@@ -151,6 +155,7 @@ impl CliError {
             Self::NoHome => "set HOME or XDG_CONFIG_HOME",
             Self::Ask { .. } => "without a terminal, give the value as a flag",
             Self::Exists(_) => "choose another name, or move the file away",
+            Self::OutOfReach(refused) => refused.hint(),
             Self::TooMuchCode { .. } => "bundle it first, or import less",
             Self::File { .. } => {
                 "`millrace workflows schema` prints the form of workflow files; docs/guide/workflows.md explains it"

@@ -9,8 +9,8 @@ use crate::client::{Client, Kind};
 use crate::error::CliError;
 use crate::files::names;
 use crate::terminal::printer::{self, Show};
-use crate::workflow::file;
 use crate::workflow::served::Served;
+use crate::workflow::{file, ids};
 
 /// Writes the version that is live as a folder. Without `force` a file that is there and not the
 /// same stops it before anything is written.
@@ -37,13 +37,16 @@ pub(super) async fn pull(
             return Err(CliError::WouldOverwrite(full));
         }
     }
+    let file = folder.join("workflow.yaml");
+    std::fs::create_dir_all(&folder)
+        .map_err(|source| CliError::Write { path: folder.clone(), source })?;
+    ids::remember_pulled(&file, client.url(), &target.id)?;
     for (path, text) in &files {
         let full = names::code_file(&folder, path)?;
         let failed = |source| CliError::Write { path: full.clone(), source };
         std::fs::create_dir_all(file::folder_of(&full)).map_err(failed)?;
         std::fs::write(&full, bytes_of(text)).map_err(failed)?;
     }
-    file::remember_id(&folder.join("workflow.yaml"), client.url(), &target.id)?;
     for secret in served.secrets() {
         printer::note(&format!(
             "the secret `{secret}` is not in the folder: the server shows it to nobody"

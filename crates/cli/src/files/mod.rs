@@ -1,8 +1,10 @@
 //! A component on disk, with the files that its relative imports reach.
 
+mod beside;
 pub(crate) mod init;
 pub(crate) mod names;
 pub(crate) mod project;
+pub(crate) mod root;
 pub(crate) mod schema;
 pub(crate) mod tree;
 pub(crate) mod yaml;
@@ -10,10 +12,12 @@ pub(crate) mod yaml;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use millrace_model::own_files::{is_data, lead, may_read_beside, named, problem_of_part, text_of};
+use millrace_model::own_files::{is_data, problem_of_part, text_of};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
+use crate::files::root::Root;
+use crate::workflow::file::folder_of;
 
 /// What an import without an ending may mean.
 const ENDINGS: &[&str] =
@@ -33,22 +37,53 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Paths are below the root that the files have in common.
+    /// Reads a file that a person names, with what it reaches. Paths are below the root that the
+    /// files have in common.
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
-        Self::read_below(path, None)
+        let entry = path
+            .canonicalize()
+            .map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
+        let root = Root::of(entry.parent().unwrap_or(&entry))?;
+        Self::read_within(path, &entry, &root, None)
     }
 
-    /// Paths are below `root` where all files are in it, else below the root that they have in
-    /// common.
-    pub(crate) fn read_below(path: &Path, root: Option<&Path>) -> Result<Self, CliError> {
+    /// Reads a file that the YAML file `by` names. Paths are below `wanted` where all files are in
+    /// it, else below the root that they have in common.
+    pub(crate) fn read_named(
+        path: &Path,
+        by: &Path,
+        wanted: Option<&Path>,
+    ) -> Result<Self, CliError> {
+        let failed = |source| CliError::Read { path: path.to_path_buf(), source };
+        let root = Root::of(&folder_of(by))?;
+        let entry = path.canonicalize().map_err(failed)?;
+        root.check(&entry, by)?;
+        Self::read_within(path, &entry, &root, wanted.and_then(|root| root.canonicalize().ok()))
+    }
+
+    fn read_within(
+        path: &Path,
+        entry: &Path,
+        root: &Root,
+        wanted: Option<PathBuf>,
+    ) -> Result<Self, CliError> {
         let failed = |p: &Path, source| CliError::Read { path: p.to_path_buf(), source };
-        let entry = path.canonicalize().map_err(|e| failed(path, e))?;
         let mut texts = BTreeMap::new();
         let mut bytes = 0;
-        let mut waiting = vec![entry.clone()];
+        let mut waiting = vec![entry.to_path_buf()];
         while let Some(file) = waiting.pop() {
             if texts.contains_key(&file) {
                 continue;
+            }
+            let too_much = || CliError::TooMuchCode {
+                path: path.to_path_buf(),
+                files_max: FILES_MAX,
+                bytes_max: BYTES_MAX,
+            };
+            // What is too large is not read to learn it.
+            let length = file.metadata().map_err(|e| failed(&file, e))?.len();
+            if usize::try_from(length).is_ok_and(|length| length > BYTES_MAX - bytes) {
+                return Err(too_much());
             }
             let is_code = file == entry || is_code(&file);
             let text = if is_code {
@@ -59,32 +94,30 @@ impl Code {
             let text = text.map_err(|e| failed(&file, e))?;
             bytes += text.len();
             if texts.len() >= FILES_MAX || bytes > BYTES_MAX {
-                return Err(CliError::TooMuchCode {
-                    path: path.to_path_buf(),
-                    files_max: FILES_MAX,
-                    bytes_max: BYTES_MAX,
-                });
+                return Err(too_much());
             }
             let folder = file.parent().unwrap_or(&file).to_path_buf();
             if is_code {
-                waiting.extend(
-                    relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)),
-                );
-                waiting.extend(read_beside(&folder, &text));
+                let imported = relative_imports(&text);
+                let imported = imported.iter().filter_map(|specifier| find(&folder, specifier));
+                for reached in imported.chain(beside::read_beside(&folder, &text, root)) {
+                    if !texts.contains_key(&reached) && reached != file {
+                        root.check(&reached, &file)?;
+                        waiting.push(reached);
+                    }
+                }
             }
             texts.insert(file, text);
         }
-        let wanted = root
-            .and_then(|root| root.canonicalize().ok())
-            .filter(|root| texts.keys().all(|file| file.starts_with(root)));
+        let wanted = wanted.filter(|root| texts.keys().all(|file| file.starts_with(root)));
         let root = wanted.unwrap_or_else(|| common_root(texts.keys()));
         let below = |file: &Path| {
             file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/")
         };
-        let code = texts.get(&entry).cloned().unwrap_or_default();
+        let code = texts.get(entry).cloned().unwrap_or_default();
         Ok(Self {
             code,
-            entry: below(&entry),
+            entry: below(entry),
             files: texts.iter().map(|(file, text)| (below(file), text.clone())).collect(),
             paths: texts.into_keys().collect(),
         })
@@ -93,79 +126,6 @@ impl Code {
     /// As the API takes it. The entry's text goes once: a request has its bounds.
     pub(crate) fn body(&self) -> Value {
         json!({ "component_code": self.code, "component_files": others(&self.files, &self.entry), "component_entry": self.entry })
-    }
-}
-
-/// Files that code may read beside its own, or load by a name that it makes: those that its texts
-/// name, with what is in folders and begins so. Where they name none, but the code asks where it
-/// lies, the data in its folder. Links are not followed, and names that begin with a dot are left
-/// out.
-fn read_beside(folder: &Path, text: &str) -> Vec<PathBuf> {
-    if !may_read_beside(text) {
-        return Vec::new();
-    }
-    let root = folder.to_string_lossy().into_owned();
-    let mut found = Vec::new();
-    for name in named(text) {
-        // A text with a slash may be the beginning of a name.
-        let is_beginning = name.contains('/') && !name.contains("://");
-        let Some(path) = lead(&root, &name).map(|path| PathBuf::from(format!("/{path}"))) else {
-            continue;
-        };
-        match path.symlink_metadata() {
-            Ok(file) if file.is_file() && is_taken(&path) => found.push(path),
-            Ok(below)
-                if below.is_dir()
-                    && path != folder
-                    && !folder.starts_with(&path)
-                    && is_name(&path) =>
-            {
-                within(&path, "", &mut found)
-            }
-            Err(_) if is_beginning => {
-                let (parent, begin) = (
-                    path.parent().unwrap_or(folder),
-                    path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-                );
-                within(parent, &begin, &mut found);
-            }
-            _ => {}
-        }
-        if found.len() > FILES_MAX {
-            break;
-        }
-    }
-    if found.is_empty() && ASKS.iter().any(|token| text.contains(token)) {
-        let beside =
-            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        found.extend(beside.filter(|path| {
-            path.symlink_metadata().is_ok_and(|file| file.is_file())
-                && is_data(&path.to_string_lossy())
-                && is_name(path)
-        }));
-        found.truncate(FILES_MAX);
-    }
-    found
-}
-
-/// Texts with which code asks where it lies.
-const ASKS: [&str; 3] = ["__dirname", "__filename", "import.meta"];
-
-/// The files of a folder whose names begin so, and all below folders that do.
-fn within(folder: &Path, begin: &str, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-        if !entry.file_name().to_string_lossy().starts_with(begin)
-            || !is_name(&path)
-            || found.len() > FILES_MAX
-        {
-            continue;
-        }
-        if kind.is_dir() {
-            within(&path, "", found);
-        } else if kind.is_file() && is_taken(&path) {
-            found.push(path);
-        }
     }
 }
 
@@ -307,6 +267,7 @@ mod tests {
             ("c/s/b-1.txt", "not taken"),
             ("c/other.csv", "not taken"),
             ("data/x.json", "{}"),
+            ("package.json", "{}"),
             ("data/y.json", "not taken"),
         ]);
         std::os::unix::fs::symlink("/etc/hostname", folder.path().join("c/t/link.txt"))

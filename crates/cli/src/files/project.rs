@@ -109,7 +109,7 @@ impl SourceFile {
         let value = if is_yaml { document(file, Form::Source)? } else { json!({}) };
         let code =
             match (value["code_file"].as_str(), value.get("key").or(value.get("component_url"))) {
-                (Some(name), _) => Some(Code::read(&folder.join(name))?),
+                (Some(name), _) => Some(Code::read_named(&folder.join(name), file, None)?),
                 (None, Some(_)) => None,
                 (None, None) => {
                     let beside = CODE
@@ -121,7 +121,7 @@ impl SourceFile {
                         "it names no code, and there is no `{stem}.mjs`, `.ts` or `.js` beside it"
                     )])
                 })?;
-                    Some(Code::read(&beside)?)
+                    Some(Code::read_named(&beside, file, None)?)
                 }
             };
         let name = value["name"].as_str().unwrap_or(stem).to_owned();

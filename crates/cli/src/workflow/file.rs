@@ -13,8 +13,6 @@ use crate::files::{self, Code};
 
 /// What the file of a folder is called.
 const NAMES: [&str; 3] = ["workflow.yaml", "workflow.yml", "workflow.json"];
-/// Remembers, beside the file, which workflow was made from it on which server.
-const IDS_FILE: &str = ".millrace.json";
 
 /// A workflow's file, read and found to be right, with the code of its steps.
 pub(crate) struct WorkflowFile {
@@ -135,7 +133,7 @@ impl WorkflowFile {
 
     fn code_file(&mut self, name: &str) -> Result<StepCode, CliError> {
         let folder = self.folder();
-        let code = Code::read_below(&folder.join(name), Some(&folder))?;
+        let code = Code::read_named(&folder.join(name), &self.path, Some(&folder))?;
         self.paths.extend(code.paths);
         Ok(StepCode { entry: code.entry, files: code.files })
     }
@@ -206,28 +204,6 @@ impl WorkflowFile {
             ("tags", fingerprint(&part("tags"))),
         ])
     }
-
-    /// The workflow that was made from this file on this server.
-    pub(crate) fn known_id(&self, url: &str) -> Option<String> {
-        let (path, name) = ids_path(&self.path);
-        read_ids(&path).get(url)?.get(&name).cloned()
-    }
-
-    /// Remembers it.
-    pub(crate) fn remember_id(&self, url: &str, id: &str) -> Result<(), CliError> {
-        remember_id(&self.path, url, id)
-    }
-}
-
-/// Remembers which workflow a file is.
-pub(crate) fn remember_id(file: &Path, url: &str, id: &str) -> Result<(), CliError> {
-    let (path, name) = ids_path(file);
-    let mut ids = read_ids(&path);
-    if ids.entry(url.to_owned()).or_default().insert(name, id.to_owned()).as_deref() == Some(id) {
-        return Ok(());
-    }
-    std::fs::write(&path, format!("{:#}\n", json!(ids)))
-        .map_err(|source| CliError::Write { path, source })
 }
 
 /// Whether a path is a workflow's folder or file.
@@ -308,24 +284,6 @@ fn without_code(mut step: Value) -> Value {
     step
 }
 
-/// Ids by server and file name.
-type Ids = BTreeMap<String, BTreeMap<String, String>>;
-
-fn ids_path(file: &Path) -> (PathBuf, String) {
-    (
-        file.with_file_name(IDS_FILE),
-        file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
-    )
-}
-
-fn read_ids(path: &Path) -> Ids {
-    // What cannot be read is written anew: it only spares a look-up by name.
-    std::fs::read_to_string(path)
-        .ok()
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -397,21 +355,5 @@ mod tests {
         let error = fill_in(&mut json!({ "$env": "MILLRACE_NO_SUCH" }), Path::new("w.yaml"))
             .expect_err("refuses");
         assert!(error.to_string().contains("MILLRACE_NO_SUCH"));
-    }
-
-    #[test]
-    fn ids_are_kept_by_server_and_file() {
-        let folder = folder_with(&[("w.json", r#"{"steps":[]}"#), ("v.json", r#"{"steps":[]}"#)]);
-        let file = WorkflowFile::read(&folder.path().join("w.json")).expect("reads");
-        file.remember_id("http://a", "p_1").expect("writes");
-        file.remember_id("http://b", "p_2").expect("writes");
-        assert_eq!(
-            (file.known_id("http://a").as_deref(), file.known_id("http://b").as_deref()),
-            (Some("p_1"), Some("p_2"))
-        );
-        assert_eq!(
-            WorkflowFile::read(&folder.path().join("v.json")).expect("reads").known_id("http://a"),
-            None
-        );
     }
 }

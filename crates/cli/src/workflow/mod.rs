@@ -3,5 +3,6 @@
 pub(crate) mod deploy;
 pub(crate) mod diff;
 pub(crate) mod file;
+pub(crate) mod ids;
 pub(crate) mod init;
 pub(crate) mod served;
