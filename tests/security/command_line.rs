@@ -31,7 +31,7 @@ pub(crate) fn run(shell: &Shell, url: &str, args: &[&str]) -> Done {
         .into()
 }
 
-fn goes_on(args: &[&str]) -> bool {
+pub(crate) fn goes_on(args: &[&str]) -> bool {
     args.contains(&"dev")
 }
 
@@ -101,7 +101,7 @@ fn record(value: &Value) -> Value {
 }
 
 /// Files that commands read.
-const FILES: &[(&str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str)] = &[
     (
         "a.mjs",
         "export default { name: 'a', key: 'a-b', version: '1', type: 'action', props: { p: { type: 'string' } }, run() {} };",
@@ -121,7 +121,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Every command that asks a server, and those that would if they were not wrong.
-const COMMANDS: &[&[&str]] = &[
+pub(crate) const COMMANDS: &[&[&str]] = &[
     &["list", "sources"],
     &["list", "workflows"],
     &["list", "components"],
@@ -251,7 +251,7 @@ const ASK_NOBODY: &[&str] = &[
 ];
 
 /// Whether a text holds what steers a terminal: none of our own colours, as no terminal is there.
-fn steers(text: &str) -> bool {
+pub(crate) fn steers(text: &str) -> bool {
     text.chars().any(|c| {
         (c.is_control() && c != '\n' && c != '\t')
             || ('\u{202a}'..='\u{202e}').contains(&c)
@@ -260,7 +260,7 @@ fn steers(text: &str) -> bool {
 }
 
 /// Files below a folder, by their path there.
-fn names_below(folder: &Path) -> Vec<String> {
+pub(crate) fn names_below(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(next) = waiting.pop() {

@@ -6,6 +6,7 @@ mod answers;
 mod bundling;
 mod command_line;
 mod command_line_files;
+mod command_line_headers;
 mod corners;
 mod damaged;
 mod damaged_files;

@@ -13,6 +13,8 @@ pub enum Says {
     Events(String),
     /// A status, with no body.
     Status(&'static str),
+    /// All of an answer, with its status line.
+    Raw(Vec<u8>),
     /// A status, and JSON.
     Refuses(&'static str, String),
     /// A status, a media type, and what is called so.
@@ -99,6 +101,7 @@ fn answer(
     // A client that went away is what some tests are about.
     let _ = match says(&head, &body) {
         Says::Json(body) => stream.write_all(whole("200 OK", "application/json", &body).as_bytes()),
+        Says::Raw(bytes) => stream.write_all(&bytes),
         Says::Events(body) => {
             stream.write_all(whole("200 OK", "text/event-stream", &body).as_bytes())
         }
@@ -108,8 +111,11 @@ fn answer(
         Says::As(status, kind, body) => stream.write_all(whole(status, kind, &body).as_bytes()),
         Says::Status(status) => stream.write_all(whole(status, "application/json", "").as_bytes()),
         Says::Endless(status, start) => {
+            // Who asks for a stream gets one.
+            let stream_kind = "text/event-stream";
+            let kind = if head.contains(stream_kind) { stream_kind } else { "application/json" };
             let head = format!(
-                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{start}"
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n{start}"
             );
             without_end(&mut stream, &head, b" ", sent)
         }

@@ -14,6 +14,14 @@ pub(crate) enum CliError {
     Refused { status: u16, code: String, sentence: String, details: Value },
     #[error("could not reach the server at `{url}`: {}", root_cause(source))]
     Unreachable { url: String, source: reqwest::Error },
+    #[error("the server at `{url}` did not begin an answer within {secs} seconds")]
+    Silent { url: String, secs: u64 },
+    #[error(
+        "the server at `{url}` redirects to `{to}`, and redirects of a server are not followed"
+    )]
+    Redirected { url: String, to: String },
+    #[error("`{what}` redirects to another address, which is not followed: `{to}`")]
+    DownloadRedirected { what: String, to: String },
     #[error("could not make an HTTP client: {0}")]
     HttpClient(#[source] reqwest::Error),
     #[error("the server at `{url}` did not end its answer: {source}")]
@@ -135,8 +143,16 @@ impl CliError {
             Self::Refused { details, .. } => {
                 return missing_props(details).or_else(|| thrown_at(details));
             }
-            Self::Unreachable { .. } => {
+            Self::Unreachable { .. } | Self::Silent { .. } => {
                 "is the server running? start one with `millrace serve`, or name another with --url"
+            }
+            Self::Redirected { to, .. } => {
+                return Some(format!(
+                    "if that is the server you mean, name it with --url {to}, or `millrace login`: your key and code go there then"
+                ));
+            }
+            Self::DownloadRedirected { .. } => {
+                "if that is the address you mean, name it in place of the first"
             }
             Self::AnswerTooLarge { .. } | Self::ListTooLong { .. } => {
                 "ask for less, with -n or a filter; an answer without an end is no Millrace server's: check --url"
@@ -198,7 +214,8 @@ impl CliError {
             Self::Refused { code, .. } if !code.is_empty() => code,
             Self::RunFailed { .. } => "run_failed",
             Self::Usage { .. } => "wrong_use",
-            Self::Unreachable { .. } => "unreachable",
+            Self::Unreachable { .. } | Self::Silent { .. } => "unreachable",
+            Self::Redirected { .. } => "redirected",
             Self::Differs => "differs",
             _ => "failed",
         }

@@ -1,6 +1,7 @@
 //! Requests to `/v1`, and refusals as the server says them.
 
 pub(crate) mod answer;
+pub(crate) mod connect;
 pub(crate) mod origins;
 pub(crate) mod profile;
 pub(crate) mod stream;
@@ -19,7 +20,8 @@ use crate::terminal::printer;
 
 /// A deploy may have to install packages.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What refused has little to say, and may be silent in the middle of it.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long it asks again where as many of the organization's deploys wait as may.
 const TURN_PATIENCE: Duration = Duration::from_secs(120);
 /// Items that the server puts on a page at most (reference 1).
@@ -110,12 +112,7 @@ fn retry_after(response: &reqwest::Response) -> Option<Duration> {
 
 impl Client {
     pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
-        let builder = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
-        let http = builder
-            .user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(CliError::HttpClient)?;
-        Ok(Self { http, profile })
+        Ok(Self { http: connect::to_server()?, profile })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -166,7 +163,8 @@ impl Client {
             let pause = retry_after(&response);
             let refusal = self.refusal(response).await;
             let pause = pause.filter(|pause| {
-                refusal.is_deploys_waiting() && since.elapsed() + *pause <= TURN_PATIENCE
+                refusal.is_deploys_waiting()
+                    && *pause <= TURN_PATIENCE.saturating_sub(since.elapsed())
             });
             let (Some(next), Some(pause)) = (next, pause) else { return Err(refusal) };
             printer::waiting(
@@ -194,6 +192,25 @@ impl Client {
         Err(self.refusal(response).await)
     }
 
+    /// An answer without a known end, such as a stream of events: its head comes in time, what
+    /// follows is the caller's to wait for.
+    pub(crate) async fn open(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<reqwest::Response, CliError> {
+        let silent =
+            |_| CliError::Silent { url: self.profile.url.clone(), secs: ANSWER_TIMEOUT.as_secs() };
+        let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send())
+            .await
+            .map_err(silent)?
+            .map_err(|e| self.unreachable(e))?;
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(self.refusal(response).await)
+        }
+    }
+
     async fn whole_answer(
         &self,
         response: reqwest::Response,
@@ -207,10 +224,18 @@ impl Client {
         })
     }
 
-    pub(crate) async fn refusal(&self, response: reqwest::Response) -> CliError {
+    async fn refusal(&self, response: reqwest::Response) -> CliError {
         let status = response.status();
+        if let Some(to) = connect::redirected_to(&response) {
+            return CliError::Redirected {
+                url: self.profile.url.clone(),
+                to: connect::base_of(&to),
+            };
+        }
         // An answer that is not ours, such as a proxy's page, has only its status to say.
-        let bytes = answer::whole(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        let body = answer::whole(response, REFUSAL_BYTES_MAX);
+        let bytes = tokio::time::timeout(REFUSAL_TIMEOUT, body).await;
+        let bytes = bytes.ok().and_then(Result::ok).unwrap_or_default();
         let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let details = value::take(&mut body, "details");
         CliError::Refused {

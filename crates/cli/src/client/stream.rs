@@ -4,15 +4,19 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
-use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, Response};
 use serde_json::Value;
 
 use crate::client::Client;
 use crate::error::CliError;
 use crate::terminal::printer;
 
+const EVENT_STREAM: &str = "text/event-stream";
 /// The largest event that is read.
 const EVENT_BYTES_MAX: usize = 32 << 20;
+/// The longest id of an event that the stream is resumed after.
+const ID_BYTES_MAX: usize = 1 << 10;
 /// Between attempts to connect again.
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 const RETRY_LAST: Duration = Duration::from_secs(10);
@@ -54,10 +58,15 @@ pub(crate) async fn follow_until(
         let lost = match connection(client, &mut follow, &mut each, &mut wait).await {
             Ok(ControlFlow::Break(())) => return Ok(()),
             Ok(ControlFlow::Continue(())) => None,
-            Err(error @ CliError::Unreachable { .. }) if connected_before || wait > RETRY_FIRST => {
+            // A request that cannot be made is not made the second time either.
+            Err(CliError::Unreachable { url, source }) if source.is_builder() => {
+                return Err(CliError::Unreachable { url, source });
+            }
+            Err(error @ (CliError::Unreachable { .. } | CliError::Silent { .. }))
+                if connected_before || wait > RETRY_FIRST =>
+            {
                 Some(error)
             }
-            Err(error @ CliError::Unreachable { .. }) => return Err(error),
             Err(CliError::Refused { status: 500.., .. }) if connected_before => None,
             Err(error) => return Err(error),
         };
@@ -79,14 +88,14 @@ async fn connection(
     each: &mut impl FnMut(&str, Value) -> Result<ControlFlow<()>, CliError>,
     wait: &mut Duration,
 ) -> Result<ControlFlow<()>, CliError> {
-    let mut request =
-        client.request(Method::GET, &follow.path).header("accept", "text/event-stream");
+    let mut request = client.request(Method::GET, &follow.path).header(ACCEPT, EVENT_STREAM);
     if let Some(after) = &follow.after {
         request = request.header("last-event-id", after);
     }
-    let response = request.send().await.map_err(|e| client.unreachable(e))?;
-    if !response.status().is_success() {
-        return Err(client.refusal(response).await);
+    let response = client.open(request).await?;
+    // What is no stream has no event, however often it is asked for.
+    if !is_stream(&response) {
+        return Err(client.no_answer());
     }
     *wait = RETRY_FIRST;
     let mut body = response.bytes_stream();
@@ -95,7 +104,7 @@ async fn connection(
         // A lost connection is resumed like a closed one.
         let Ok(chunk) = chunk else { return Ok(ControlFlow::Continue(())) };
         let pushed = frames.push(&chunk, |frame| {
-            if let Some(id) = frame.id {
+            if let Some(id) = frame.id.filter(|id| may_be_sent(id)) {
                 follow.after = Some(id.to_owned());
             }
             each(frame.name, frame.data)
@@ -105,6 +114,19 @@ async fn connection(
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+fn is_stream(response: &Response) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    media_type.is_some_and(|value| {
+        value.split(';').next().is_some_and(|t| t.trim().eq_ignore_ascii_case(EVENT_STREAM))
+    })
+}
+
+/// Whether the id of an event may be sent back as a header. With another one no request could be
+/// made, and none would end.
+fn may_be_sent(id: &str) -> bool {
+    id.len() <= ID_BYTES_MAX && HeaderValue::from_str(id).is_ok()
 }
 
 /// An event of a stream.
@@ -173,6 +195,15 @@ mod tests {
             (Some(1), Some(2), None)
         );
         assert_eq!(began.elapsed(), SILENCE_MAX);
+    }
+
+    #[test]
+    fn an_id_that_no_header_holds_is_not_sent_back() {
+        assert!(may_be_sent("1-0") && may_be_sent(""));
+        let long = "1".repeat(ID_BYTES_MAX + 1);
+        for id in ["a\0b", "a\rb", "a\nb", "\u{1b}", long.as_str()] {
+            assert!(!may_be_sent(id), "{id:?}");
+        }
     }
 
     #[test]

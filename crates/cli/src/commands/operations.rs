@@ -31,15 +31,7 @@ pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliE
             .filter_map(|(name, ms)| Some((name, ms?.to_string()))),
     );
     let mut out = Output::open(args.output)?;
-    let response = client
-        .request(Method::GET, "/export")
-        .query(&query)
-        .send()
-        .await
-        .map_err(|e| client.unreachable(e))?;
-    if !response.status().is_success() {
-        return Err(client.refusal(response).await);
-    }
+    let response = client.open(client.request(Method::GET, "/export").query(&query)).await?;
     let mut chunks = response.bytes_stream();
     let (mut lines, mut last, mut told) = (0_u64, Vec::new(), 0);
     while let Some(chunk) = next_of(&mut chunks).await {

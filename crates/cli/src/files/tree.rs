@@ -4,9 +4,10 @@
 //! It is read here and not by the server, which would read for whoever has a key.
 
 use std::fs::DirBuilder;
+use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,6 +20,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 
 use crate::client::answer::{self, AnswerError};
+use crate::client::connect;
 use crate::error::CliError;
 
 /// What components are made of; the server takes nothing else.
@@ -26,6 +28,8 @@ pub(crate) const ENDINGS: [&str; 9] =
     ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
 /// Folders that hold nothing of the author's.
 const SKIPPED: [&str; 2] = ["node_modules", ".git"];
+/// What is shown of a program that failed, bytes.
+const SAID_BYTES_MAX: usize = 4 << 10;
 /// The largest archive that is fetched.
 const ARCHIVE_BYTES_MAX: usize = 96 << 20;
 
@@ -154,13 +158,12 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
         .create(&folder)
         .map_err(|e| refused(format!("`{}` could not be made: {e}", folder.display())))?;
     // `--`: what looks like a flag is none.
-    let output = Command::new("git")
-        .args(["clone", "--quiet", "--depth", "1", "--"])
-        .arg(url)
-        .arg(&folder)
-        .output();
-    let output = output.map_err(|e| refused(format!("git could not be started: {e}")))?;
-    let tree = if output.status.success() {
+    let mut command = Command::new("git");
+    command.args(["clone", "--quiet", "--depth", "1", "--"]).arg(url).arg(&folder);
+    let ended = said_at_its_end(command);
+    let (status, said) =
+        ended.map_err(|e| refused(format!("git could not be started or read: {e}")))?;
+    let tree = if status.success() {
         let shown =
             if origin.starts_with("file:") { on_this_machine(&origin) } else { origin.clone() };
         packed(&folder).map(|archive| Tree {
@@ -170,11 +173,29 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
             archive,
         })
     } else {
-        Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        Err(refused(said))
     };
     // What cannot be removed is a temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     tree
+}
+
+/// Runs a program to its end; gives its status, and the end of what it wrote to standard error. git
+/// passes on what the other side writes, which may be of any length.
+fn said_at_its_end(mut command: Command) -> std::io::Result<(ExitStatus, String)> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let (mut end, mut piece) = (Vec::new(), [0; 4 << 10]);
+    if let Some(mut stderr) = child.stderr.take() {
+        loop {
+            match stderr.read(&mut piece)? {
+                0 => break,
+                count => end.extend_from_slice(&piece[..count]),
+            }
+            end.drain(..end.len().saturating_sub(SAID_BYTES_MAX));
+        }
+    }
+    Ok((child.wait()?, String::from_utf8_lossy(&end).trim().to_owned()))
 }
 
 /// A package's archive, with the checksum that the registry names.
@@ -212,11 +233,14 @@ async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
 
 async fn fetched(url: &str) -> Result<Vec<u8>, CliError> {
     let refused = |why: String| CliError::Tree { what: without_credentials(url), why };
-    let http = reqwest::Client::builder()
-        .user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(CliError::HttpClient)?;
-    let response = http.get(url).send().await.map_err(|e| refused(e.without_url().to_string()))?;
+    let response = connect::to_download()?
+        .get(url)
+        .send()
+        .await
+        .map_err(|e| refused(e.without_url().to_string()))?;
+    if let Some(to) = connect::redirected_to(&response) {
+        return Err(CliError::DownloadRedirected { what: without_credentials(url), to });
+    }
     if !response.status().is_success() {
         return Err(refused(format!("the server answered {}", response.status())));
     }
@@ -327,6 +351,19 @@ mod tests {
             without_credentials("ssh://git:t0ken@example.com/x.git"),
             "ssh://git@example.com/x.git"
         );
+    }
+
+    #[test]
+    fn of_what_a_program_says_the_end_is_kept() {
+        let said = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            said_at_its_end(command).expect("runs")
+        };
+        let (status, text) = said("echo fatal: no such repository >&2; exit 128");
+        assert_eq!((status.code(), text.as_str()), (Some(128), "fatal: no such repository"));
+        let (_, text) = said("yes remote: | head -c 3000000 >&2; echo end >&2");
+        assert!(text.len() <= SAID_BYTES_MAX && text.ends_with("end"), "{}", text.len());
     }
 
     #[test]
