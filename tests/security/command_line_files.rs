@@ -11,7 +11,7 @@ use millrace_tests::peer::{Peer, Says};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::command_line::run;
+use crate::command_line::{names_below, run};
 
 /// A server whose workflow has these files.
 fn with_files(slug: &str, files: &[(&str, &str)], props: &Value) -> Peer {
@@ -51,6 +51,25 @@ fn a_server_does_not_decide_where_the_command_line_writes() {
         "a\\b.js",
         "Makefile",
         "run.sh",
+        "package.json",
+        "steps/package.json",
+        "steps/PACKAGE.json",
+        "vite.config.ts",
+        "sub/jest.config.cjs",
+        "sub/a.test.mjs",
+        "lefthook.yml",
+        "docker-compose.yml",
+        "any.yaml",
+        "millrace.yaml",
+        "sub/millrace.yaml",
+        "sub/workflow.yaml",
+        "sub/workflow.json",
+        "workflow.json",
+        "workflow.yml",
+        "sources/x.yaml",
+        "sub/tsconfig.json",
+        "AGENTS.md",
+        "requirements.txt",
         "steps/.a.mjs",
         "a\u{1b}[2J.js",
     ] {
@@ -108,6 +127,20 @@ fn a_server_does_not_decide_where_the_command_line_writes() {
     let shell = Shell::alone();
     run(&shell, &peer.url, &["workflows", "pull", "p_x"]).ok();
     assert_eq!(shell.read("w/steps/b.mjs"), "evil", "code is written, and not run");
+    // Again, now that the folder is known to be the workflow's.
+    run(&shell, &peer.url, &["workflows", "pull", "p_x"]).ok();
+
+    // A folder of something else that has the name which the server chose.
+    let shell = Shell::alone();
+    shell.write(&[("w/mine.mjs", "mine")]);
+    let said = run(&shell, &peer.url, &["workflows", "pull", "p_x"]).fails(1);
+    assert!(
+        said.contains("not known as the folder of the workflow `p_x`") && said.contains("--to w"),
+        "{said}"
+    );
+    assert_eq!(names_below(&shell.path("w")), ["mine.mjs"]);
+    run(&shell, &peer.url, &["workflows", "pull", "p_x", "--to", "w"]).ok();
+    assert_eq!(shell.read("w/steps/b.mjs"), "evil");
 }
 
 /// Where a registry is read from is remembered by the machine that read it: whoever else has a key

@@ -66,6 +66,8 @@ pub(crate) enum CliError {
     NoVariable { name: String, path: PathBuf },
     #[error("`{}` is there and is not the same", .0.display())]
     WouldOverwrite(PathBuf),
+    #[error("`{}` is there and is not known as the folder of the workflow `{id}`: nothing is written into it", folder.display())]
+    NotOfWorkflow { folder: PathBuf, id: String },
     #[error("the server names the file or folder `{name}`, which is not written: {why}")]
     BadName { name: String, why: &'static str },
     #[error("`{}` {why}: what a server sends is not written there", path.display())]
@@ -180,8 +182,14 @@ impl CliError {
             Self::WouldOverwrite(_) => {
                 "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same"
             }
+            Self::NotOfWorkflow { folder, .. } => {
+                return Some(format!(
+                    "--to {} writes into it beside what is there, --to FOLDER elsewhere",
+                    folder.display()
+                ));
+            }
             Self::BadName { .. } => {
-                "taken are names of code files without dot folders; rename it in the workflow, or write it by hand if you trust who made it"
+                "taken are code and data files whose names no tool looks for, without dot folders; rename it in the workflow, or write it by hand if you trust who made it"
             }
             Self::Unsafe { .. } => "move it away, or write elsewhere with --to FOLDER",
             Self::ServedVariable { .. } => {

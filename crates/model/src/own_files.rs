@@ -16,8 +16,8 @@ const PART_BYTES_MAX: usize = 255;
 /// A larger file of data is left out of a registry.
 pub const DATA_FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Endings of files of data. A list of what is taken, for such a file is also written where
-/// somebody pulls a workflow: none of these is what a tool runs.
+/// Endings of files of data that are taken along with code. An ending does not say that no tool
+/// runs a file (`lefthook.yml`): where a workflow is pulled, the command line refuses such names.
 const DATA_ENDINGS: &[&str] = &[
     "afm",
     "avsc",

@@ -1,13 +1,13 @@
 //! `workflows pull`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use millrace_model::own_files::bytes_of;
 use serde_json::json;
 
 use crate::client::{Client, Kind};
 use crate::error::CliError;
-use crate::files::names;
+use crate::files::names::{self, WORKFLOW_FILE};
 use crate::terminal::printer::{self, Show};
 use crate::workflow::served::Served;
 use crate::workflow::{file, ids};
@@ -25,7 +25,15 @@ pub(super) async fn pull(
     let served = Served::fetch(client, &target).await?;
     let folder = match to {
         Some(to) => to,
-        None => own_folder(served.workflow["name_slug"].as_str().unwrap_or("workflow"))?,
+        None => {
+            let folder = own_folder(served.workflow["name_slug"].as_str().unwrap_or("workflow"))?;
+            let known = ids::known_id(&folder.join(WORKFLOW_FILE), client.url());
+            // A name that the server chose may be that of a folder of something else.
+            if !force && known.as_ref() != Some(&target.id) && holds_something(&folder) {
+                return Err(CliError::NotOfWorkflow { folder, id: target.id });
+            }
+            folder
+        }
     };
     if let Some(name) = served.variable() {
         return Err(CliError::ServedVariable { name });
@@ -37,7 +45,7 @@ pub(super) async fn pull(
             return Err(CliError::WouldOverwrite(full));
         }
     }
-    let file = folder.join("workflow.yaml");
+    let file = folder.join(WORKFLOW_FILE);
     std::fs::create_dir_all(&folder)
         .map_err(|source| CliError::Write { path: folder.clone(), source })?;
     ids::remember_pulled(&file, client.url(), &target.id)?;
@@ -60,6 +68,11 @@ pub(super) async fn pull(
         printer::data(&folder.join(path).display().to_string())?;
     }
     Ok(())
+}
+
+/// Whether a folder is there with anything in it.
+fn holds_something(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// A folder that has the workflow's name. One that is a link there leads where nobody said.

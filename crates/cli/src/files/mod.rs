@@ -6,6 +6,7 @@ pub(crate) mod names;
 pub(crate) mod project;
 pub(crate) mod root;
 pub(crate) mod schema;
+mod tools;
 pub(crate) mod tree;
 pub(crate) mod yaml;
 

@@ -2,8 +2,8 @@
 //! are taken.
 //!
 //! The server, or another holder of a key for it, must not decide what tools of this machine read
-//! or run: `.git/config`, `.husky/…`, `.envrc`, `node_modules/…`, a link that leads elsewhere, a
-//! file that is executable already.
+//! or run: `.git/config`, `.husky/…`, `.envrc`, `node_modules/…`, `package.json`, another
+//! workflow's or source's file, a link that leads elsewhere, a file that is executable already.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use millrace_model::own_files::{is_data, problem_of_part};
 
 use crate::error::CliError;
+use crate::files::tools::is_found_by_a_tool;
 use crate::files::tree::ENDINGS;
 
 /// The file of a workflow, which has another ending than code.
-const WORKFLOW_FILE: &str = "workflow.yaml";
+pub(crate) const WORKFLOW_FILE: &str = "workflow.yaml";
 
 /// The name of a folder, such as a slug.
 pub(crate) fn folder(name: &str) -> Result<PathBuf, CliError> {
@@ -39,6 +40,9 @@ pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> 
         return Err(bad(
             "it is neither `workflow.yaml` nor a file of code (.mjs .js .ts .cjs .json .mts .tsx .jsx .cts) or data (.csv .txt .html .png .wasm …)",
         ));
+    }
+    if path != WORKFLOW_FILE && is_found_by_a_tool(path) {
+        return Err(bad("a tool of this machine may run it, or read it as its configuration"));
     }
     let mut full = folder.to_path_buf();
     for part in path.split('/') {

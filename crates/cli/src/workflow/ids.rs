@@ -19,14 +19,19 @@ type Ids = BTreeMap<String, BTreeMap<String, String>>;
 impl WorkflowFile {
     /// The workflow that was made from this file on this server.
     pub(crate) fn known_id(&self, url: &str) -> Option<String> {
-        let (path, name) = ids_path(&self.path);
-        read_ids(&path).get(url)?.get(&name).cloned()
+        known_id(&self.path, url)
     }
 
     /// Remembers which workflow this file is on this server.
     pub(crate) fn remember_id(&self, url: &str, id: &str) -> Result<(), CliError> {
         remember(&self.path, url, id)
     }
+}
+
+/// The workflow that a file is on a server, as it was remembered beside it.
+pub(crate) fn known_id(file: &Path, url: &str) -> Option<String> {
+    let (path, name) = ids_path(file);
+    read_ids(&path).get(url)?.get(&name).cloned()
 }
 
 /// Records which workflow a file that is pulled is, and that code beside it is a server's. Written
