@@ -172,6 +172,8 @@ async fn a_server_does_not_decide_what_the_command_line_reads() {
         "git@127.0.0.1:x/y.git".into(),
         format!("{}/x.tar.gz", server.url),
         "../private".into(),
+        "npm:@acme/private".into(),
+        "npm:left-pad".into(),
     ] {
         let archive = mine.run(&["registry", "update", "ours"]);
         archive.ok();
@@ -336,4 +338,26 @@ fn code_of_a_project_reaches_its_own_files_and_the_refusal_says_what_to_do() {
     shell.write(&[("repo/sources/s.mjs", "import '../shared/words.mjs'; export default {};")]);
     let (_, sent) = sent(&shell, &["deploy", "repo/sources/s.mjs"]);
     assert!(sent.contains("SHARED"), "{sent}");
+}
+
+/// A package may be one of a private registry that this machine's settings name, with its keys.
+#[test]
+fn a_server_does_not_decide_which_package_is_fetched() {
+    for origin in ["npm:@acme/private", "npm:left-pad", "@acme/private"] {
+        let server = Peer::start(move |_| {
+            Says::Json(json!({ "data": [{ "name": "ours", "origin": origin }] }).to_string())
+        });
+        let packages = Peer::start(|_| Says::Status("404 Not Found"));
+        let shell = Shell::alone();
+        let update = |more: &[&str]| {
+            let args = ["registry", "update", "ours", "--npm-registry", &packages.url];
+            run(&shell, &server.url, &[&args[..], more].concat()).fails(1)
+        };
+        let said = update(&[]);
+        assert!(said.contains("not known on this machine") && said.contains(origin), "{said}");
+        assert_eq!(packages.requests(), 0, "{origin}");
+        // Named by the person, it is fetched.
+        update(&[origin]);
+        assert_eq!(packages.requests(), 1, "{origin}");
+    }
 }

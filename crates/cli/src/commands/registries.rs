@@ -92,20 +92,14 @@ async fn upload(
     show.record(&answer)
 }
 
-/// Where a registry is read from: what this machine remembers. Of the server's word only the name
-/// of an npm package is taken, which is public.
+/// Where a registry is read from: what this machine remembers, and never the server's word. The
+/// name of an npm package, too, may be one of a private registry that this machine reads.
 async fn origin(client: &Client, name: &str) -> Result<String, CliError> {
     let registries = client.all("/registries").await?;
     let found = registries.iter().find(|r| r["name"] == name);
     let origin = found
         .and_then(|r| r["origin"].as_str())
         .ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))?;
-    if let Some(known) = origins::of(client.url(), name) {
-        return Ok(known);
-    }
-    if origin.starts_with("npm:") {
-        Ok(origin.to_owned())
-    } else {
-        Err(CliError::UnknownOrigin { name: name.to_owned(), origin: origin.to_owned() })
-    }
+    origins::of(client.url(), name)
+        .ok_or_else(|| CliError::UnknownOrigin { name: name.to_owned(), origin: origin.to_owned() })
 }
