@@ -17,6 +17,7 @@ pub mod registry;
 pub mod schedule;
 pub mod shared;
 pub mod smtp;
+pub mod sse;
 pub mod terminal;
 pub mod websocket;
 
@@ -355,11 +356,8 @@ impl Server {
     /// What it is started with from its next start on; components may reach the servers of the
     /// tests.
     pub fn set_args(&mut self, args: &[&str]) {
-        self.args = [args, &["--egress-allow", "127.0.0.0/8"]]
-            .concat()
-            .iter()
-            .map(|a| (*a).to_owned())
-            .collect();
+        let args = [args, &["--egress-allow", "127.0.0.0/8"]].concat();
+        self.args = args.into_iter().map(str::to_owned).collect();
     }
 
     /// The process id of the server.

@@ -347,7 +347,7 @@ impl Engine {
         self.0.tasks.start(task, self.0.clock.clone());
     }
 
-    fn now(&self) -> millrace_model::Timestamp {
+    pub fn now(&self) -> millrace_model::Timestamp {
         self.0.ctx.now()
     }
 

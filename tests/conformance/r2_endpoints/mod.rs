@@ -13,6 +13,7 @@ pub(crate) mod registries;
 mod replays;
 mod run_lists;
 mod runs;
+mod slow_streams;
 mod sources;
 mod streams;
 mod walls;

@@ -1,77 +1,9 @@
 //! One stream of many topics.
 
-use futures::{Stream, StreamExt as _};
-use millrace_tests::{Client, Server, id};
+use millrace_tests::sse::{opened, until};
+use millrace_tests::{Server, id};
 use reqwest::Method;
 use serde_json::{Value, json};
-
-/// A frame: its id, kind and data.
-type Frame = (String, String, Value);
-
-/// A kind of frame, and what its record must be.
-type Awaited<'a> = (&'a str, &'a dyn Fn(&Value) -> bool);
-
-/// Frames of a stream that is open; `last`: what it resumes.
-async fn opened(
-    server: &Client,
-    topics: &str,
-    last: &str,
-) -> impl Stream<Item = Frame> + Unpin + use<> {
-    let request = server
-        .raw(Method::GET, &format!("/v1/stream?topics={topics}"))
-        .bearer_auth(&server.api_key)
-        .header("last-event-id", last);
-    let response = request.send().await.expect("an answer");
-    assert_eq!(
-        (response.status().as_u16(), response.headers()["content-type"].to_str().ok()),
-        (200, Some("text/event-stream"))
-    );
-    let texts = response
-        .bytes_stream()
-        .map(|bytes| String::from_utf8_lossy(&bytes.expect("bytes")).into_owned())
-        .boxed();
-    let frames =
-        futures::stream::unfold((texts, String::new()), |(mut texts, mut text)| async move {
-            loop {
-                if let Some(end) = text.find("\n\n") {
-                    let frame: String = text.drain(..end + 2).collect();
-                    let field = |name: &str| {
-                        frame
-                            .lines()
-                            .find_map(|line| line.strip_prefix(name))
-                            .map(|value| value.trim().to_owned())
-                    };
-                    if let (Some(kind), Some(data)) = (field("event:"), field("data:")) {
-                        let data = serde_json::from_str(&data).expect("JSON");
-                        return Some((
-                            (field("id:").unwrap_or_default(), kind, data),
-                            (texts, text),
-                        ));
-                    }
-                } else {
-                    text.push_str(&texts.next().await?);
-                }
-            }
-        });
-    Box::pin(frames)
-}
-
-/// All frames up to that of each topic that is awaited.
-async fn until(
-    stream: &mut (impl Stream<Item = Frame> + Unpin),
-    awaited: &[Awaited<'_>],
-) -> Vec<Frame> {
-    let mut seen: Vec<Frame> = Vec::new();
-    let is_there = |seen: &[Frame]| {
-        awaited
-            .iter()
-            .all(|(kind, fits)| seen.iter().any(|(_, of, data)| of == kind && fits(&data["data"])))
-    };
-    while !is_there(&seen) {
-        seen.push(stream.next().await.expect("a frame"));
-    }
-    seen
-}
 
 #[tokio::test]
 async fn r2_37_one_stream_has_many_topics_and_resumes() {
@@ -119,6 +51,30 @@ async fn r2_37_one_stream_has_many_topics_and_resumes() {
         seen.iter().all(|(_, kind, data)| kind != "event" || data["data"]["event"]["n"] == 3),
         "{seen:?}"
     );
+}
+
+#[tokio::test]
+async fn r2_37_a_frame_of_one_topic_resumes_the_others_too() {
+    let server = Server::shared().await;
+    let code =
+        "export default { name: 's', version: '1', run(event) { this.$emit({ n: event.n }); } };";
+    let (source, other) =
+        (server.source(code, json!({})).await, server.source(code, json!({})).await);
+    let topics = format!("runs,events:{},events:{}", id(&source), id(&other));
+    server.run_now(&source, json!({ "n": 0 })).await;
+    let mut stream = opened(&server, &topics, "").await;
+    server.run_now(&other, json!({ "n": 1 })).await;
+    let emitted = |event: &Value| event["event"]["n"] == 1;
+    let last = until(&mut stream, &[("event", &emitted)]).await.pop().expect("a frame").0;
+    drop(stream);
+    // Nothing of this one came before.
+    let run = server.run_now(&source, json!({ "n": 2 })).await;
+    let mut stream = opened(&server, &topics, &last).await;
+    let (emitted, ran) =
+        (|event: &Value| event["event"]["n"] == 2, |shown: &Value| shown["id"] == run["id"]);
+    let seen = until(&mut stream, &[("event", &emitted), ("run", &ran)]).await;
+    let events: Vec<_> = seen.iter().filter(|(_, kind, _)| kind == "event").collect();
+    assert_eq!(events.len(), 1, "one came twice, or from before the stream: {events:?}");
 }
 
 #[tokio::test]

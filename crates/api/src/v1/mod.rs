@@ -13,6 +13,7 @@ pub(crate) mod data_stores;
 pub(crate) mod domains;
 pub(crate) mod error_groups;
 pub(crate) mod events;
+pub(crate) mod feed;
 pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod mail;

@@ -39,12 +39,13 @@ type Shown = (Timestamp, RunStatus, i64);
 /// What a stream of an organization's runs says: a frame, and where a client that has it goes on.
 pub(crate) type Said = (Frame, Timestamp);
 
-/// From now on, or from a position of an earlier stream: then what there is since comes first.
+/// From now on, or from a position of an earlier stream: then what there is since comes first. Also
+/// where a client goes on that has nothing of it yet.
 pub(crate) async fn frames(
     app: App,
     caller: Caller,
     from: Option<Timestamp>,
-) -> Result<impl Stream<Item = Said> + Send + 'static, EngineError> {
+) -> Result<(Timestamp, impl Stream<Item = Said> + Send + 'static), EngineError> {
     let live = app.engine.org_stream(&caller);
     let newest = match from {
         Some(from) => Timestamp(from.ms().saturating_add(OUT_OF_ORDER_MS)),
@@ -72,7 +73,10 @@ pub(crate) async fn frames(
     if from.is_none() {
         feed.waiting.clear();
     }
-    Ok(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|said| (said, feed)) }))
+    let start = from.unwrap_or_else(|| feed.position());
+    let said =
+        stream::unfold(feed, |mut feed| async move { feed.next().await.map(|said| (said, feed)) });
+    Ok((start, said))
 }
 
 fn state(listed: &ListedRun) -> Shown {

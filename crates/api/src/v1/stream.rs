@@ -22,10 +22,11 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Lasting, ListQuery, id};
+use crate::v1::feed::{Fed, Feed};
 use crate::v1::replays::ReplayOut;
 use crate::v1::run_records::LogLineOut;
 use crate::v1::run_stream::Frame;
-use crate::v1::sse::{Fed, Feed, lasting, respond_with};
+use crate::v1::sse::{lasting, respond_with};
 use crate::v1::{events, org_runs, run_stream};
 
 /// Topics of one stream: each has a subscription of its own.
@@ -126,7 +127,11 @@ pub(crate) async fn topics(
     let mut all = SelectAll::new();
     for name in names {
         let from = positions.0.get(&name).copied();
-        let said = open(&app, &caller, &Topic::parse(&name)?, from).await?;
+        let (start, said) = open(&app, &caller, &Topic::parse(&name)?, from).await?;
+        // Also a frame of another topic says where this one goes on.
+        if let Some(start) = start {
+            positions.0.insert(name.clone(), start);
+        }
         all.push(said.map(move |said| (name.clone(), said)).boxed());
     }
     let frames = all.map(move |(topic, (frame, position))| {
@@ -142,41 +147,39 @@ pub(crate) async fn topics(
     Ok(respond_with(lasting(frames, key), SseEvent::default().event("heartbeat").data("{}")))
 }
 
-/// A topic from now on, or from a position of it.
+/// A topic from now on, or from a position of it, and where a client goes on that has nothing of it
+/// yet, where the topic can be resumed.
 async fn open(
     app: &App,
     caller: &Caller,
     topic: &Topic,
     from: Option<i64>,
-) -> Result<BoxStream<'static, Said>, ApiError> {
+) -> Result<(Option<i64>, BoxStream<'static, Said>), ApiError> {
     Ok(match topic {
         Topic::Runs => {
-            let frames = org_runs::frames(app.clone(), caller.clone(), from.map(Timestamp)).await?;
-            frames.map(|(frame, position)| (frame, Some(position.ms()))).boxed()
+            let (start, frames) =
+                org_runs::frames(app.clone(), caller.clone(), from.map(Timestamp)).await?;
+            let said = frames.map(|(frame, position)| (frame, Some(position.ms())));
+            (Some(start.ms()), said.boxed())
         }
         Topic::Run(run) => {
             let owner = run_stream::read(app, caller, run).await?.0.run.owner.as_str().to_owned();
-            run_stream::frames_of(app.clone(), caller.clone(), run.clone(), owner)
-                .await?
-                .map(|frame| (frame, None))
-                .boxed()
+            let frames =
+                run_stream::frames_of(app.clone(), caller.clone(), run.clone(), owner).await?;
+            (None, frames.map(|frame| (frame, None)).boxed())
         }
         Topic::Events(source) => {
-            let live = app.engine.stream(caller, source).await?;
-            let feed = Feed::new(
-                app.engine.clone(),
-                caller.clone(),
-                source.clone(),
-                live,
-                from.map(EventId::from_ordinal),
-            );
+            let since = from.map(EventId::from_ordinal);
+            let (engine, source) = (app.engine.clone(), source.clone());
+            let feed = Feed::open(engine, caller.clone(), source, None, since).await?;
+            let start = feed.position().ordinal();
             let said = |fed| match fed {
                 Fed::Event(event) => {
                     (Frame::Of("event", events::event(&event)), Some(event.id.ordinal()))
                 }
-                Fed::Lag(skipped) => (Frame::Lag(skipped), None),
+                Fed::Lag(skipped, last) => (Frame::Lag(skipped), Some(last.ordinal())),
             };
-            feed.items().map(said).boxed()
+            (Some(start), feed.items().map(said).boxed())
         }
         Topic::Logs(owner) => {
             let live = app.engine.stream(caller, owner).await?;
@@ -202,11 +205,13 @@ async fn open(
                 }
                 None => None,
             };
-            stream::iter(missed).chain(lines).boxed()
+            let start = from.unwrap_or_else(|| app.engine.now().ms());
+            (Some(start), stream::iter(missed).chain(lines).boxed())
         }
-        Topic::Replays => changed_replays(app.clone(), caller.clone())
-            .map(|data| (Frame::Of("replay", data), None))
-            .boxed(),
+        Topic::Replays => {
+            let replays = changed_replays(app.clone(), caller.clone());
+            (None, replays.map(|data| (Frame::Of("replay", data), None)).boxed())
+        }
     })
 }
 

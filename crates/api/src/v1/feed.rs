@@ -1,0 +1,204 @@
+//! Feed of the events of one emitter for one client: the live stream, and the history where the
+//! client or the live stream is behind.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use futures::{Stream, stream};
+use millrace_engine::{Engine, EngineError, StreamItem};
+use millrace_model::event::{Event, EventFilter};
+use millrace_model::ids::EventId;
+use millrace_model::page::Page;
+use millrace_model::subscription::{DEFERRED, ERRORS};
+use millrace_model::tenant::Caller;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+/// Events read at once from the history, for a stream that resumes, where they are small: they wait
+/// in memory until its client takes them.
+const RESUME_PAGE_MAX: u32 = 16;
+/// Beyond so many bytes a page is large: the next has one event.
+const RESUME_BYTES: usize = 64 << 10;
+/// Ids of sent events that are remembered: more than the live stream holds, so that none is sent
+/// twice.
+const REMEMBERED_MAX: usize = 4096;
+
+/// One client's stream of events: live, and from the history where the client or the live stream is
+/// behind.
+pub(crate) struct Feed {
+    engine: Engine,
+    caller: Caller,
+    owner: String,
+    /// The channel asked for; none: all.
+    name: Option<String>,
+    live: broadcast::Receiver<StreamItem>,
+    /// The greatest id that the client has, or does not ask for.
+    last: EventId,
+    /// Whether the history after `last` has to be read before the live stream goes on.
+    behind: bool,
+    sent: Sent,
+    /// Read from the history and not yet sent; at most a page.
+    waiting: VecDeque<Arc<Event>>,
+    /// How many events the next page has.
+    page: u32,
+}
+
+/// An item of a [`Feed`].
+pub(crate) enum Fed {
+    Event(Arc<Event>),
+    /// The client was too slow for so many items. Those that the history has after this id follow.
+    Lag(u64, EventId),
+}
+
+impl Feed {
+    /// Of one channel, or all; `since`: from the history what came after, else from now on.
+    pub(crate) async fn open(
+        engine: Engine,
+        caller: Caller,
+        owner: String,
+        name: Option<String>,
+        since: Option<EventId>,
+    ) -> Result<Self, EngineError> {
+        // Read before the subscription, so that nothing falls between: a client that is too slow
+        // before its first event goes on from here.
+        let last = match since {
+            Some(since) => since,
+            None => newest(&engine, &caller, &owner, name.as_deref()).await?,
+        };
+        let live = engine.stream(&caller, &owner).await?;
+        Ok(Self {
+            engine,
+            caller,
+            owner,
+            name,
+            live,
+            last,
+            behind: since.is_some(),
+            sent: Sent::default(),
+            waiting: VecDeque::new(),
+            page: 1,
+        })
+    }
+
+    /// The id after which a client goes on that has nothing of this feed yet.
+    pub(crate) fn position(&self) -> EventId {
+        self.last
+    }
+
+    pub(crate) fn items(self) -> impl Stream<Item = Fed> + Send + 'static {
+        stream::unfold(self, |mut feed| async move { feed.next().await.map(|item| (item, feed)) })
+    }
+
+    async fn next(&mut self) -> Option<Fed> {
+        loop {
+            while let Some(event) = self.waiting.pop_front() {
+                if self.is_new(&event) {
+                    return Some(Fed::Event(event));
+                }
+            }
+            if self.behind {
+                let (events, last) = (self.engine.events(), self.last);
+                match events.after(&self.caller, &self.owner, last, self.page).await {
+                    Ok(events) => {
+                        let bytes: usize = events
+                            .iter()
+                            .map(|event| event.payload.len() + event.metadata.len())
+                            .sum();
+                        self.page = if bytes > RESUME_BYTES {
+                            1
+                        } else {
+                            RESUME_PAGE_MAX.min(self.page * 2)
+                        };
+                        self.behind = !events.is_empty();
+                        self.waiting = events.into_iter().map(Arc::new).collect();
+                        continue;
+                    }
+                    Err(error) => {
+                        // The client connects again and resumes; if its emitter is gone, it then
+                        // gets a 404.
+                        tracing::warn!(emitter.id = self.owner, %error, "a stream of events ended: its history could not be read");
+                        return None;
+                    }
+                }
+            }
+            match self.live.recv().await {
+                Ok(StreamItem::Event(event)) => {
+                    if self.is_new(&event) {
+                        return Some(Fed::Event(event));
+                    }
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(skipped)) => {
+                    self.behind = true;
+                    return Some(Fed::Lag(skipped, self.last));
+                }
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Notes the event; whether the client asked for it and does not have it yet. Ids alone cannot
+    /// tell by their order: runs that end together may settle in another order than that of their
+    /// events' ids.
+    fn is_new(&mut self, event: &Event) -> bool {
+        self.last = self.last.max(event.id);
+        let wanted = match &self.name {
+            Some(name) => *name == event.name,
+            // As in the history: errors and what waits are asked for by name.
+            None => ![ERRORS, DEFERRED].contains(&event.name.as_str()),
+        };
+        self.sent.insert(event.id) && wanted
+    }
+}
+
+/// The id of the newest event of an emitter; that before all where it has none.
+async fn newest(
+    engine: &Engine,
+    caller: &Caller,
+    owner: &str,
+    name: Option<&str>,
+) -> Result<EventId, EngineError> {
+    let page = Page { limit: 1, ..Page::default() };
+    let newest = engine.events().list(caller, owner, EventFilter::of(name), false, &page).await?;
+    Ok(newest.items.first().map_or(EventId::from_ordinal(0), |listed| listed.event.id))
+}
+
+/// The ids sent last.
+#[derive(Default)]
+struct Sent {
+    ids: HashSet<EventId>,
+    order: VecDeque<EventId>,
+}
+
+impl Sent {
+    /// Whether it is not among them; it is from now on.
+    fn insert(&mut self, id: EventId) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > REMEMBERED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_remembered_up_to_a_bound() {
+        let id = |seq: usize| EventId { ms: 1, seq: seq as i64 };
+        let mut sent = Sent::default();
+        assert!(sent.insert(id(2)) && sent.insert(id(1)) && !sent.insert(id(2)));
+        for seq in 3..=REMEMBERED_MAX + 2 {
+            sent.insert(id(seq));
+        }
+        assert_eq!((sent.ids.len(), sent.order.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
+        assert!(sent.insert(id(2)));
+    }
+}
