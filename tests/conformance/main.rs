@@ -38,5 +38,6 @@ mod s8_limits;
 mod s9_versioning;
 mod sdk;
 mod sign_in;
+mod streams_elsewhere;
 mod terminal;
 mod workflow_files;
