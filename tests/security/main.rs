@@ -32,6 +32,7 @@ mod scopes;
 mod sending;
 mod sessions;
 mod sign_in;
+mod streams;
 mod support;
 mod turns;
 mod walls;
