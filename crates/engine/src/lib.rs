@@ -347,6 +347,7 @@ impl Engine {
         self.0.tasks.start(task, self.0.clock.clone());
     }
 
+    /// The time of the clock that all of the engine goes by.
     pub fn now(&self) -> millrace_model::Timestamp {
         self.0.ctx.now()
     }
