@@ -15,7 +15,7 @@ import { Button } from "~/ui/button";
 import { clock, plural, shortId } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { requestOf } from "./model";
-import { type Outcome, outcomeOf, outcomeWords, withAccounts } from "./rehearse";
+import { type Outcome, outcomeOf, outcomeWords, reachOf, withAccounts } from "./rehearse";
 import { toSend } from "./state";
 import { useBuilder } from "./use-builder";
 import { atRest } from "./use-test";
@@ -37,6 +37,7 @@ const shapes = {
   throws: "failed",
   "throws-too": "failed",
   refused: "failed",
+  stops: "kept",
 } as const satisfies Record<Row["outcome"], string>;
 
 export function Rehearsal() {
@@ -75,8 +76,18 @@ export function Rehearsal() {
     for (const [name, was] of recorded) {
       if (pinned.has(name) && was.status !== "failed") pins[name] = was.exports;
     }
+    const names = steps.filter(({ disabled }) => disabled !== true);
+    const { stop, upTo } = reachOf(
+      names.map(({ namespace }) => namespace ?? ""),
+      pinned,
+      new Set(Object.keys(pins)),
+    );
+    if (stop !== undefined && upTo === undefined) {
+      return { before, outcome: "stops", step: stop, now: undefined };
+    }
     const body = {
       workflow_id: id,
+      ...(upTo === undefined ? {} : { up_to: upTo }),
       triggers,
       event: before.event,
       steps: steps.map((step) => {
@@ -92,7 +103,7 @@ export function Rehearsal() {
     };
     try {
       const now = await data(client.POST("/v1/workflows/test", { body }));
-      return { before, now: now.id, ...outcomeOf(before, now) };
+      return { before, now: now.id, ...outcomeOf(before, now, stop) };
     } catch (error) {
       const problem = error instanceof Error ? sentence(error) : String(error);
       return { before, outcome: "refused", step: undefined, now: undefined, problem };
@@ -115,10 +126,10 @@ export function Rehearsal() {
           {rehearse.isSuccess && rehearse.data === 0
             ? "No event came yet that could be rehearsed with."
             : rows.length > 0
-              ? `${count("same", "throws-too")} same, ${count("differs", "passes")} differ, ${plural(count("throws", "refused"), "throws now", "throw now")}`
+              ? `${count("same", "throws-too")} same, ${count("differs", "passes")} differ, ${plural(count("throws", "refused"), "throws now", "throw now")}${count("stops") === 0 ? "" : `, ${plural(count("stops"), "stops", "stop")} before a step that has nothing recorded`}`
               : pinned.size === 0
                 ? "Test runs of the draft. Nothing is deployed."
-                : `Test runs of the draft. ${[...pinned].join(", ")} ${pinned.size === 1 ? "gives" : "give"} what they recorded: nobody is called.`}
+                : `Test runs of the draft. ${[...pinned].join(", ")} ${pinned.size === 1 ? "gives" : "give"} what they recorded, and where nothing is recorded the rehearsal stops. Other code runs.`}
         </span>
       </div>
       {rehearse.error !== null && (

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Json, Run } from "~/api/schema";
-import { outcomeOf, withAccounts } from "./rehearse";
+import { outcomeOf, reachOf, withAccounts } from "./rehearse";
 
 const run = (steps: [string, Json][], failed?: string): Run => ({
   id: "run_1",
@@ -70,4 +70,22 @@ test("steps with an account are those whose component asks for one", () => {
     savedComponent: { configurableProps: [{ name: "x", type }] },
   });
   expect([...withAccounts([step("mail", "app"), step("sum", "integer"), null])]).toEqual(["mail"]);
+});
+
+test("a step that calls somebody and has nothing recorded is not run, nor what is behind it", () => {
+  const names = ["a", "pay", "b", "mail"];
+  const outward = new Set(["pay", "mail"]);
+  const reach = (...recorded: string[]) => reachOf(names, outward, new Set(recorded));
+  expect(reach("pay", "mail")).toEqual({ stop: undefined, upTo: undefined });
+  expect(reach("pay")).toEqual({ stop: "mail", upTo: "b" });
+  expect(reach("mail")).toEqual({ stop: "pay", upTo: "a" });
+  expect(reachOf(["pay"], outward, new Set())).toEqual({ stop: "pay", upTo: undefined });
+});
+
+test("a rehearsal that stopped says before which step, unless it differs already", () => {
+  const was = run([["a", 1]], "pay");
+  const stopped = (value: number) => outcomeOf(was, run([["a", value]]), "pay");
+  expect(stopped(1)).toEqual({ outcome: "stops", step: "pay" });
+  expect(stopped(2)).toEqual({ outcome: "differs", step: "a" });
+  expect(outcomeOf(was, run([], "a"), "pay")).toEqual({ outcome: "throws-too", step: "a" });
 });

@@ -4,7 +4,7 @@ import { isObject, listOf, objectOf, textOf } from "~/api/json";
 import { errorOf, type StepRecord, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 
-export type Outcome = "same" | "differs" | "throws" | "throws-too" | "passes";
+export type Outcome = "same" | "differs" | "throws" | "throws-too" | "passes" | "stops";
 
 export const outcomeWords: Record<Outcome, string> = {
   same: "same",
@@ -12,6 +12,7 @@ export const outcomeWords: Record<Outcome, string> = {
   throws: "throws now",
   "throws-too": "throws, as before",
   passes: "passes now",
+  stops: "stops before",
 };
 
 /** Props that lead out of the workflow: accounts and what is stored. */
@@ -30,8 +31,25 @@ export function withAccounts(steps: readonly unknown[]): Set<string> {
   return new Set(names);
 }
 
-/** The outcome, and the first step that is not as it was. */
-export function outcomeOf(before: Run, now: Run): { outcome: Outcome; step: string | undefined } {
+/**
+ * How far the draft is rehearsed: a step that would call somebody and has nothing recorded does not run, and nothing behind it. `stop`: that step;
+ * `upTo`: the one before it, none where it is the first.
+ */
+export function reachOf(
+  names: readonly string[],
+  outward: ReadonlySet<string>,
+  recorded: ReadonlySet<string>,
+): { stop: string | undefined; upTo: string | undefined } {
+  const at = names.findIndex((name) => outward.has(name) && !recorded.has(name));
+  return at < 0 ? { stop: undefined, upTo: undefined } : { stop: names[at], upTo: names[at - 1] };
+}
+
+/** The outcome, and the first step that is not as it was. `stop`: the step that was not run. */
+export function outcomeOf(
+  before: Run,
+  now: Run,
+  stop?: string,
+): { outcome: Outcome; step: string | undefined } {
   const [had, has] = [before, now].map(({ steps }) => steps.flatMap(stepOf)) as [
     StepRecord[],
     StepRecord[],
@@ -40,12 +58,13 @@ export function outcomeOf(before: Run, now: Run): { outcome: Outcome; step: stri
   if (throws !== undefined) {
     return { outcome: threw === undefined ? "throws" : "throws-too", step: throws.step };
   }
-  if (threw !== undefined) return { outcome: "passes", step: threw.step };
+  if (threw !== undefined && stop === undefined) return { outcome: "passes", step: threw.step };
   const given = new Map(had.map((step) => [step.name, JSON.stringify(step.exports)]));
   const changed = has.find((step) => {
     const was = given.get(step.name);
     return was !== undefined && was !== JSON.stringify(step.exports);
   });
+  if (stop !== undefined && changed === undefined) return { outcome: "stops", step: stop };
   const news = has.find(({ name }) => !given.has(name));
   const gone = had.find(({ name }) => !has.some((step) => step.name === name));
   const step = changed?.name ?? news?.name ?? gone?.name;
