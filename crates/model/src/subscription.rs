@@ -11,6 +11,24 @@ pub const LOGS: &str = "$logs";
 pub const TEST: &str = "$test";
 /// The stream in which a deferred event waits until it is due (reference 3). Nobody listens to it.
 pub const DEFERRED: &str = "$in";
+
+/// Characters of a channel's name.
+pub const CHANNEL_CHARS_MAX: usize = 200;
+
+/// Checks a channel that code or a person emits into: names that begin with `$` are the server's
+/// own, where an event would pass for an error of a run, or stay for ever.
+///
+/// # Errors
+/// What is allowed, in a sentence that names the channel.
+pub fn check_channel(name: &str) -> Result<(), String> {
+    if name.starts_with('$') || name.chars().count() > CHANNEL_CHARS_MAX {
+        let shown = crate::shown(name);
+        return Err(format!(
+            "`{shown}` is not a channel to emit into; allowed are names of up to {CHANNEL_CHARS_MAX} characters that do not begin with `$`"
+        ));
+    }
+    Ok(())
+}
 /// All workflows of the organization as an emitter.
 pub const ALL_WORKFLOWS: &str = "p_*";
 /// All sources of the organization as an emitter.

@@ -134,11 +134,12 @@ async fn r3_12_a_task_that_was_put_off_is_emitted_under_the_same_id_once_it_is_d
 }
 
 #[tokio::test]
-async fn r3_12_code_emits_nothing_into_the_channel_in() {
+async fn r3_12_code_emits_nothing_into_channels_of_the_server() {
     let server = Server::shared().await;
-    // There it would stay for ever, with a time or without one.
+    // In `$in` it would stay for ever, with a time or without one; in `$errors` it would pass for a
+    // failed run.
     let code = "export default { name: 'd', version: '1', run() { this.$emit(1, { id: 1, name: '$in' }); this.$emit(2, { id: 2, name: '$in', delivery_ts: Date.now() + 50 });
-      this.$emit(3, { id: 3 }); } };";
+      this.$emit(3, { id: 3 }); this.$emit(4, { name: '$errors' }); this.$emit(5, { name: 'x'.repeat(201) }); } };";
     let source = server.source(code, json!({})).await;
     server.run_now(&source, json!({})).await;
     assert!(summaries(&server, &source, "event_name=%24in").await.is_empty());
@@ -148,9 +149,10 @@ async fn r3_12_code_emits_nothing_into_the_channel_in() {
         .as_array()
         .expect("lines")
         .iter()
-        .filter(|l| l["text"].as_str().is_some_and(|t| t.contains("its channel is `$in`")))
+        .filter(|l| l["text"].as_str().is_some_and(|t| t.contains("is not a channel to emit into")))
         .count();
-    assert_eq!(refused, 2, "{logs}");
+    assert_eq!(refused, 4, "{logs}");
+    assert!(summaries(&server, &source, "event_name=%24errors").await.is_empty());
     let step = "export default defineComponent({ run({ $ }) { $.send.emit({ n: 1 }, '$in'); $.send.emit({ n: 2 }); } });";
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", step)]).await;
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await;

@@ -2,7 +2,7 @@
 
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, RunId, SourceId};
-use millrace_model::subscription::{DEFERRED, ERRORS};
+use millrace_model::subscription::{DEFERRED, ERRORS, check_channel};
 use millrace_model::tenant::Caller;
 use millrace_store::Effects;
 use serde_json::{Map, Value};
@@ -12,9 +12,6 @@ use crate::background::Task;
 use crate::run::context::Origin;
 use crate::settle::emits::shown_meta;
 use crate::{Engine, EngineError};
-
-/// Most characters of a channel's name.
-const CHANNEL_CHARS_MAX: usize = 200;
 
 /// An event to be emitted.
 #[derive(Clone, Debug)]
@@ -47,13 +44,8 @@ impl Engine {
         new: NewEvent,
     ) -> Result<PassedOn, EngineError> {
         let source = self.owned_source(caller, id).await?;
-        if new.channel.starts_with('$') || new.channel.chars().count() > CHANNEL_CHARS_MAX {
-            let shown = millrace_model::shown(&new.channel);
-            let message = format!(
-                "`{shown}` is not a channel to emit into; allowed are names of up to {CHANNEL_CHARS_MAX} characters that do not begin with `$`"
-            );
-            return Err(EngineError::invalid("event_name", message));
-        }
+        check_channel(&new.channel)
+            .map_err(|message| EngineError::invalid("event_name", message))?;
         let payload = new.event.to_string();
         if payload.len() > EVENT_BYTES_MAX {
             return Err(EngineError::TooLarge {

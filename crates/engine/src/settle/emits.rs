@@ -7,7 +7,7 @@ use millrace_model::event::Event;
 use millrace_model::ids::WebhookId;
 use millrace_model::run::{Context, NewRun, Start};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{DEFERRED, ERRORS, LOGS};
+use millrace_model::subscription::{ERRORS, LOGS, check_channel};
 use millrace_store::{Effects, SourceChange};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -142,17 +142,11 @@ impl Engine {
         }
     }
 
-    /// Whether no code may emit into a channel; the log says so. What waits in `$in` does so until
-    /// a time that the server gave it: what code put there would stay for ever, as history is never
-    /// what waits.
+    /// Whether no code may emit into a channel; the log says so.
     pub(crate) fn refuse_channel(&self, effects: &mut Effects, channel: &str) -> bool {
-        let refused = channel == DEFERRED;
-        if refused {
-            effects.logs.push(self.error_line(
-                "Error: an event was not emitted: its channel is `$in`, where events wait that were put off; name another channel, or give `delivery_ts` to put it off",
-            ));
-        }
-        refused
+        let Err(refused) = check_channel(channel) else { return false };
+        effects.logs.push(self.error_line(&format!("Error: an event was not emitted: {refused}")));
+        true
     }
 
     /// Adds an event and what goes to its listeners.

@@ -3,6 +3,7 @@
 use millrace_model::ids::DeliveryId;
 use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunKind, Sent};
+use millrace_model::subscription::CHANNEL_CHARS_MAX;
 use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Effects};
 use serde_json::{Value, json};
 
@@ -13,8 +14,6 @@ use crate::{Engine, EngineError};
 
 /// Deliveries of one run; what is beyond is not sent, and the log says so.
 const DELIVERIES_MAX: usize = 1000;
-/// A channel of `$.send.sse`, characters.
-const CHANNEL_CHARS_MAX: usize = 200;
 
 impl Engine {
     /// `emit` and `sse` become events, which settle with the run; the others become deliveries. A
