@@ -78,7 +78,7 @@ test("all of the first half is done by the keyboard alone", async ({ browser }) 
   await expect(page.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
   await press(page, "/");
   await page.keyboard.type("needs an id");
-  await press(page, "Escape");
+  await press(page, "Enter");
   await expect(page.getByRole("row").filter({ hasText: "an order needs an id" })).toHaveCount(1);
   await press(page, "j", "Enter");
   await expect(page).toHaveURL(/\/runs\/run_/);

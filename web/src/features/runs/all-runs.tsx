@@ -11,6 +11,7 @@ import { AsCommand, type Command, curlOf } from "~/shell/as-command";
 import { ColumnsMenu } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
 import { SavedViews } from "~/shell/saved-views";
+import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
@@ -224,6 +225,8 @@ function commandsOf(query: Query, q: string): Command[] {
 /** Words are sent with the return key: each search is a request. */
 function SearchRuns({ q, onSearch }: { q: string; onSearch: (q: string) => void }) {
   const [text, setText] = useState(q);
+  const field = useRef<HTMLInputElement>(null);
+  useShortcuts({ filter: () => field.current?.focus() });
   return (
     <form
       onSubmit={(event) => {
@@ -232,7 +235,9 @@ function SearchRuns({ q, onSearch }: { q: string; onSearch: (q: string) => void 
       }}
     >
       <Search
+        ref={field}
         label="Search events, results, errors"
+        keys="/"
         value={text}
         onChange={(event) => {
           setText(event.target.value);

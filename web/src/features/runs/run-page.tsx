@@ -169,6 +169,7 @@ function Acts({ run }: { run: RunDetail }) {
     replay: isFinal(run.status) && refused === undefined ? open : () => {},
     link: () => void copyLink(),
     edit: run.isWorkflow ? edit : undefined,
+    cancel: cancels && refused === undefined ? () => cancel.mutate() : undefined,
   });
   return (
     <>
@@ -190,6 +191,7 @@ function Acts({ run }: { run: RunDetail }) {
       {cancels && (
         <Button
           icon={CircleSlash}
+          keys="c"
           refused={refused}
           busy={cancel.isPending && "Cancelling…"}
           onClick={() => cancel.mutate()}
