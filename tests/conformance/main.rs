@@ -13,6 +13,7 @@ mod external_users;
 mod f5_registry_facts;
 mod history;
 mod http_triggers;
+mod lifetimes;
 mod long_lists;
 mod master_key;
 mod nodes;

@@ -231,7 +231,7 @@ pub(crate) async fn caller_by_session(
     ctx: &Ctx,
     hash: &str,
 ) -> Result<Option<Caller>, EngineError> {
-    let Some((mut caller, used_at)) = ctx.store.caller_by_session_hash(hash).await? else {
+    let Some((caller, used_at)) = ctx.store.caller_by_session_hash(hash).await? else {
         return Ok(None);
     };
     let now = ctx.now();
@@ -240,7 +240,9 @@ pub(crate) async fn caller_by_session(
         && now.since(used_at) > USED_WITHIN_MS
     {
         ctx.store.use_session(session, now).await?;
-        caller.ends_at = caller.ends_at.map(|end| end.max(now.plus_ms(USED_WITHIN_MS)));
+        // Its end moves with its use, and never beyond that of the session as a whole.
+        let read = ctx.store.caller_by_session_hash(hash).await?;
+        return Ok(read.map(|(caller, _)| caller));
     }
     Ok(Some(caller))
 }
