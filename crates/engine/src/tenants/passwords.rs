@@ -28,8 +28,33 @@ const SPAN_MS: i64 = 60_000;
 /// Counts that are remembered. What is forgotten counts from new.
 const REMEMBERED_MAX: usize = 20_000;
 
+/// argon2id with the parameters of every password. Each call is the same work.
+#[derive(Clone, Default)]
+struct Hasher {
+    /// Calls so far: a test holds that the same work is done whether or not there is a login.
+    #[cfg(test)]
+    calls: Arc<std::sync::atomic::AtomicU32>,
+}
+
+impl Hasher {
+    fn argon2(&self) -> Argon2<'static> {
+        #[cfg(test)]
+        self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Argon2::default()
+    }
+
+    fn hash(&self, password: &str) -> Result<String, argon2::password_hash::Error> {
+        self.argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string())
+    }
+
+    fn fits(&self, password: &str, hash: &PasswordHash) -> bool {
+        self.argon2().verify_password(password.as_bytes(), hash).is_ok()
+    }
+}
+
 /// Hashes and verifies passwords, a few at once.
 pub(crate) struct Passwords {
+    hasher: Hasher,
     running: Arc<Semaphore>,
     /// Held while a link for a forgotten password is made: of several questions at once, each would
     /// find that there is none yet.
@@ -48,6 +73,7 @@ enum Counted {
 impl Default for Passwords {
     fn default() -> Self {
         Self {
+            hasher: Hasher::default(),
             running: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             reset: tokio::sync::Mutex::default(),
             wrong: Mutex::default(),
@@ -63,12 +89,10 @@ impl Passwords {
         password: &str,
     ) -> Result<String, EngineError> {
         check(field, password)?;
-        let password = password.to_owned();
-        self.run(move || {
-            Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string())
-        })
-        .await?
-        .map_err(|e| EngineError::internal("could not hash a password", e.to_string()))
+        let (hasher, password) = (self.hasher.clone(), password.to_owned());
+        self.run(move || hasher.hash(&password))
+            .await?
+            .map_err(|e| EngineError::internal("could not hash a password", e.to_string()))
     }
 
     /// Whether the password fits the hash. Where there is none, as much work is done: the time of
@@ -79,14 +103,21 @@ impl Passwords {
         hash: Option<String>,
     ) -> Result<bool, EngineError> {
         let password: String = password.chars().take(LEN.end() + 1).collect();
+        let hasher = self.hasher.clone();
         self.run(move || match hash.as_deref().map(PasswordHash::new) {
-            Some(Ok(hash)) => Argon2::default().verify_password(password.as_bytes(), &hash).is_ok(),
+            Some(Ok(hash)) => hasher.fits(&password, &hash),
             _ => {
-                let _ = Argon2::default().hash_password(password.as_bytes());
+                let _ = hasher.hash(&password);
                 false
             }
         })
         .await
+    }
+
+    /// How often argon2 was used so far.
+    #[cfg(test)]
+    pub(crate) fn hashes(&self) -> u32 {
+        self.hasher.calls.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     async fn run<T: Send + 'static>(

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::ids::DataKeyId;
+use millrace_model::people::Login;
 use millrace_model::tenant::{ApiKey, Caller, Scopes};
 
 use super::keys::{Keys, NewApiKey};
+use super::links::LinkAnswer;
 use super::organizations::{NewOrganization, Organizations};
+use super::people::{Client, People};
 use super::secrets::Keyring;
 use crate::test_ctx::TestCtx;
 use crate::{EngineConfig, EngineError};
@@ -100,4 +103,34 @@ async fn what_concerns_the_server_is_for_the_first_organization() {
         server.organizations.check_first(&second, "no").await,
         Err(EngineError::Forbidden("no"))
     ));
+}
+
+/// The answer to a password takes one use of argon2, whoever it is for: its time says nothing.
+#[tokio::test]
+async fn as_much_is_hashed_for_an_address_that_has_no_login_as_for_one_that_has() {
+    let Server { test, .. } = server().await;
+    let ring = Keyring::new(vec![(DataKeyId::from_row("dk_1".into()), [7; 32])]);
+    let people = People::new(test.ctx.clone(), Arc::new(ring));
+    let client = Client::default();
+    let visit = people.first_visit().await.expect("makes a link").expect("nobody signs in yet");
+    let answer = LinkAnswer { password: "a long password".into(), ..LinkAnswer::default() };
+    let (_, token) = visit.url.rsplit_once('/').expect("a token");
+    people.use_link(token, answer, &client).await.expect("makes a login");
+    let login = test.ctx.store.login("owner@a.test").await.expect("reads").expect("a login");
+    let spent = async |email: &str, password: &str| {
+        let before = people.passwords.hashes();
+        let signed_in = people.sign_in(email, password, &client).await;
+        (people.passwords.hashes() - before, signed_in.is_ok())
+    };
+    assert_eq!(spent("owner@a.test", "a long password").await, (1, true));
+    assert_eq!(spent("owner@a.test", "another password").await, (1, false));
+    assert_eq!(spent("nobody@a.test", "a long password").await, (1, false));
+    for password in ["", &"x".repeat(10_000)] {
+        assert_eq!(spent("owner@a.test", password).await, (1, false));
+        assert_eq!(spent("nobody@a.test", password).await, (1, false));
+    }
+    // One who signs in with a provider alone has a login without a password.
+    let without = Login { password_hash: None, ..login };
+    test.ctx.store.update_login(without, None).await.expect("writes");
+    assert_eq!(spent("owner@a.test", "a long password").await, (1, false));
 }
