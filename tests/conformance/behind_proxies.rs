@@ -4,8 +4,9 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use millrace_tests::browser::{Browser, PASSWORD, token};
 use millrace_tests::{Client, Server, endpoint};
-use reqwest::Certificate;
+use reqwest::{Certificate, Method};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
@@ -211,6 +212,35 @@ async fn a_server_does_not_start_with_a_proxy_that_is_no_range_or_half_of_tls() 
     }
 }
 
+/// TLS ends at the proxy, and `--base-url` says that there is one.
+#[tokio::test]
+async fn a_session_s_cookie_is_for_tls_alone_where_clients_reach_the_server_by_https() {
+    let mut server = Server::start().await;
+    Browser::first_owner(&server, "mara@x.test").await;
+    let body = json!({ "email": "mara@x.test", "password": PASSWORD }).to_string();
+    for (base, is_secure) in [("https://out.test", true), ("http://out.test", false)] {
+        server.terminate();
+        server.set_args(&["--base-url", base, "--trusted-proxy", "127.0.0.2"]);
+        server.begin();
+        server.until_log(base).await;
+        // Whatever a request says of its scheme.
+        for (from, proto) in [("127.0.0.2", "https"), ("127.0.0.2", "http"), ("127.0.0.1", "http")]
+        {
+            let head = format!(
+                "POST /v1/session HTTP/1.1\r\nhost: out.test\r\norigin: {base}\r\nsec-fetch-site: same-origin\r\nx-millrace-csrf: 1\r\nx-forwarded-proto: {proto}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            let answer =
+                sent(&server, from, [head.as_bytes(), body.as_bytes()].concat().as_slice()).await;
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+            let set = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+            let set = set.unwrap_or_else(|| panic!("no cookie: {answer}"));
+            assert!(set.starts_with("millrace_session=mru_"), "{set}");
+            assert_eq!(set.ends_with("; Secure"), is_secure, "{base} {from} {proto}: {set}");
+        }
+    }
+}
+
 struct Pair {
     cert: String,
     key: String,
@@ -286,6 +316,30 @@ async fn a_server_speaks_tls_and_follows_its_certificate() {
         .as_str()
         .expect("a key")
         .to_owned();
+    // The cookie of a session is for TLS alone, from its begin to its end.
+    let link = known.post(format!("{base}/v1/setup_links")).bearer_auth(&secret).json(&json!({}));
+    let link: Value = link.send().await.expect("an answer").json().await.expect("JSON");
+    let owner = json!({ "email": "mara@x.test", "password": PASSWORD });
+    let visit =
+        json!({ "token": token(&link["data"]), "email": owner["email"], "password": PASSWORD });
+    let mut cookie = String::new();
+    for (method, path, body) in [
+        (Method::POST, "/links/use", &visit),
+        (Method::POST, "/session", &owner),
+        (Method::DELETE, "/session", &json!({})),
+    ] {
+        let request = known.request(method, format!("{base}/v1{path}")).json(body);
+        let answer = request
+            .header("x-millrace-csrf", "1")
+            .header("cookie", &cookie)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(answer.status().as_u16(), 200, "{path}");
+        let set = answer.headers()["set-cookie"].to_str().expect("text");
+        assert!(set.ends_with("; Secure"), "{path}: {set}");
+        cookie = set.split(';').next().expect("a cookie").to_owned();
+    }
     let made = known
         .post(format!("{base}/v1/sources"))
         .bearer_auth(secret)
