@@ -20,10 +20,10 @@ const HISTORY: &str = "canary-history";
 const WRITES: &str = "['canary', 'history'].join('-')";
 
 /// A row of the table.
-struct Row {
-    method: Method,
-    path: String,
-    scope: String,
+pub(crate) struct Row {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) scope: String,
     reaches: BTreeMap<&'static str, String>,
 }
 
@@ -32,12 +32,12 @@ impl Row {
         self.reaches[what].contains("shows")
     }
 
-    fn is_stream(&self) -> bool {
+    pub(crate) fn is_stream(&self) -> bool {
         ["/sse", "/emits", "/observations", "/stream"].iter().any(|end| self.path.ends_with(end))
     }
 }
 
-fn table() -> Vec<Row> {
+pub(crate) fn table() -> Vec<Row> {
     let page = include_str!("../../docs/reference/scopes.md");
     let rows = page.lines().filter_map(|line| {
         line.strip_prefix("| `")?
@@ -99,7 +99,7 @@ async fn paused_run(server: &Server, workflow: &Value, mut event: Value) -> Valu
 }
 
 /// An organization with a secret in every place.
-struct Laid {
+pub(crate) struct Laid {
     ids: Vec<(&'static str, String)>,
     account: Value,
     store: Value,
@@ -107,7 +107,7 @@ struct Laid {
 }
 
 impl Laid {
-    async fn of(server: &Server) -> Self {
+    pub(crate) async fn of(server: &Server) -> Self {
         Self::telling(server, "").await
     }
 
@@ -286,7 +286,7 @@ impl Laid {
     }
 
     /// The path of a row, of things that are there.
-    fn path(&self, template: &str) -> String {
+    pub(crate) fn path(&self, template: &str) -> String {
         if let Some((_, path)) = self.ids[..2].iter().find(|(row, _)| template.ends_with(row)) {
             return format!("/v1{path}");
         }
@@ -577,7 +577,7 @@ fn every_mark_is_one_that_the_page_explains() {
 }
 
 /// What a request asks for that is taken, of a route that changes something.
-fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
+pub(crate) fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
     let code = |key: &str, kind: &str| {
         let kind = if kind.is_empty() { String::new() } else { format!("type: '{kind}', ") };
         format!(
