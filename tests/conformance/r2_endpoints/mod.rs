@@ -1,6 +1,7 @@
 //! Section 2 of the reference: the endpoints of the REST API, by the rows of its table.
 
 mod apps;
+mod asked_for;
 mod bounded;
 pub(crate) mod events;
 mod fields;
