@@ -12,7 +12,7 @@ use crate::nodes::Pair;
 
 /// Everything that outlives a call in its process: each value is set to this event's number, and
 /// read again while others run.
-const MARK: &str = "
+pub(crate) const MARK: &str = "
   import fs from 'node:fs';
   import { EventEmitter } from 'node:events';
   let variable; const client = { defaults: { headers: {} } }; const bus = new EventEmitter(); const jobs = []; let wake, running = 0;
@@ -22,17 +22,17 @@ const MARK: &str = "
   async function mark(i) {
     if (running++) throw new Error('two at the same time');
     try {
-      variable = i; client.defaults.headers.token = i; globalThis.marked = i; process.env.MARK = i; Array.prototype.marked = i; process.exitCode = i % 3;
+      variable = i; client.defaults.headers.token = i; globalThis.marked = i; process.env.MARK = i; Array.prototype.marked = i; process.exitCode = i;
       fs.writeFileSync('/tmp/mark', String(i)); process.chdir('/tmp'); bus.removeAllListeners(); bus.on('x', () => console.log(`listener ${i}`));
       console.log(`before ${i}`);
       const queued = await inQueue(async () => { console.log(`job ${i}`); await new Promise((r) => setTimeout(r, 40)); return i; });
       bus.emit('x');
-      return [variable, client.defaults.headers.token, globalThis.marked, Number(process.env.MARK), [].marked, Number(fs.readFileSync('mark', 'utf8')), queued];
+      return [variable, client.defaults.headers.token, globalThis.marked, Number(process.env.MARK), [].marked, Number(fs.readFileSync('mark', 'utf8')), queued, process.exitCode];
     } finally { running--; }
   }";
 
-fn own(i: u64) -> Value {
-    json!(vec![i; 7])
+pub(crate) fn own(i: u64) -> Value {
+    json!(vec![i; 8])
 }
 
 fn lines(run: &Value) -> Vec<&str> {
@@ -44,7 +44,7 @@ fn lines(run: &Value) -> Vec<&str> {
         .collect()
 }
 
-async fn ask(server: &Client, url: &str, i: u64) -> Answer {
+pub(crate) async fn ask(server: &Client, url: &str, i: u64) -> Answer {
     answer(server.raw(Method::POST, url).json(&json!({ "i": i }))).await
 }
 

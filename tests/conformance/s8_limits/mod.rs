@@ -6,6 +6,7 @@ mod language;
 mod packages;
 mod peers;
 mod sloppy;
+mod workers;
 
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
