@@ -29,7 +29,7 @@ fn client() -> Option<PathBuf> {
     let folder = binary().parent()?.join("sdk-peer");
     let from = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdk"));
     std::fs::create_dir_all(&folder).ok()?;
-    for name in ["package.json", "package-lock.json", "calls.mjs", "calls-1.mjs"] {
+    for name in ["package.json", "package-lock.json", "calls.mjs", "calls-1.mjs", "rest.mjs"] {
         std::fs::copy(from.join(name), folder.join(name)).ok()?;
     }
     let installed = || {
@@ -55,9 +55,22 @@ fn client() -> Option<PathBuf> {
 }
 
 /// What the calls gave, and a word that the client wrote to its error output is a failure: it could
-/// not read an answer.
+/// not read an answer. None where the client is not there.
+pub(crate) fn called(calls: &str, sdk: &str, peer: &Value) -> Option<Value> {
+    let output = Command::new("node")
+        .arg(calls)
+        .current_dir(client()?)
+        .env("PEER", peer.to_string())
+        .env("SDK", sdk)
+        .output()
+        .expect("node starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "", "{sdk}");
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
 async fn gave(calls: &str, sdk: &str) -> Option<Value> {
-    let folder = client()?;
+    client()?;
     let server = Server::shared().await;
     server
         .post(
@@ -87,16 +100,7 @@ async fn gave(calls: &str, sdk: &str) -> Option<Value> {
         "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"], "workflowId": workflow["id"],
         "accessToken": server.api_key,
     });
-    let output = Command::new("node")
-        .arg(calls)
-        .current_dir(&folder)
-        .env("PEER", peer.to_string())
-        .env("SDK", sdk)
-        .output()
-        .expect("node starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "", "{sdk}");
-    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+    called(calls, sdk, &peer)
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Table of `docs/reference/scopes.md`, held against the sessions of people: each role where it may,
+//! Table of `docs/reference/scopes.md`, held against sessions of people: each role where it may,
 //! nobody, a page of another site, and a person of another organization.
 
 use std::collections::BTreeSet;
