@@ -60,7 +60,7 @@ pub struct OauthClient {
     pub authorize_params: BTreeMap<String, String>,
     /// The client.
     pub client_id: String,
-    /// Its secret, sealed.
+    /// Its secret; sealed where it is stored.
     pub client_secret: String,
     /// The secret goes into the body of requests, and not into their `Authorization` header.
     pub secret_in_body: bool,

@@ -1,4 +1,4 @@
-//! What became of a step of a run.
+//! Result of a step of a run.
 
 use serde::{Deserialize, Serialize};
 

@@ -198,14 +198,15 @@ async fn open(
                     }
                 }
             });
-            // Lines are not sent again: a client that was away is told how many it can read.
+            // Lines are not sent again: a lag says how many a client that was away can read.
+            let now = app.engine.now().ms();
             let missed = match from {
                 Some(from) => {
-                    Some((Frame::Lag(lines_since(app, caller, owner, from).await?), None))
+                    Some((Frame::Lag(lines_since(app, caller, owner, from).await?), Some(now)))
                 }
                 None => None,
             };
-            let start = from.unwrap_or_else(|| app.engine.now().ms());
+            let start = from.unwrap_or(now);
             (Some(start), stream::iter(missed).chain(lines).boxed())
         }
         Topic::Replays => {

@@ -1,7 +1,7 @@
 //! HTTP clients of the command line, and the redirects that they do not follow.
 //!
-//! A redirect makes this machine send a request, with its body, or fetch an address, that another
-//! chose: one within the network of whoever types, for instance.
+//! A redirect makes this machine send a request, with its body, to an address that another machine
+//! chose, for instance one within the user's own network.
 
 use std::time::Duration;
 

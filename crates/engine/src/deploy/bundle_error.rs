@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::EngineError;
 
-/// The error that whoever deploys reads.
+/// The error that the author of a deploy reads.
 pub(crate) fn bundle_error(error: BundleError) -> EngineError {
     match error {
         BundleError::Waiting { waiting_max } => EngineError::DeploysWaiting { waiting_max },

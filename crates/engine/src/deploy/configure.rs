@@ -207,8 +207,8 @@ impl Engine {
         form: &Form,
         id: Option<&str>,
     ) -> Result<Option<Vec<PropDef>>, EngineError> {
-        let told = self.0.forms.previous(caller, &form.component.artifact_id, id).await?;
-        Ok(told.or_else(|| form.source.as_ref().and_then(|(_, made)| made.clone())))
+        let previous = self.0.forms.previous(caller, &form.component.artifact_id, id).await?;
+        Ok(previous.or_else(|| form.source.as_ref().and_then(|(_, made)| made.clone())))
     }
 
     /// `given`: what the form has so far; it is laid over what is stored of a source.

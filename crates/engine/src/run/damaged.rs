@@ -7,6 +7,7 @@ use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::source::Owner;
 
+use crate::run::execute::Held;
 use crate::run::program::Program;
 use crate::run::store_grants::StoreGrants;
 use crate::{Engine, EngineError};
@@ -51,7 +52,32 @@ impl Engine {
         owner: &Owner,
         deployment: Option<&DeploymentId>,
     ) -> Result<Option<Arc<Program>>, EngineError> {
-        match self.program(org, owner, deployment).await {
+        let loaded = self.program(org, owner, deployment).await;
+        self.or_damaged(org, owner, loaded).await
+    }
+
+    /// The same for a run that is to be executed. Packages that are gone from the cache while their
+    /// registry is away come back with it: such a run is tried again, as often as any.
+    pub(crate) async fn program_of(
+        &self,
+        held: &Held,
+    ) -> Result<Option<Arc<Program>>, EngineError> {
+        let loaded = self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await;
+        if matches!(loaded, Err(EngineError::Component { .. }))
+            && held.attempt <= self.0.config.attempts_max
+        {
+            return loaded;
+        }
+        self.or_damaged(&held.org_id, &held.owner, loaded).await
+    }
+
+    async fn or_damaged(
+        &self,
+        org: &OrgId,
+        owner: &Owner,
+        loaded: Result<Option<Arc<Program>>, EngineError>,
+    ) -> Result<Option<Arc<Program>>, EngineError> {
+        match loaded {
             Err(error) if !error.is_of_server() => {
                 Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await)))
             }

@@ -163,7 +163,7 @@ impl Engine {
         }
         if let Err(error) = tried {
             if held.unstored.as_ref().is_some_and(|run| !run.is_stored()) {
-                tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be stored with its end; its client is told that its event was not accepted");
+                tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be stored with its end; its client gets the answer that its event was not accepted");
             } else if is_fenced(&error) {
                 tracing::warn!(run.id = %held.id, error = error_chain(&error), "a run could not be settled by this attempt, and need not be: another one holds or settled it");
             } else {
@@ -181,10 +181,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let program = match program {
             Some(program) => program,
-            None => match self
-                .program_or_damaged(&held.org_id, &held.owner, held.deployment_id.as_ref())
-                .await?
-            {
+            None => match self.program_of(held).await? {
                 Some(program) => program,
                 None => return Box::pin(self.settle_orphan(held)).await,
             },

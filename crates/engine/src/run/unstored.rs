@@ -135,7 +135,7 @@ impl Engine {
     }
 
     /// Does all that a run is, and stores the run meanwhile where that takes time. One that cannot
-    /// be stored goes no further; its client is told why.
+    /// be stored goes no further; the answer to its client says why.
     pub(crate) async fn store_meanwhile(
         &self,
         unstored: Option<&UnstoredRun>,

@@ -105,7 +105,8 @@ async fn what_concerns_the_server_is_for_the_first_organization() {
     ));
 }
 
-/// The answer to a password takes one use of argon2, whoever it is for: its time says nothing.
+/// The answer to a password takes one use of argon2, with and without a login: its duration tells
+/// neither from the other.
 #[tokio::test]
 async fn as_much_is_hashed_for_an_address_that_has_no_login_as_for_one_that_has() {
     let Server { test, .. } = server().await;
