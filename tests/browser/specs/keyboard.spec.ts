@@ -79,7 +79,9 @@ test("all of the first half is done by the keyboard alone", async ({ browser }) 
   await press(page, "/");
   await page.keyboard.type("needs an id");
   await press(page, "Enter");
-  await expect(page.getByRole("row").filter({ hasText: "an order needs an id" })).toHaveCount(1);
+  // A server begins to index ten seconds after its start.
+  const failed = page.getByRole("row").filter({ hasText: "an order needs an id" });
+  await expect(failed).toHaveCount(1, { timeout: 30_000 });
   await press(page, "j", "Enter");
   await expect(page).toHaveURL(/\/runs\/run_/);
   await expect(page.getByRole("tabpanel", { name: "Error" })).toContainText("an order needs an id");

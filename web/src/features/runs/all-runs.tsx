@@ -35,6 +35,8 @@ import { type RunView, VIEW_NAMES, VIEWS } from "./views";
 
 /** Beside the stream, which may be lost. */
 const ASK_MS = 15_000;
+/** A search, a few times at first: runs of this moment are in the index a second or two later. */
+const SOON = { everyMs: 2_000, max: 8 };
 /** As far as the server counts. */
 const COUNTED_MAX = 1_000;
 
@@ -77,6 +79,7 @@ export function AllRuns({
     },
     rowOf: listedRowOf,
     askMs: ASK_MS,
+    soon: q === "" ? undefined : SOON,
   });
   const { shown: rows, fresh, show } = useFresh(all, scroll, false);
   useTitle(fresh.length === 0 ? "Runs" : `${count(fresh.length)} new, Runs`);

@@ -43,6 +43,7 @@ export function useRunPages<T>({
   read,
   rowOf,
   askMs,
+  soon,
 }: {
   /** Begins with `runs`: what the stream of runs invalidates. */
   queryKey: readonly ["runs", ...unknown[]];
@@ -52,6 +53,8 @@ export function useRunPages<T>({
   ) => Promise<Page<T>>;
   rowOf: (record: T) => RunRow;
   askMs: number;
+  /** How the first answers of a list that lags behind are asked for. */
+  soon?: { everyMs: number; max: number } | undefined;
 }) {
   const queries = useQueryClient();
   const pages = useInfiniteQuery({
@@ -61,7 +64,10 @@ export function useRunPages<T>({
       read({ limit: PAGE, after: pageParam }, signal),
     getNextPageParam: (last: Page<T>) =>
       last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
-    refetchInterval: ({ state }) => (isLong(state.data) ? false : askMs),
+    refetchInterval: ({ state }) => {
+      if (isLong(state.data)) return false;
+      return soon !== undefined && state.dataUpdateCount < soon.max ? soon.everyMs : askMs;
+    },
     refetchOnWindowFocus: ({ state }) => !isLong(state.data),
   });
   const long = isLong(pages.data);
