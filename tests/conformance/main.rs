@@ -43,5 +43,6 @@ mod sdk;
 mod sdk_rest;
 mod sign_in;
 mod streams_elsewhere;
+mod system;
 mod terminal;
 mod workflow_files;

@@ -786,58 +786,6 @@ fn what_is_no_backup_is_not_restored() {
     assert!(!dir.path().join("b").exists() && !dir.path().join("b.part").exists());
 }
 
-#[tokio::test]
-async fn the_first_organization_sees_what_the_server_is_made_of() {
-    let server = Server::start_with(&[
-        "--egress-allow",
-        "127.0.0.1:1025",
-        "--smtp-url",
-        "smtp://mailer:hunter2@127.0.0.1:1025",
-    ])
-    .await;
-    let told = server.get("/system").await;
-    assert!(!told.text.contains("hunter2") && !told.text.contains("mailer"), "{}", told.text);
-    let system = told.data();
-    let said = (
-        &system["readiness"]["status"],
-        &system["database"],
-        &system["servers"],
-        &system["mail_server"],
-        &system["egress_allow"],
-    );
-    assert_eq!(
-        said,
-        (
-            &json!("ready"),
-            &json!("sqlite"),
-            &json!(1),
-            &json!("127.0.0.1:1025"),
-            &json!(["127.0.0.1/32:1025", "127.0.0.0/8"])
-        )
-    );
-    assert_eq!(
-        (&system["url"], &system["version"]),
-        (&json!(server.url), &json!(env!("CARGO_PKG_VERSION")))
-    );
-    assert!(
-        system["free_bytes"].as_u64().is_some_and(|free| free > 0)
-            && system["node_version"]
-                .as_str()
-                .is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit())),
-        "{system}"
-    );
-    assert_eq!(system["runs"]["unfinished"], 0);
-    let other = server
-        .post("/workspaces", &json!({ "name": "other", "email": "o@example.test" }))
-        .await
-        .data()["api_key"]
-        .as_str()
-        .expect("a key")
-        .to_owned();
-    let refused = answer(server.raw(Method::GET, "/v1/system").bearer_auth(&other)).await;
-    assert!(refused.status == 403 && refused.text.contains("made first"), "{refused:?}");
-}
-
 /// Of reference 2.31.
 #[tokio::test]
 async fn counts_are_behind_a_key_or_at_an_address_of_their_own() {

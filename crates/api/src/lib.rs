@@ -3,6 +3,7 @@
 
 mod app;
 mod audit;
+mod checks;
 mod contract;
 mod endpoints;
 mod error;
@@ -35,6 +36,7 @@ use millrace_engine::Engine;
 use millrace_model::proxies::Scheme;
 use tokio_util::sync::CancellationToken;
 
+pub use checks::{Check, CheckStatus, Look};
 pub use contract::openapi::document as openapi_document;
 pub use metrics::metrics_router;
 pub use paths::normalize_path;
@@ -89,6 +91,7 @@ pub struct Reached {
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) config: Arc<ApiConfig>,
+    pub(crate) examination: Arc<checks::Examination>,
     /// Bodies of requests under way, and answers that are being sent.
     pub(crate) bodies: Arc<room::Memory>,
     /// What is made of bodies, and pages. It has a room of its own, as large: a body of a few MiB
@@ -98,11 +101,18 @@ pub(crate) struct App {
     openapi: Arc<OnceLock<Bytes>>,
 }
 
-/// All routes.
-pub fn router(engine: Engine, config: ApiConfig) -> Router {
+/// All routes. `look` is what `millrace doctor` does.
+pub fn router(engine: Engine, config: ApiConfig, look: Look) -> Router {
     let bodies = room::Memory::new(config.bodies_bytes_max);
     let unfolded = room::Memory::new(config.bodies_bytes_max);
-    let app = App { engine, config: Arc::new(config), bodies, unfolded, openapi: Arc::default() };
+    let app = App {
+        engine,
+        config: Arc::new(config),
+        examination: Arc::new(checks::Examination::new(look)),
+        bodies,
+        unfolded,
+        openapi: Arc::default(),
+    };
     let endpoints = Router::new()
         .route("/e/{key}", any(endpoints::handle))
         .route("/e/{key}/", any(endpoints::handle))

@@ -5,8 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_api::{Check, CheckStatus, Look};
 use millrace_bundle::Kernel;
 use millrace_cli::escaped;
 use millrace_engine::{check_smtp, error_chain};
@@ -14,7 +16,6 @@ use millrace_model::egress::{Allow, Policy, Shared, Target};
 use millrace_model::{Clock as _, SystemClock};
 use millrace_runner::{Lack, RunnerConfig, StartError, WebSocketGlobal, examine};
 use millrace_store_postgres::PostgresOptions;
-use serde::Serialize;
 
 use crate::config::{Config, Sandbox, ServeArgs};
 use crate::egress::Surroundings;
@@ -29,35 +30,12 @@ pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Fewer connections than this are few.
 const CONNECTIONS_FEW: u64 = 2_048;
 
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Ok,
-    /// It works, and could be better or safer.
-    Warning,
-    /// A server would not work.
-    Failed,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-struct Check {
-    name: &'static str,
-    status: Status,
-    /// What was found.
-    found: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Checks(Vec<Check>);
 
 impl Checks {
     pub(crate) fn ok(&mut self, name: &'static str, found: impl Into<String>) {
-        self.0.push(Check { name, status: Status::Ok, found: found.into(), mend: None });
+        self.0.push(Check { name, status: CheckStatus::Ok, found: found.into(), mend: None });
     }
 
     pub(crate) fn warn(
@@ -68,7 +46,7 @@ impl Checks {
     ) {
         self.0.push(Check {
             name,
-            status: Status::Warning,
+            status: CheckStatus::Warning,
             found: found.into(),
             mend: Some(mend.into()),
         });
@@ -82,7 +60,7 @@ impl Checks {
     ) {
         self.0.push(Check {
             name,
-            status: Status::Failed,
+            status: CheckStatus::Failed,
             found: found.into(),
             mend: Some(mend.into()),
         });
@@ -101,11 +79,24 @@ pub async fn doctor(args: ServeArgs, json: bool) -> ExitCode {
         ),
     }
     print(&checks.0, json);
-    if checks.0.iter().any(|c| c.status == Status::Failed) {
+    if checks.0.iter().any(|c| c.status == CheckStatus::Failed) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// What a server that runs looks at when it is asked.
+pub(crate) fn look_of(config: &Arc<Config>) -> Look {
+    let config = Arc::clone(config);
+    Box::new(move || {
+        let config = Arc::clone(&config);
+        Box::pin(async move {
+            let mut checks = Checks::default();
+            look(&config, &mut checks).await;
+            checks.0
+        })
+    })
 }
 
 async fn look(config: &Config, checks: &mut Checks) {
@@ -513,7 +504,7 @@ fn descriptors(checks: &mut Checks) {
 
 #[expect(clippy::print_stdout, reason = "what was found is what was asked for")]
 fn print(checks: &[Check], json: bool) {
-    let failed = checks.iter().filter(|c| c.status == Status::Failed).count();
+    let failed = checks.iter().filter(|c| c.status == CheckStatus::Failed).count();
     if json {
         println!(
             "{}",
@@ -523,15 +514,15 @@ fn print(checks: &[Check], json: bool) {
     }
     for check in checks {
         let mark = match check.status {
-            Status::Ok => "ok  ",
-            Status::Warning => "warn",
-            Status::Failed => "FAIL",
+            CheckStatus::Ok => "ok  ",
+            CheckStatus::Warning => "warn",
+            CheckStatus::Failed => "FAIL",
         };
         println!("{mark} {}: {}", check.name, escaped(&check.found));
         if let Some(mend) = &check.mend {
             println!("     → {}", escaped(mend));
         }
     }
-    let warnings = checks.iter().filter(|c| c.status == Status::Warning).count();
+    let warnings = checks.iter().filter(|c| c.status == CheckStatus::Warning).count();
     println!("{} checks: {failed} failed, {warnings} warnings", checks.len());
 }

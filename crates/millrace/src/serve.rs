@@ -23,6 +23,7 @@ use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::{self, CREDENTIALS, DataDir};
 use crate::database;
+use crate::doctor;
 use crate::egress::Surroundings;
 use crate::front::Front;
 use crate::http;
@@ -43,7 +44,7 @@ const METRICS_CONNECTIONS_MAX: usize = 64;
 const DRAIN: Duration = Duration::from_secs(20);
 
 pub async fn serve(args: ServeArgs) -> Result<()> {
-    let config = Config::read(args)?;
+    let config = Arc::new(Config::read(args)?);
     start_log(config.log_format);
     if config.sandbox != Sandbox::Off {
         close_proc();
@@ -105,7 +106,7 @@ impl Listeners {
 
 /// Until the server is told to end.
 async fn serve_engine(
-    config: &Config,
+    config: &Arc<Config>,
     data: &DataDir,
     base_url: &str,
     (listeners, front): (Listeners, Front),
@@ -118,20 +119,19 @@ async fn serve_engine(
         tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
     }
     data.update_url(base_url)?;
+    let timeout = Duration::from_secs(u64::from(config.request_timeout_seconds));
     let router = millrace_api::router(
         engine.clone(),
         ApiConfig {
             base_url: base_url.to_owned(),
             endpoint_domain: config.endpoint_domain.clone(),
             http_body_max_bytes: config.http_body_max_bytes,
-            body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
+            body_timeout: timeout,
             bodies_bytes_max: config.requests_half_bytes(),
         },
+        doctor::look_of(config),
     );
-    let limits = http::Limits {
-        connections_max,
-        head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
-    };
+    let limits = http::Limits { connections_max, head_timeout: timeout };
     let metrics =
         listeners.metrics.map(|listener| serve_metrics(listener, engine, limits)).transpose()?;
     if let Some(first_visit) = engine.people().first_visit().await? {

@@ -172,6 +172,8 @@ pub trait Store:
     fn condition(&self) -> Condition;
     /// Whether this database serves one node only (SQLite).
     fn single_node(&self) -> bool;
+    /// Bytes of the database, with its indexes and what is free in it.
+    async fn stored_bytes(&self) -> StoreResult<u64>;
 }
 
 #[doc(hidden)]

@@ -1,12 +1,15 @@
 //! `/system`: what the server is made of and how it is.
 
+use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{Readiness, System, VERSION};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::contract::routes::{Route, get};
+use crate::checks::Check;
+use crate::contract::routes::{Gives, Route, get};
 use crate::contract::shape::{of, record};
 use crate::contract::table::FULL;
 use crate::error::ApiError;
@@ -78,7 +81,8 @@ enum DatabaseKind {
 
 record! {
     /// The server that answers. `runs`: `unfinished` on all servers of the database, null where it
-    /// does not answer; the others here. `walls` stand around components
+    /// does not answer; the others here. `stored_bytes` are those of the database. `walls` stand
+    /// around components
     SystemOut<'a>(s: &'a System, config: &'a ApiConfig) {
         version: &'static str = VERSION,
         url: &'a str = &config.base_url,
@@ -90,6 +94,7 @@ record! {
         servers: u64 = s.servers,
         runs: SystemRunsOut = SystemRunsOut::new(s.unfinished_runs, s.runs),
         hosts: SystemHostsOut = SystemHostsOut::new(s.hosts),
+        stored_bytes: Option<u64> = s.stored_bytes,
         free_bytes: Option<u64> = s.free_bytes,
         resident_bytes: Option<u64> = s.resident_bytes,
         walls: SystemWallsOut<'a> = SystemWallsOut::new(s),
@@ -102,6 +107,8 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         get("/system", FULL, "The server: its version, database, disk, queue, hosts and walls. Of the organization that was made first alone", show)
             .one(of::<SystemOut>()),
+        get("/system/checks", FULL, "What `millrace doctor` finds of the server that answers; asked again within ten seconds, as it was found before. Of the organization that was made first alone", checks)
+            .gives(Gives::List(of::<Check>())),
     ]
 }
 
@@ -112,4 +119,12 @@ pub(crate) async fn show(
 ) -> Result<Response, ApiError> {
     let system = app.engine.system(&caller).await?;
     Ok(Fields::of(&query.params).data(SystemOut::show(&system, &app.config)))
+}
+
+pub(crate) async fn checks(
+    State(app): State<App>,
+    Auth(caller): Auth,
+) -> Result<Json<Value>, ApiError> {
+    app.engine.check_operator(&caller).await?;
+    Ok(Json(json!({ "data": app.examination.found().await })))
 }

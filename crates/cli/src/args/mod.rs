@@ -25,7 +25,7 @@ pub use error_groups::ErrorGroupCommand;
 pub use files::FileCommand;
 pub use keys::KeyCommand;
 pub use operations::{
-    AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs,
+    AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs, SystemArgs,
 };
 pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
@@ -190,8 +190,8 @@ pub enum ClientCommand {
         n: u32,
     },
     /// Show the server: its version, database, disk, queue, processes and walls
-    #[command(after_help = "Example: millrace system")]
-    System,
+    #[command(after_help = "Examples:\n  millrace system\n  millrace system --checks")]
+    System(SystemArgs),
     /// List sources, components, workflows, or streams (what emits events)
     #[command(
         visible_alias = "ls",

@@ -21,6 +21,14 @@ pub struct ExportArgs {
     pub output: Option<PathBuf>,
 }
 
+/// What `system` takes.
+#[derive(Args, Debug)]
+pub struct SystemArgs {
+    /// What `millrace doctor` finds there, and what to mend
+    #[arg(long)]
+    pub checks: bool,
+}
+
 /// What `organization` takes.
 #[derive(Args, Debug)]
 pub struct OrganizationArgs {

@@ -123,7 +123,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
                 &[("KIND", "kind"), ("ID", "id"), ("NAME", "name"), ("ABOUT", "about")],
             )
         }
-        ClientCommand::System => show.record(&client.get("/system").await?),
+        ClientCommand::System(args) => operations::system(client, show, &args).await,
         ClientCommand::List { what } => list(client, show, what).await,
         ClientCommand::Describe { name } => {
             let target = client.resolve(&name).await?;

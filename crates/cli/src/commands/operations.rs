@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{AuditArgs, ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
+use crate::args::{
+    AuditArgs, ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs, SystemArgs,
+};
 use crate::client::stream::next_of;
 use crate::client::{Client, segment, value};
 use crate::error::CliError;
@@ -17,6 +19,17 @@ use crate::terminal::printer::{self, Show};
 const LINE_BYTES_MAX: usize = 64 << 20;
 /// Lines between two notes of how far it is.
 const NOTE_EVERY: u64 = 100_000;
+
+/// The server, or what there is to mend at it.
+pub(super) async fn system(client: &Client, show: Show, args: &SystemArgs) -> Result<(), CliError> {
+    if !args.checks {
+        return show.record(&client.get("/system").await?);
+    }
+    show.table(
+        &client.get("/system/checks").await?,
+        &[("", "status"), ("WHAT", "name"), ("FOUND", "found"), ("WHAT TO DO", "mend")],
+    )
+}
 
 /// Writes the history as it is at one moment. The server's last line says that it was all; without
 /// it the export failed.

@@ -28,6 +28,8 @@ pub struct System {
     pub runs: (usize, usize),
     /// Processes with code of components, and processes that wait for code.
     pub hosts: (usize, usize),
+    /// What the database takes on its disk; none: it does not answer.
+    pub stored_bytes: Option<u64>,
     /// Room on the disk of the data directory; none where that is not told.
     pub free_bytes: Option<u64>,
     /// Memory of the server's own process.
@@ -43,12 +45,20 @@ pub struct System {
 }
 
 impl Engine {
+    /// Whether the caller may know the server's own state.
+    ///
+    /// # Errors
+    /// `Forbidden` for callers of another organization than the first.
+    pub async fn check_operator(&self, caller: &Caller) -> Result<(), EngineError> {
+        self.organizations().check_first(caller, "this is of the whole server; only a key or a person of the organization that was made first can read it").await
+    }
+
     /// The server that answers.
     ///
     /// # Errors
     /// `Forbidden` for callers of another organization than the first.
     pub async fn system(&self, caller: &Caller) -> Result<System, EngineError> {
-        self.organizations().check_first(caller, "this is of the whole server; only a key or a person of the organization that was made first can read it").await?;
+        self.check_operator(caller).await?;
         let (runner, config) = (&self.0.runner, &self.0.config);
         let (stats, walls) = (runner.stats(), runner.walls());
         Ok(System {
@@ -60,6 +70,7 @@ impl Engine {
             unfinished_runs: self.0.store.unfinished_runs().await.ok(),
             runs: (self.0.admission.slots.held(), self.0.admission.slots.waiting()),
             hosts: (stats.hosts, stats.blank_hosts),
+            stored_bytes: self.0.store.stored_bytes().await.ok(),
             free_bytes: Readiness::free_bytes(&self.0.ctx),
             resident_bytes: resident_bytes(),
             walls: walls.to_string(),

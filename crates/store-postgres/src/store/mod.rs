@@ -88,4 +88,9 @@ impl Store for PostgresStore {
     fn single_node(&self) -> bool {
         false
     }
+    async fn stored_bytes(&self) -> StoreResult<u64> {
+        const SIZE: &str = "SELECT pg_database_size(current_database())";
+        let bytes = number(&self.db.client().await?, SIZE, &[]).await?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
 }

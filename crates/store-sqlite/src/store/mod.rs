@@ -83,4 +83,10 @@ impl Store for SqliteStore {
     fn single_node(&self) -> bool {
         true
     }
+    async fn stored_bytes(&self) -> StoreResult<u64> {
+        const SIZE: &str =
+            "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
+        let bytes = self.db.read(|c| number(c, SIZE, [])).await?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
 }

@@ -40,6 +40,7 @@ pub async fn an_accepted_run_waits_in_the_queue(database: &dyn Database) {
         (new.trigger_id, &*new.event, new.context)
     );
     assert_eq!(org.store.unfinished_runs().await.expect("counts"), 1);
+    assert!(org.store.stored_bytes().await.expect("counts") > 0);
 }
 
 pub async fn a_run_accepted_as_claimed_is_under_way(database: &dyn Database) {

@@ -8,10 +8,19 @@ import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
 import { bytes } from "~/ui/format";
+import { StatusMark } from "~/ui/status";
 import { When } from "~/ui/time";
 
 const EVERY_MS = 10_000;
+/** What there is to do comes first. */
+const ORDER = ["failed", "warning", "ok"] as const;
+const MARKS = {
+  ok: { status: "succeeded", word: "OK" },
+  warning: { status: "paused", word: "Warning" },
+  failed: { status: "failed", word: "Failed" },
+} as const;
 
 export function System() {
   useTitle("System");
@@ -79,6 +88,11 @@ export function System() {
               ? "SQLite, a file of this server"
               : `Postgres, used by ${system.servers === 1 ? "this server alone" : `${system.servers} servers`}`}
           </Fact>
+          <Fact name="Room that it takes">
+            {system.stored_bytes === null
+              ? "the database does not answer"
+              : bytes(system.stored_bytes)}
+          </Fact>
           <Fact name="Free on the data disk">
             {system.free_bytes === null ? "unknown" : bytes(system.free_bytes)}
           </Fact>
@@ -117,10 +131,7 @@ export function System() {
           )}
         </p>
       </section>
-      <p className="small dim">
-        <span className="mono">millrace doctor</span> on the server's machine looks further, and
-        says what to mend.
-      </p>
+      <Checks />
     </div>
   );
 }
@@ -131,5 +142,47 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+/** What `millrace doctor` finds: asked for, since the walls are tried with processes. */
+function Checks() {
+  const query = useQuery({
+    queryKey: ["system", "checks"],
+    queryFn: ({ signal }) => data(client.GET("/v1/system/checks", { signal })),
+    enabled: false,
+  });
+  const checks = query.data?.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status));
+  return (
+    <section className="settings-row">
+      <h2>Checks</h2>
+      <div className="form-grid">
+        <p className="small dim">
+          Tries the walls, the database, the disk, mail and names as{" "}
+          <span className="mono">millrace doctor</span> does on the server's machine.
+        </p>
+        {query.error !== null && (
+          <ReadFailed what="The checks" error={query.error} again={query.refetch} />
+        )}
+        {checks !== undefined && (
+          <ul className="checks" aria-label="Checks">
+            {checks.map(({ name, status, found, mend }) => (
+              <li key={`${name} ${found}`}>
+                <StatusMark {...MARKS[status]} />
+                <div>
+                  <b>{name}</b> <span className="dim">{found}</span>
+                  {mend !== undefined && <p>{mend}</p>}
+                </div>
+              </li>
+            ))}
+          </ul>
+        )}
+        <p>
+          <Button busy={query.isFetching && "Looking…"} onClick={() => void query.refetch()}>
+            {checks === undefined ? "Look now" : "Look again"}
+          </Button>
+        </p>
+      </div>
+    </section>
   );
 }
