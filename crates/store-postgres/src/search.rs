@@ -12,7 +12,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::search::AskedWord;
 use millrace_store::{
     Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter,
-    RunQuery, RunTexts, SWEPT_MAX, StoreResult, run_text_columns,
+    RunQuery, RunTexts, SWEPT_MAX, SearchTimes, StoreResult, run_text_columns,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -210,17 +210,18 @@ fn texts(row: &Row) -> StoreResult<RunTexts> {
         is_ended: row.try_get(3).map_err(database)?,
         facets,
         texts: [text(11)?, text(12)?, text(13)?],
+        duration_ms: row.try_get(14).map_err(database)?,
     })
 }
 
 async fn take_in(t: &Transaction<'_>, runs: Vec<RunTexts>) -> StoreResult<()> {
     // One that was removed since it was read is not taken in; its row is locked by the reference
     // from then on.
-    let sql = "INSERT INTO indexed_runs (run_id, org_id, created_at, is_ended, words)
-         SELECT id, org_id, created_at, $2, array_to_tsvector($3::text[]) FROM runs WHERE id = $1
-         ON CONFLICT (run_id) DO UPDATE SET is_ended = excluded.is_ended, words = excluded.words WHERE NOT indexed_runs.is_ended";
+    let sql = "INSERT INTO indexed_runs (run_id, org_id, created_at, is_ended, words, duration_ms)
+         SELECT id, org_id, created_at, $2, array_to_tsvector($3::text[]), $4 FROM runs WHERE id = $1
+         ON CONFLICT (run_id) DO UPDATE SET is_ended = excluded.is_ended, words = excluded.words, duration_ms = excluded.duration_ms WHERE NOT indexed_runs.is_ended";
     for run in runs {
-        execute(t, sql, &[&run.id, &run.is_ended, &run.words()]).await?;
+        execute(t, sql, &[&run.id, &run.is_ended, &run.words(), &run.duration_ms]).await?;
     }
     Ok(())
 }
@@ -258,13 +259,20 @@ pub(crate) async fn state(c: &Client, org: &OrgId) -> StoreResult<IndexState> {
     Ok(IndexState { until, from: sweep_at.filter(|_| swept_at.is_none()).map(Timestamp) })
 }
 
+/// A run that has the words.
+struct Candidate {
+    id: String,
+    at: Timestamp,
+    duration_ms: Option<i64>,
+}
+
 /// Runs that have the words, in the order that is asked for, until there are enough.
 struct Walk<'a> {
     c: &'a Client,
     org: &'a OrgId,
     filter: &'a RunFilter,
     query: &'a IndexQuery,
-    /// Whether fewer runs have the words than are counted.
+    /// Whether the newest runs are not looked through first.
     is_rare: bool,
 }
 
@@ -280,7 +288,7 @@ impl Walk<'_> {
     ) -> StoreResult<(Vec<String>, Option<Timestamp>)> {
         let (than, order) = if is_ascending { (">", "ASC") } else { ("<", "DESC") };
         let order = format!("ORDER BY created_at {order}, run_id {order}");
-        let wanted = if self.query.needs_rows { LOOKED_AT_MAX } else { count };
+        let wanted = if self.query.is_bounded() { LOOKED_AT_MAX } else { count };
         // A cursor that is beyond all: no text is greater than this one.
         let (at, id) =
             beyond.unwrap_or(if is_ascending { (i64::MIN, "") } else { (i64::MAX, "\u{10ffff}") });
@@ -300,14 +308,15 @@ impl Walk<'_> {
             (&limit, Type::INT8),
         ];
         let read = |row: &Row| {
-            Ok((
-                row.try_get::<_, String>(0).map_err(database)?,
-                row.try_get::<_, i64>(1).map_err(database)?,
-            ))
+            Ok(Candidate {
+                id: row.try_get(0).map_err(database)?,
+                at: Timestamp(row.try_get(1).map_err(database)?),
+                duration_ms: row.try_get(2).map_err(database)?,
+            })
         };
         for most in NEWEST.into_iter().take(if self.is_rare { 0 } else { NEWEST.len() }) {
             let newest = format!(
-                "SELECT run_id, created_at FROM (SELECT run_id, created_at, words FROM indexed_runs WHERE {place} {order} LIMIT {most}) AS newest
+                "SELECT run_id, created_at, duration_ms FROM (SELECT run_id, created_at, duration_ms, words FROM indexed_runs WHERE {place} {order} LIMIT {most}) AS newest
                  WHERE words @@ $6::text::tsquery {order} LIMIT $7"
             );
             let found = planned(self.c, &newest, &params, read).await?;
@@ -318,8 +327,8 @@ impl Walk<'_> {
             }
         }
         let all = format!(
-            "WITH found AS MATERIALIZED (SELECT run_id, created_at FROM indexed_runs WHERE words @@ $6::text::tsquery AND {place})
-             SELECT run_id, created_at FROM found {order} LIMIT $7"
+            "WITH found AS MATERIALIZED (SELECT run_id, created_at, duration_ms FROM indexed_runs WHERE words @@ $6::text::tsquery AND {place})
+             SELECT run_id, created_at, duration_ms FROM found {order} LIMIT $7"
         );
         let found = planned(self.c, &all, &params, read).await?;
         let ids = self.fits(&found, count).await?;
@@ -328,32 +337,29 @@ impl Walk<'_> {
     }
 
     /// How far it was looked, where there may be more that fit.
-    fn cut(&self, candidates: &[(String, i64)], is_enough: bool) -> Option<Timestamp> {
-        let (_, at) = candidates.last()?;
-        (self.query.needs_rows && candidates.len() == LOOKED_AT_MAX && !is_enough)
-            .then_some(Timestamp(*at))
+    fn cut(&self, candidates: &[Candidate], is_enough: bool) -> Option<Timestamp> {
+        let last = candidates.last()?;
+        (self.query.is_bounded() && candidates.len() == LOOKED_AT_MAX && !is_enough)
+            .then_some(last.at)
     }
 
     /// The first `count` of the candidates that fit, in their order.
-    async fn fits(&self, candidates: &[(String, i64)], count: usize) -> StoreResult<Vec<String>> {
+    async fn fits(&self, candidates: &[Candidate], count: usize) -> StoreResult<Vec<String>> {
+        let asked: Vec<_> = candidates
+            .iter()
+            .filter(|run| self.query.takes(run.duration_ms))
+            .map(|run| &run.id)
+            .filter(|id| {
+                self.filter.ids.is_empty()
+                    || self.filter.ids.iter().any(|asked| asked.as_str() == id.as_str())
+            })
+            .collect();
         if !self.query.needs_rows {
-            return Ok(candidates.iter().take(count).map(|(id, _)| id.clone()).collect());
+            return Ok(asked.into_iter().take(count).cloned().collect());
         }
         let mut fitting = Vec::new();
-        for chunk in candidates.chunks(READ_AT_ONCE) {
-            let asked = |id: &String| {
-                self.filter.ids.is_empty()
-                    || self.filter.ids.iter().any(|asked| asked.as_str() == id)
-            };
-            let ids: Vec<_> = chunk
-                .iter()
-                .map(|(id, _)| id)
-                .filter(|id| asked(id))
-                .map(|id| RunId::from_row(id.clone()))
-                .collect();
-            if ids.is_empty() {
-                continue;
-            }
+        for chunk in asked.chunks(READ_AT_ONCE) {
+            let ids = chunk.iter().map(|id| RunId::from_row((*id).clone())).collect();
             let (sql, values) = RunQuery::new(
                 Dialect::Postgres,
                 self.org,
@@ -366,7 +372,7 @@ impl Walk<'_> {
             })
             .await?;
             let fit: HashSet<String> = fit.into_iter().collect();
-            fitting.extend(chunk.iter().map(|(id, _)| id).filter(|id| fit.contains(*id)).cloned());
+            fitting.extend(chunk.iter().filter(|id| fit.contains(**id)).map(|id| (*id).clone()));
             if fitting.len() >= count {
                 fitting.truncate(count);
                 break;
@@ -376,13 +382,14 @@ impl Walk<'_> {
     }
 }
 
-/// How many runs within these times (inclusive) have the words, counted up to [`COUNTED`].
+/// How many runs within these times (inclusive) have the words, counted up to [`COUNTED`]; and
+/// whether they are so rare that the newest runs are not worth being looked through.
 async fn with_words(
     c: &Client,
     org: &OrgId,
     (from, to): (i64, i64),
     query: &IndexQuery,
-) -> StoreResult<usize> {
+) -> StoreResult<(usize, bool)> {
     const PLACE: &str = "org_id = $1 AND created_at >= $2 AND created_at <= $3";
     let (words, most) = (query.tsquery(), COUNTED as i64);
     let params: [Typed<'_>; 5] = [
@@ -402,6 +409,7 @@ async fn with_words(
             counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or_default(),
         )
     };
+    let of_all = format!("indexed_runs WHERE {PLACE}");
     // The index reads all words that begin so before it gives the first run: where enough of the
     // newest runs have one, it is not asked.
     if query.groups.iter().flatten().any(|word| word.is_prefix) {
@@ -409,11 +417,13 @@ async fn with_words(
             "(SELECT words FROM indexed_runs WHERE {PLACE} ORDER BY created_at DESC, run_id DESC LIMIT {NEWEST_COUNTED}) AS newest WHERE true"
         );
         let counted = count(&newest).await?;
-        if counted == COUNTED {
-            return Ok(counted);
-        }
+        return match counted {
+            COUNTED => Ok((counted, false)),
+            _ => Ok((count(&of_all).await?, true)),
+        };
     }
-    count(&format!("indexed_runs WHERE {PLACE}")).await
+    let counted = count(&of_all).await?;
+    Ok((counted, counted < COUNTED))
 }
 
 /// A parameter, with its type.
@@ -439,37 +449,26 @@ pub(crate) async fn search(
     page: &Page,
 ) -> StoreResult<FoundRuns> {
     let query = IndexQuery::new(org, words, filter);
-    let (after, before) = (
+    let cursors = (
         history::time_of(c, org, "after", &page.after).await?,
         history::time_of(c, org, "before", &page.before).await?,
     );
-    let (from, to) = (
-        filter.from.map_or(i64::MIN, Timestamp::ms),
-        filter.to.map_or(i64::MAX, |to| to.ms().saturating_sub(1)),
-    );
-    let within = (
-        before.map_or(from, |before| before.ms().max(from)),
-        after.map_or(to, |after| after.ms().min(to)),
-    );
-    let beyond = match (after, &page.after, before, &page.before) {
-        (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => Some((time.ms(), id.as_str())),
-        _ => None,
-    };
+    let times = SearchTimes::new(filter, page, cursors);
     let limit = page.limit as usize;
-    let with_words = with_words(c, org, (from, to), &query).await?;
-    let walk = Walk { c, org, filter, query: &query, is_rare: with_words < COUNTED };
+    let (with_words, is_rare) = with_words(c, org, times.of_all, &query).await?;
+    let walk = Walk { c, org, filter, query: &query, is_rare };
     // A first page is the beginning of what is counted.
-    let counted = if query.needs_rows {
-        Some(walk.ids((from, to), None, false, COUNTED).await?)
+    let counted = if query.is_bounded() {
+        Some(walk.ids(times.of_all, None, false, COUNTED).await?)
     } else {
         None
     };
     let (found, looked_at_from) = match &counted {
-        Some((ids, looked_at_from)) if beyond.is_none() && !page.from_end() => (
+        Some((ids, looked_at_from)) if times.beyond.is_none() && !page.from_end() => (
             ids.iter().take(limit).cloned().collect(),
             looked_at_from.filter(|_| ids.len() < limit),
         ),
-        _ => walk.ids(within, beyond, page.from_end(), limit).await?,
+        _ => walk.ids(times.within, times.beyond, page.from_end(), limit).await?,
     };
     let total = counted.map_or(with_words, |(ids, _)| ids.len());
     let ids: Vec<_> = found.into_iter().map(RunId::from_row).collect();

@@ -48,6 +48,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0039_edited_replays.sql"),
     include_str!("../migrations/0040_source_deployments.sql"),
     include_str!("../migrations/0041_connections_and_tags.sql"),
+    include_str!("../migrations/0042_indexed_durations.sql"),
 ];
 
 /// The newest schema.

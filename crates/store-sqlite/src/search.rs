@@ -11,7 +11,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::search::AskedWord;
 use millrace_store::{
     Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter,
-    RunQuery, RunTexts, SWEPT_MAX, StoreError, StoreResult, run_text_columns,
+    RunQuery, RunTexts, SWEPT_MAX, SearchTimes, StoreError, StoreResult, run_text_columns,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -162,6 +162,7 @@ fn texts(row: &Row<'_>) -> StoreResult<RunTexts> {
         is_ended: row.get(3).map_err(database)?,
         facets,
         texts: [text(11)?, text(12)?, text(13)?],
+        duration_ms: row.get(14).map_err(database)?,
     })
 }
 
@@ -170,6 +171,7 @@ pub(crate) struct Indexed {
     id: String,
     created_at: i64,
     is_ended: bool,
+    duration_ms: Option<i64>,
     words: String,
 }
 
@@ -186,6 +188,7 @@ pub(crate) fn split(found: Found) -> Written {
         id: run.id,
         created_at: run.created_at,
         is_ended: run.is_ended,
+        duration_ms: run.duration_ms,
     };
     Written {
         runs: found.runs.into_iter().map(indexed).collect(),
@@ -244,7 +247,11 @@ fn take_in(c: &Connection, run: &Indexed) -> StoreResult<()> {
         Some((_, is_ended)) if is_ended || !run.is_ended => return Ok(()),
         Some((at, _)) => {
             execute(c, "DELETE FROM run_words WHERE rowid = ?1", [at])?;
-            execute(c, "UPDATE indexed_runs SET is_ended = 1 WHERE number = ?1", [at])?;
+            execute(
+                c,
+                "UPDATE indexed_runs SET is_ended = 1, duration_ms = ?2 WHERE number = ?1",
+                params![at, run.duration_ms],
+            )?;
             at
         }
         None => {
@@ -260,8 +267,8 @@ fn take_in(c: &Connection, run: &Indexed) -> StoreResult<()> {
             }
             execute(
                 c,
-                "INSERT INTO indexed_runs (number, run_id, is_ended) VALUES (?1, ?2, ?3)",
-                params![at, run.id, run.is_ended],
+                "INSERT INTO indexed_runs (number, run_id, is_ended, duration_ms) VALUES (?1, ?2, ?3, ?4)",
+                params![at, run.id, run.is_ended, run.duration_ms],
             )?;
             at
         }
@@ -328,7 +335,7 @@ impl Walk<'_> {
         let order = if is_ascending { "ASC" } else { "DESC" };
         // The ways of both tables are said: FTS5 gives the order, and each row of it is looked up.
         let sql = format!(
-            "SELECT w.rowid, i.run_id FROM run_words AS w CROSS JOIN indexed_runs AS i ON i.number = w.rowid
+            "SELECT w.rowid, i.run_id, i.duration_ms FROM run_words AS w CROSS JOIN indexed_runs AS i ON i.number = w.rowid
              WHERE run_words MATCH ?1 AND w.rowid >= ?2 AND w.rowid <= ?3 ORDER BY w.rowid {order}"
         );
         let bound = |ms: i64| ms.clamp(0, i64::MAX >> (NUMBER_BITS + 1));
@@ -365,7 +372,7 @@ impl Walk<'_> {
                 if fitting.len() >= count {
                     break;
                 }
-                if self.query.needs_rows && looked_at >= LOOKED_AT_MAX {
+                if self.query.is_bounded() && looked_at >= LOOKED_AT_MAX {
                     cut = last.map(Timestamp);
                     break;
                 }
@@ -373,7 +380,8 @@ impl Walk<'_> {
             last = Some(ms);
             looked_at += 1;
             let id = row.get::<_, String>(1).map_err(database)?;
-            if is_beyond(ms, &id) {
+            let duration_ms = row.get(2).map_err(database)?;
+            if is_beyond(ms, &id) && self.query.takes(duration_ms) {
                 candidates.push((ms, id));
             }
         }
@@ -420,36 +428,28 @@ pub(crate) fn search(
 ) -> StoreResult<FoundRuns> {
     let query = IndexQuery::new(org, words, filter);
     let walk = Walk { c, org, filter, query: &query };
-    let (after, before) = (
+    let cursors = (
         history::time_of(c, org, "after", &page.after)?,
         history::time_of(c, org, "before", &page.before)?,
     );
-    let (from, to) =
-        (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, |to| to.ms() - 1));
-    let within = (
-        before.map_or(from, |before| before.ms().max(from)),
-        after.map_or(to, |after| after.ms().min(to)),
-    );
-    let beyond = match (after, &page.after, before, &page.before) {
-        (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => Some((time.ms(), id.as_str())),
-        _ => None,
-    };
+    let times = SearchTimes::new(filter, page, cursors);
     let limit = page.limit as usize;
     // A first page is the beginning of what is counted.
     let counted =
-        if query.needs_rows { Some(walk.ids((from, to), None, false, COUNTED)?) } else { None };
+        if query.is_bounded() { Some(walk.ids(times.of_all, None, false, COUNTED)?) } else { None };
     let (found, looked_at_from) = match &counted {
-        Some((ids, looked_at_from)) if beyond.is_none() && !page.from_end() => (
+        Some((ids, looked_at_from)) if times.beyond.is_none() && !page.from_end() => (
             ids.iter().take(limit).cloned().collect(),
             looked_at_from.filter(|_| ids.len() < limit),
         ),
-        _ => walk.ids(within, beyond, page.from_end(), limit)?,
+        _ => walk.ids(times.within, times.beyond, page.from_end(), limit)?,
     };
     let total = if let Some((ids, _)) = counted {
         ids.len()
     } else {
         let bound = |ms: i64| ms.clamp(0, i64::MAX >> (NUMBER_BITS + 1));
         let sql = "SELECT count(*) FROM (SELECT 1 FROM run_words WHERE run_words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 LIMIT ?4)";
+        let (from, to) = times.of_all;
         let high = (bound(to) << NUMBER_BITS) | ((1 << NUMBER_BITS) - 1);
         usize::try_from(number(
             c,

@@ -61,7 +61,7 @@ pub use runs::{
 };
 pub use search::{
     FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts,
-    SWEPT_MAX, Search, run_text_columns,
+    SWEPT_MAX, Search, SearchTimes, run_text_columns,
 };
 pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants, audit_condition};

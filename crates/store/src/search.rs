@@ -60,6 +60,8 @@ pub struct RunTexts {
     pub created_at: i64,
     /// Whether nothing of it changes any more.
     pub is_ended: bool,
+    /// Milliseconds that its last attempt took, once it has ended.
+    pub duration_ms: Option<i64>,
     /// What filters ask for, by name: `owner_id`, `kind` and so on.
     pub facets: Vec<(&'static str, Option<String>)>,
     /// JSON texts, which may be cut.
@@ -67,11 +69,12 @@ pub struct RunTexts {
 }
 
 /// Columns of runs that [`RunTexts`] are read from, in their order, as both engines name them:
-/// seven facets, then error, event and result.
+/// seven facets, then error, event, result and duration.
 pub fn run_text_columns() -> String {
     format!(
         "id, org_id, created_at, finished_at IS NOT NULL AS is_ended, owner_id, kind, status, deployment_id, trigger_id, error_class, error_group,
-         substr(error, 1, {INDEXED_CHARS}) AS error, substr(event, 1, {INDEXED_CHARS}) AS event, substr(result, 1, {INDEXED_CHARS}) AS result"
+         substr(error, 1, {INDEXED_CHARS}) AS error, substr(event, 1, {INDEXED_CHARS}) AS event, substr(result, 1, {INDEXED_CHARS}) AS result,
+         finished_at - started_at AS duration_ms"
     )
 }
 
@@ -121,6 +124,8 @@ pub struct IndexQuery {
     pub groups: Vec<Vec<AskedWord>>,
     /// Whether the index alone cannot tell: rows are read.
     pub needs_rows: bool,
+    /// Milliseconds that a run took at least.
+    pub min_ms: Option<i64>,
 }
 
 impl IndexQuery {
@@ -160,9 +165,18 @@ impl IndexQuery {
         let needs_rows = is_open_asked
             || filter.trace_id.is_some()
             || filter.replay_of.is_some()
-            || filter.min_ms.is_some()
             || !filter.ids.is_empty();
-        Self { groups, needs_rows }
+        Self { groups, needs_rows, min_ms: filter.min_ms }
+    }
+
+    /// Whether words alone do not decide: [`LOOKED_AT_MAX`] runs that have them are looked at.
+    pub fn is_bounded(&self) -> bool {
+        self.needs_rows || self.min_ms.is_some()
+    }
+
+    /// Whether a run that took so long is asked for; none: it goes on.
+    pub fn takes(&self, duration_ms: Option<i64>) -> bool {
+        self.min_ms.is_none_or(|least| duration_ms.is_some_and(|ms| ms >= least))
     }
 
     /// As FTS5 of SQLite reads it.
@@ -185,6 +199,42 @@ impl IndexQuery {
             .iter()
             .map(|group| format!("({})", group.iter().map(&write).collect::<Vec<_>>().join(any)));
         groups.collect::<Vec<_>>().join(all)
+    }
+}
+
+/// Times of acceptance that a search looks at, milliseconds, both ends included.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchTimes<'a> {
+    /// What the filter allows.
+    pub of_all: (i64, i64),
+    /// What of it the page's cursor leaves.
+    pub within: (i64, i64),
+    /// The run of the cursor.
+    pub beyond: Option<(i64, &'a str)>,
+}
+
+impl<'a> SearchTimes<'a> {
+    /// `cursors`: when the runs were accepted that `after` and `before` name.
+    pub fn new(
+        filter: &RunFilter,
+        page: &'a Page,
+        (after, before): (Option<Timestamp>, Option<Timestamp>),
+    ) -> Self {
+        let (from, to) = (
+            filter.from.map_or(i64::MIN, Timestamp::ms),
+            filter.to.map_or(i64::MAX, |to| to.ms().saturating_sub(1)),
+        );
+        let beyond = match (after, &page.after, before, &page.before) {
+            (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => {
+                Some((time.ms(), id.as_str()))
+            }
+            _ => None,
+        };
+        let within = (
+            before.map_or(from, |before| before.ms().max(from)),
+            after.map_or(to, |after| after.ms().min(to)),
+        );
+        Self { of_all: (from, to), within, beyond }
     }
 }
 
