@@ -184,8 +184,11 @@ async fn owners_invite_change_and_remove_members_and_one_owner_stays() {
         (&json!("POST /api_keys"), &json!(jo_id)),
         "the audit log names the person"
     );
-    // Who is removed has neither a session nor a key left.
+    // Who is removed has neither a session nor a key left, and a name in the log.
     owner.call(&server, Method::DELETE, &format!("/members/{jo_id}"), None).await.data();
+    let log = server.get(&format!("/audit?user_id={jo_id}&limit=1")).await;
+    assert_eq!(log.json["data"][0]["user_name"], audit["user_name"]);
+    assert!(audit["user_name"].as_str().is_some_and(|name| name == "Jo"), "{audit}");
     assert_eq!(jo.get(&server, "/session").await.status, 401);
     assert_eq!(
         server

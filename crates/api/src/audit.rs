@@ -87,6 +87,7 @@ record! {
     AuditRecordOut<'a>(r: &'a AuditRecord) {
         id: &'a AuditId = &r.id,
         user_id: &'a UserId = &r.user_id,
+        user_name: Option<&'a str> = r.user_name.as_deref(),
         key_id: &'a str = &r.key_id,
         action: &'a str = &r.action,
         target: Option<&'a str> = r.target.as_deref(),

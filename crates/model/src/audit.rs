@@ -27,6 +27,8 @@ pub struct AuditRecord {
     pub created_at: Timestamp,
     /// For whom the caller acted.
     pub user_id: UserId,
+    /// The user's name; read, never written.
+    pub user_name: Option<String>,
     /// The API key, or the OAuth client, that was shown.
     pub key_id: String,
     /// Method and route: `PUT /sources/{id}`.

@@ -43,6 +43,7 @@ pub(crate) fn read(row: &Row) -> StoreResult<AuditRecord> {
         org_id: OrgId::from_row(text("org_id")?),
         created_at: Timestamp(row.try_get("created_at").map_err(database)?),
         user_id: UserId::from_row(text("user_id")?),
+        user_name: None,
         key_id: text("key_id")?,
         action: text("action")?,
         target: row.try_get("target").map_err(database)?,

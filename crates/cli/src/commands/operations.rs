@@ -212,6 +212,7 @@ pub(super) async fn audit(client: &Client, show: Show, args: AuditArgs) -> Resul
         &answer,
         &[
             ("AT", "at"),
+            ("WHO", "user_name"),
             ("KEY", "key_id"),
             ("ACTION", "action"),
             ("TARGET", "target"),

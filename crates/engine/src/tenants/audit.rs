@@ -1,5 +1,6 @@
 //! Audit records: who changed what.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use millrace_model::audit::{AuditFilter, AuditRecord};
@@ -46,6 +47,7 @@ impl Audit {
             org_id: caller.org_id.clone(),
             created_at: now,
             user_id: caller.user_id.clone(),
+            user_name: None,
             key_id: caller.key_id.to_string(),
             action: action.route,
             target: action.target,
@@ -74,6 +76,16 @@ impl Audit {
         filter: &AuditFilter,
         page: &Page,
     ) -> Result<Listing<AuditRecord>, EngineError> {
-        Ok(self.ctx.store.list_audit(&caller.org_id, filter, page).await?)
+        let mut listing = self.ctx.store.list_audit(&caller.org_id, filter, page).await?;
+        let mut names = HashMap::new();
+        for record in &mut listing.items {
+            let id = &record.user_id;
+            if !names.contains_key(id) {
+                let name = self.ctx.store.user(id).await?.map(|user| user.username);
+                names.insert(id.clone(), name);
+            }
+            record.user_name = names.get(id).cloned().flatten();
+        }
+        Ok(listing)
     }
 }

@@ -12,6 +12,7 @@ pub(super) fn record(org: &Org, ms: i64) -> AuditRecord {
         org_id: org.id.clone(),
         created_at: at(ms),
         user_id: org.user.clone(),
+        user_name: None,
         key_id: "key_a".into(),
         action: "PUT /sources/{id}".into(),
         target: (ms > 0).then(|| "dc_ü".to_owned()),

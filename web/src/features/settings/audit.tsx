@@ -47,8 +47,8 @@ export function Audit({
 }) {
   useTitle("Audit");
   const names = useQuery(actorsQuery).data;
-  const who = (record: { user_id: string; key_id: string }) =>
-    names?.get(record.key_id) ?? names?.get(record.user_id) ?? record.user_id;
+  const who = (record: { user_id: string; user_name: string | null; key_id: string }) =>
+    names?.get(record.key_id) ?? record.user_name ?? record.user_id;
   const audit = useInfiniteQuery(auditQuery(filter));
   const members = useQuery(membersQuery).data ?? [];
   const filtered = Object.keys(filter).length > 0;
