@@ -179,16 +179,11 @@ async fn owners_invite_change_and_remove_members_and_one_owner_stays() {
         .data();
     let key = jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.data();
     let audit = server.get("/audit?limit=1").await.json["data"][0].clone();
-    assert_eq!(
-        (&audit["action"], &audit["user_id"]),
-        (&json!("POST /api_keys"), &json!(jo_id)),
-        "the audit log names the person"
-    );
+    assert_eq!((&audit["action"], &audit["user_id"]), (&json!("POST /api_keys"), &json!(jo_id)));
     // Who is removed has neither a session nor a key left, and a name in the log.
     owner.call(&server, Method::DELETE, &format!("/members/{jo_id}"), None).await.data();
     let log = server.get(&format!("/audit?user_id={jo_id}&limit=1")).await;
-    assert_eq!(log.json["data"][0]["user_name"], audit["user_name"]);
-    assert!(audit["user_name"].as_str().is_some_and(|name| name == "Jo"), "{audit}");
+    assert_eq!(log.json["data"][0]["user_name"], "Jo");
     assert_eq!(jo.get(&server, "/session").await.status, 401);
     assert_eq!(
         server
