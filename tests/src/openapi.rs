@@ -1,6 +1,8 @@
 //! Holds answers against the server's OpenAPI document. Knows the keywords that the document uses,
 //! and fails on any other, so that nothing passes because it was not understood.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// What an answer is held against: the method and path (below `/v1`, without its query) that were
@@ -54,6 +56,33 @@ pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -
     };
     let schema = response["content"]["application/json"].get("schema")?;
     check(document, schema, body, asked.is_partial && status < 300, "$").err()
+}
+
+/// Objects that some operation answers with and of which the document gives no example.
+pub fn without_example(document: &Value) -> Vec<&str> {
+    fn refer<'a>(value: &'a Value, names: &mut BTreeSet<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                let name = fields.get("$ref").and_then(Value::as_str);
+                names.extend(name.and_then(|name| name.rsplit('/').next()));
+                fields.values().for_each(|value| refer(value, names));
+            }
+            Value::Array(items) => items.iter().for_each(|value| refer(value, names)),
+            _ => {}
+        }
+    }
+    let mut names = BTreeSet::new();
+    let paths = document["paths"].as_object().into_iter().flatten();
+    for (_, operations) in paths {
+        let operations = operations.as_object().into_iter().flatten();
+        operations.for_each(|(_, operation)| refer(&operation["responses"], &mut names));
+    }
+    let lacks = |name: &&str| {
+        let schema = &document["components"]["schemas"][*name];
+        schema["properties"].as_object().is_some_and(|fields| !fields.is_empty())
+            && schema["examples"].is_null()
+    };
+    names.into_iter().filter(lacks).collect()
 }
 
 /// What of a value is not as a schema of the document says.
