@@ -45,7 +45,10 @@ export function MapPage({
       <PageHead>
         <h1>Map</h1>
         <span className="dim only-wide">
-          What emits to what, and the runs of the last hour
+          What emits to what, and the runs that ended,{" "}
+          {map.data?.countedFrom === undefined
+            ? "of the last hour"
+            : `of those accepted since ${clock(map.data.countedFrom)}`}
           {map.data?.isWhole === false && `, at most ${SHOWN_MAX} of each`}
         </span>
       </PageHead>

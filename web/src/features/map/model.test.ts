@@ -1,6 +1,19 @@
 import { expect, test } from "vitest";
 import { mapOf, type Parts } from "./model";
 
+const none = { from_ms: 0, p50_ms: null, p95_ms: null };
+const stats = (
+  counts: { succeeded: number; failed: number; cancelled: number },
+  from?: number,
+) => ({
+  from_ms: 0,
+  to_ms: 3_600_000,
+  bucket_ms: 300_000,
+  looked_at_from_ms: from ?? null,
+  total: { ...none, ...counts },
+  buckets: [],
+});
+
 const parts: Parts = {
   sources: [
     { id: "dc_1", name: "A", active: true, inactive_reason: null },
@@ -13,6 +26,7 @@ const parts: Parts = {
       active: true,
       deployment_id: "d_1",
       triggers: [{ type: "source", id: "dc_1" }],
+      stats: stats({ succeeded: 1_200, failed: 1, cancelled: 1 }),
     },
     {
       id: "p_2",
@@ -39,11 +53,6 @@ const parts: Parts = {
     { id: "s", emitter_id: "gone", listener_id: "p_1", event_name: "" },
   ],
   always: [],
-  runs: [
-    { workflow_id: "p_1", source_id: null, status: "failed" },
-    { workflow_id: "p_1", source_id: null, status: "succeeded" },
-    { workflow_id: null, source_id: "dc_1", status: "succeeded" },
-  ],
 };
 
 test("who emits to whom, each once, and nobody who is gone", () => {
@@ -63,11 +72,20 @@ test("a wheel that stands still says why, and counts what ran", () => {
   expect(workflow.map(({ name, still, runs, failed }) => [name, still, runs, failed])).toEqual([
     ["Draft", "never deployed", 0, 0],
     ["First", "switched off", 0, 0],
-    ["Last", undefined, 2, 1],
+    ["Last", undefined, 1_202, 1],
   ]);
   expect(webhook).toMatchObject([
     { name: "https://x.example", still: "5 failures in a row, circuit open", until: 60_000 },
   ]);
+});
+
+test("where the server counts a part of the hour, it is said from when on", () => {
+  const counted = stats({ succeeded: 100_000, failed: 0, cancelled: 0 }, 700);
+  expect(mapOf(parts).countedFrom).toBeUndefined();
+  expect(
+    mapOf({ ...parts, sources: parts.sources.map((each) => ({ ...each, stats: counted })) })
+      .countedFrom,
+  ).toBe(700);
 });
 
 test("what is always listened to is an edge from each", () => {

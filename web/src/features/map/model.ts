@@ -1,14 +1,7 @@
 /** The map of the mill: who emits to whom, what turns, and what stands still and why. Pure. */
 
 import { isObject, listOf, textOf } from "~/api/json";
-import type {
-  AutoSubscription,
-  ListedRun,
-  Source,
-  Subscription,
-  Webhook,
-  Workflow,
-} from "~/api/schema";
+import type { AutoSubscription, Source, Subscription, Webhook, Workflow } from "~/api/schema";
 
 export type Kind = "source" | "workflow" | "webhook";
 
@@ -26,11 +19,16 @@ export type Wheel = {
 
 export type Edge = { from: string; to: string; says: string };
 
-export type MillMap = { columns: Record<Kind, Wheel[]>; edges: Edge[] };
+export type MillMap = {
+  columns: Record<Kind, Wheel[]>;
+  edges: Edge[];
+  /** From when on runs are counted, epoch milliseconds, where the hour had more than the server counts. */
+  countedFrom: number | undefined;
+};
 
 export type Parts = {
-  sources: readonly Pick<Source, "id" | "name" | "active" | "inactive_reason">[];
-  workflows: readonly (Pick<Workflow, "id" | "name" | "active" | "deployment_id"> & {
+  sources: readonly Pick<Source, "id" | "name" | "active" | "inactive_reason" | "stats">[];
+  workflows: readonly (Pick<Workflow, "id" | "name" | "active" | "deployment_id" | "stats"> & {
     triggers: readonly unknown[];
   })[];
   webhooks: readonly Pick<
@@ -39,19 +37,24 @@ export type Parts = {
   >[];
   subscriptions: readonly Subscription[];
   always: readonly Pick<AutoSubscription, "listener_id" | "event_name">[];
-  runs: readonly Pick<ListedRun, "workflow_id" | "source_id" | "status">[];
 };
 
 export function mapOf(parts: Parts): MillMap {
   const wheels: Wheel[] = [
     ...parts.sources.map((source) =>
-      wheel(parts, source.id, "source", source.name, stillSource(source)),
+      wheel(source.id, "source", source.name, stillSource(source), source.stats),
     ),
     ...parts.workflows.map((workflow) =>
-      wheel(parts, workflow.id, "workflow", workflow.name, stillWorkflow(workflow)),
+      wheel(workflow.id, "workflow", workflow.name, stillWorkflow(workflow), workflow.stats),
     ),
     ...parts.webhooks.map((webhook) => ({
-      ...wheel(parts, webhook.id, "webhook", webhook.name ?? webhook.url, stillWebhook(webhook)),
+      ...wheel(
+        webhook.id,
+        "webhook",
+        webhook.name ?? webhook.url,
+        stillWebhook(webhook),
+        undefined,
+      ),
       until: webhook.paused_until === null ? undefined : webhook.paused_until * 1_000,
     })),
   ];
@@ -59,8 +62,12 @@ export function mapOf(parts: Parts): MillMap {
   const edges = edgesOf(parts).filter(({ from, to }) => known.has(from) && known.has(to));
   const of = (kind: Kind) => wheels.filter((each) => each.kind === kind);
   const workflows = of("workflow").sort(byName);
+  const from = [...parts.sources, ...parts.workflows].flatMap(
+    ({ stats }) => stats?.looked_at_from_ms ?? [],
+  );
   return {
     edges,
+    countedFrom: from.length === 0 ? undefined : Math.max(...from),
     columns: {
       source: nearTo(of("source"), workflows, edges),
       workflow: workflows,
@@ -69,22 +76,24 @@ export function mapOf(parts: Parts): MillMap {
   };
 }
 
+const NO_RUNS = { succeeded: 0, failed: 0, cancelled: 0 };
+
 function wheel(
-  { runs }: Parts,
   id: string,
   kind: Kind,
   name: string,
   still: string | undefined,
+  stats: Source["stats"],
 ): Wheel {
-  const own = runs.filter(({ workflow_id, source_id }) => (workflow_id ?? source_id) === id);
+  const { succeeded, failed, cancelled } = stats?.total ?? NO_RUNS;
   return {
     id,
     kind,
     name,
     still,
     until: undefined,
-    runs: own.length,
-    failed: own.filter(({ status }) => status === "failed").length,
+    runs: succeeded + failed + cancelled,
+    failed,
   };
 }
 

@@ -1,10 +1,9 @@
 import { queryOptions } from "@tanstack/react-query";
-import { body, client, data } from "~/api/client";
+import { client, data } from "~/api/client";
 import { type MillMap, mapOf } from "./model";
 
 /** More than these do not fit a map. */
 export const SHOWN_MAX = 100;
-const HOUR_MS = 3_600_000;
 const ASK_MS = 15_000;
 
 export const mapQuery = (org: string) =>
@@ -13,34 +12,29 @@ export const mapQuery = (org: string) =>
     queryKey: ["runs", "map", org],
     queryFn: async ({ signal }): Promise<MillMap & { isWhole: boolean }> => {
       const query = { limit: SHOWN_MAX };
-      const from = Date.now() - HOUR_MS;
-      const include = "id,workflow_id,source_id,status";
-      const [sources, workflows, webhooks, subscriptions, always, runs] = await Promise.all([
+      const counted = { ...query, stats: "1h" as const };
+      const [sources, workflows, webhooks, subscriptions, always] = await Promise.all([
         data(
           client.GET("/v1/sources", {
-            params: { query: { ...query, include: "id,name,active,inactive_reason" } },
+            params: { query: { ...counted, include: "id,name,active,inactive_reason,stats" } },
             signal,
           }),
         ),
         data(
           client.GET("/v1/workflows", {
-            params: { query: { ...query, include: "id,name,active,deployment_id,triggers" } },
+            params: {
+              query: { ...counted, include: "id,name,active,deployment_id,triggers,stats" },
+            },
             signal,
           }),
         ),
         data(client.GET("/v1/webhooks", { params: { query }, signal })),
         data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
         data(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),
-        body(
-          client.GET("/v1/runs", {
-            params: { query: { limit: SHOWN_MAX, from, include } },
-            signal,
-          }),
-        ),
       ]);
       return {
-        ...mapOf({ sources, workflows, webhooks, subscriptions, always, runs: runs.data }),
-        isWhole: [sources, workflows, webhooks, runs.data].every(
+        ...mapOf({ sources, workflows, webhooks, subscriptions, always }),
+        isWhole: [sources, workflows, webhooks].every(
           (all: readonly unknown[]) => all.length < SHOWN_MAX,
         ),
       };
