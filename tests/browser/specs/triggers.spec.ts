@@ -87,3 +87,33 @@ test("by keys alone: a trigger that has no source yet gets a new one, which is r
   // With nothing chosen, its newest event is the one to test with.
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("keys");
 });
+
+test("waiting for the next request: a draft says what to do first, and a request that is kept for tests runs nothing", async ({ page, server }) => {
+  const code = step("return steps.trigger.event.body.total;");
+  const draft = await server.call<{ id: string }>("POST", "/workflows", {
+    name: "Not deployed",
+    triggers: [{ type: "http" }],
+    steps: [{ namespace: "one", code }],
+    settings: { auto_deploy: false },
+  });
+  await page.goto(`/workflows/${draft.id}/edit`);
+  const wait = page.getByRole("button", { name: "Wait for the next" });
+  await wait.hover();
+  await expect(page.getByText("takes requests from the first deploy on. Deploy the draft")).toBeVisible();
+  await expect(wait).toHaveAttribute("aria-disabled", "true");
+
+  const made = await workflow(server, "Kept for tests", { one: code });
+  await page.goto(`/workflows/${made.id}/edit?step=trigger`);
+  await expect(page.getByText("x-pd-notrigger: 1 is kept as an event to test with")).toBeVisible();
+  await wait.click();
+  await expect(page.getByRole("button", { name: "Waiting, press to stop" })).toBeVisible();
+  await expectAccessible(page);
+  await fetch(made.endpoint, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-pd-notrigger": "1" },
+    body: JSON.stringify({ total: 41 }),
+  });
+  await expect(page.getByText("An event came")).toBeVisible();
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 41");
+  expect(await server.call<unknown[]>("GET", `/workflows/${made.id}/runs`)).toEqual([]);
+});

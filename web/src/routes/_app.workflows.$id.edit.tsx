@@ -55,7 +55,8 @@ function Edit() {
 }
 
 function Form(given: FormGiven) {
-  const { target, props, stored, sealed, refused, readOnly, renderValue, known, onValues } = given;
+  const { target, props, stored, sealed, refused, readOnly, renderValue, known, picker, onValues } =
+    given;
   const expressions = renderValue !== undefined;
   const form = usePropForm({ target, props, stored, sealed, expressions, known });
   const { refuse } = form;
@@ -76,7 +77,7 @@ function Form(given: FormGiven) {
   }, [values]);
   return (
     <fieldset disabled={readOnly}>
-      <PropForm form={form} stored={stored} renderValue={renderValue} />
+      <PropForm form={form} stored={stored} renderValue={renderValue} picker={picker} />
     </fieldset>
   );
 }

@@ -1,13 +1,15 @@
 /** The form of props: one for sources, triggers and steps. Order and names are the component's. */
 
 import "./prop-form.css";
-import { type ReactNode, useId } from "react";
+import { type ReactNode, useId, useRef } from "react";
 import type { JsonObject } from "~/api/json";
 import { isRequired, type PropDef } from "~/api/props";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Message } from "~/ui/field";
+import { focusWithin, Message } from "~/ui/field";
 import { bytes } from "~/ui/format";
+import type { Picker, PickTarget } from "~/ui/json/picker";
+import { takesText } from "~/ui/keyboard";
 import { Markdown } from "~/ui/markdown";
 import { AsJson } from "./as-json";
 import { Control } from "./control";
@@ -18,6 +20,7 @@ import {
   isExpression,
   isJson,
   isMadeByServer,
+  isPlainText,
   read,
   takesExpression,
   VALUE_BYTES_MAX,
@@ -53,11 +56,14 @@ export function PropForm({
   form,
   stored = {},
   renderValue,
+  picker,
 }: {
   form: Form;
   stored?: JsonObject;
   /** The value of a text with expressions, where values may be such. */
   renderValue?: ((text: string) => ReactNode) | undefined;
+  /** Where values are picked that go into a field as expressions. */
+  picker?: Picker | undefined;
 }) {
   const shown = form.props.filter((prop) => !prop.hidden);
   const groups = groupsOf(shown);
@@ -76,6 +82,7 @@ export function PropForm({
                 prop={prop}
                 stored={stored[prop.name]}
                 renderValue={renderValue}
+                picker={picker}
               />
             ) : (
               <AlertRow key={prop.name} alert={prop.alert} />
@@ -114,13 +121,18 @@ function PropRow({
   prop,
   stored,
   renderValue,
+  picker,
 }: {
   form: Form;
   prop: PropDef;
   stored: unknown;
   renderValue: ((text: string) => ReactNode) | undefined;
+  picker: Picker | undefined;
 }) {
   const id = useId();
+  const typed = useRef<HTMLElement | null>(null);
+  const target = usePickTarget(form, prop, typed);
+  const picks = form.expressions && takesExpression(prop) ? picker : undefined;
   const draft = form.drafts[prop.name];
   const expression = form.expressions && draft?.kind === "text" && isExpression(draft);
   const problem = form.problemOf(prop);
@@ -137,7 +149,15 @@ function PropRow({
       ? prop.optional
       : !isRequired(prop) && !isMadeByServer(prop) && prop.fixed === undefined;
   return (
-    <div className="prop" id={fieldId(prop.name)}>
+    // The focus of the field within is noted, nothing else.
+    // biome-ignore lint/a11y/noStaticElementInteractions: it is no control
+    <div
+      className="prop"
+      onFocus={({ target: field }) => {
+        if (takesText(field)) typed.current = field;
+        picks?.aim(target);
+      }}
+    >
       <div className="prop-label">
         <span>
           <label htmlFor={id}>{prop.label}</label>
@@ -147,11 +167,23 @@ function PropRow({
           {prop.type}
           {prop.secret && ", secret"}
         </span>
-        {form.expressions && takesExpression(prop) && (
-          <ExpressionSwitch form={form} prop={prop} on={expression} />
-        )}
+        <span className="prop-acts">
+          {form.expressions && takesExpression(prop) && !isPlainText(prop) && (
+            <ExpressionSwitch form={form} prop={prop} on={expression} />
+          )}
+          {picks !== undefined && (
+            <button
+              type="button"
+              className="link small"
+              aria-label={`Pick data for ${prop.label}`}
+              onClick={() => picks.open(target)}
+            >
+              Pick data
+            </button>
+          )}
+        </span>
       </div>
-      <div className="prop-body">
+      <div className="prop-body" id={fieldId(prop.name)}>
         <Control form={form} prop={prop} control={control} stored={stored} />
         {expression && draft?.kind === "text" && renderValue?.(draft.text)}
         <div id={`${id}-m`}>
@@ -166,6 +198,37 @@ function PropRow({
       </div>
     </div>
   );
+}
+
+/** Puts a picked path into the field: at the cursor of text, in the place of any other value. */
+function usePickTarget(
+  form: Form,
+  prop: PropDef,
+  typed: { readonly current: HTMLElement | null },
+): PickTarget {
+  const now = useRef({ form, prop });
+  now.current = { form, prop };
+  const put = (path: string) => {
+    const { form, prop } = now.current;
+    const text = `{{${path}}}`;
+    const draft = form.drafts[prop.name];
+    const field = typed.current?.isConnected
+      ? typed.current
+      : document.querySelector<HTMLElement>(`#${CSS.escape(fieldId(prop.name))} textarea`);
+    const written = isJson(prop) && draft?.kind === "text" && draft.text.trim() !== "";
+    const goesOn = isPlainText(prop) || isExpression(draft) || draft?.kind === "items" || written;
+    if (field === null || !goesOn) {
+      form.choose(prop.name, { kind: "text", text });
+      focusWithin(fieldId(prop.name));
+      return;
+    }
+    field.focus();
+    // As it is typed: the browser can undo it.
+    document.execCommand("insertText", false, text);
+    // An editor of JSON becomes a line of text as soon as there is an expression in it.
+    if (!field.isConnected || isJson(prop)) focusWithin(fieldId(prop.name));
+  };
+  return { label: prop.label, put };
 }
 
 /** From a field that chooses to a text that is evaluated, and back. */

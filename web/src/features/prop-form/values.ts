@@ -33,11 +33,15 @@ export function isMadeByServer(prop: PropDef): boolean {
   return GIVEN_BY_SERVER.includes(prop.type);
 }
 
-/** Whether an expression in the prop's place is typed elsewhere than in its own field: text fields take both. */
+/** Whether the value of the prop may be an expression. */
 export function takesExpression(prop: PropDef): boolean {
-  const plain = ["string", "sql"].includes(prop.type) && !hasOptions(prop);
   const never = ["app", "app[]", "data_store", "datastore", "dir", "alert"].includes(prop.type);
-  return !plain && !never && !prop.secret && prop.fixed === undefined && !isMadeByServer(prop);
+  return !never && !prop.secret && prop.fixed === undefined && !isMadeByServer(prop);
+}
+
+/** Whether the field of the prop is text in which values and expressions stand alike. */
+export function isPlainText(prop: PropDef): boolean {
+  return ["string", "sql"].includes(prop.type) && !hasOptions(prop);
 }
 
 /** How text of the prop is typed. */

@@ -8,6 +8,7 @@ import { useShortcuts } from "~/shell/shortcuts";
 import { cn } from "~/ui/cn";
 import { copyText } from "~/ui/copy";
 import { dropsPaths } from "~/ui/json/dragged-path";
+import type { PickTarget } from "~/ui/json/picker";
 import { takesText } from "~/ui/keyboard";
 import { say } from "~/ui/toast";
 import { AddStep } from "./add-step";
@@ -34,14 +35,34 @@ const triggerAt = (open: Open): number | undefined => {
   return found === null ? undefined : Number(found[1] ?? 0);
 };
 
-/** Puts a path where the person typed last: as it is into code, as an expression into fields. */
-async function insert(field: HTMLElement | null, path: string): Promise<void> {
-  if (field === null || !field.isConnected) {
-    if (await copyText(path)) say({ title: "Path copied" });
-    return;
-  }
-  field.focus();
-  document.execCommand("insertText", false, field.isContentEditable ? path : `{{${path}}}`);
+/** What is picked goes where the person was last: into a field as an expression, into code as it is. */
+function usePick(step: string) {
+  const [target, setTarget] = useState<{ of: string; at: PickTarget }>();
+  const at = target?.of === step ? target.at : undefined;
+  const latest = useRef(at);
+  latest.current = at;
+  const aim = (at: PickTarget) => {
+    latest.current = at;
+    setTarget({ of: step, at });
+  };
+  return {
+    into: at?.label,
+    aim,
+    aimAtCode(field: HTMLElement) {
+      aim({
+        label: "the code",
+        put(path) {
+          field.focus();
+          document.execCommand("insertText", false, path);
+        },
+      });
+    },
+    async pick(path: string) {
+      const { current } = latest;
+      if (current !== undefined) current.put(path);
+      else if (await copyText(path)) say({ title: "Path copied" });
+    },
+  };
 }
 
 /** The event of a run that the address names is the one to test with, and the step that failed the one to mend. Whether it is being read. */
@@ -88,12 +109,20 @@ export function WorkflowBuilder({
   const { draft } = builder;
   const refused = useRefusal("deploy");
   const [adds, setAdds] = useState<{ after: number; first?: string } | undefined>(undefined);
-  const field = useRef<HTMLElement | null>(null);
+  const data = useRef<HTMLElement>(null);
   const failed = builder.state.refusal?.step;
   const open = asked ?? draft.steps[0]?.namespace ?? "trigger";
   const trigger = triggerAt(open);
   const at = draft.steps.findIndex(({ namespace }) => namespace === open);
   const step = draft.steps[at];
+  // Fields that are made anew are others.
+  const { aim, aimAtCode, into, pick } = usePick(`${step?.key} ${builder.state.revision}`);
+  const openData = (target: PickTarget) => {
+    aim(target);
+    const tree = data.current?.querySelector<HTMLElement>("[role=tree]");
+    tree?.scrollIntoView({ block: "center" });
+    tree?.focus({ preventScroll: true });
+  };
 
   const add = (step: Pick<StepDraft, "runs" | "props">, wish: string, after: number) => {
     const namespace = freeName(draft.steps, wish);
@@ -184,9 +213,9 @@ export function WorkflowBuilder({
         <section
           className={cn("bld-main", isReading && line === undefined && "is-reading")}
           onFocus={({ target }) => {
-            if (takesText(target)) field.current = target;
+            if (takesText(target) && target.closest(".bld-code") !== null) aimAtCode(target);
           }}
-          {...dropsPaths((field, path) => void insert(field, path))}
+          {...dropsPaths((path) => void pick(path))}
           aria-label={step === undefined ? "Trigger" : `Step ${step.namespace}`}
         >
           {step !== undefined ? (
@@ -200,13 +229,20 @@ export function WorkflowBuilder({
               onMove={(by) => move(at, by)}
               onRename={onOpen}
               onGone={gone}
+              picker={refused === undefined ? { aim, open: openData } : undefined}
               onCopy={() => add({ runs: step.runs, props: step.props }, step.namespace, at)}
             />
           ) : (
             <TriggerEditor key={trigger ?? 0} at={trigger ?? 0} parts={parts} onOpen={onOpen} />
           )}
         </section>
-        <DataPane step={step} parts={parts} onPick={(path) => void insert(field.current, path)} />
+        <DataPane
+          ref={data}
+          step={step}
+          parts={parts}
+          into={into}
+          onPick={(path) => void pick(path)}
+        />
       </div>
       {adds !== undefined && (
         <AddStep

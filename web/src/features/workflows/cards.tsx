@@ -135,7 +135,9 @@ function StepCard({
 }) {
   const { test } = useBuilder();
   const result = test.ofStep(step.key);
-  const busy = test.run.isPending;
+  const { going } = test;
+  const name = step.namespace;
+  const tests = going?.steps.includes(name) && !going.ended.has(name);
   return (
     <Card
       mono
@@ -161,8 +163,12 @@ function StepCard({
           </span>
         ) : refused ? (
           <Mark status="failed" says="refused" />
-        ) : busy ? (
-          <Mark status="queued" says="testing" />
+        ) : tests ? (
+          going?.running === name ? (
+            <Mark status="running" says="running" />
+          ) : (
+            <Mark status="queued" says="waits for its turn in the test" />
+          )
         ) : (
           result !== undefined &&
           result.status !== "waiting" && (
@@ -189,7 +195,7 @@ function Mark({
   status,
   says,
 }: {
-  status: "failed" | "succeeded" | "kept" | "queued";
+  status: "failed" | "succeeded" | "kept" | "queued" | "running";
   says: string;
 }) {
   return (

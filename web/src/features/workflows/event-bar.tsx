@@ -2,8 +2,8 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { ChevronDown, ChevronsUpDown, Hourglass, PencilLine, Play } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { ChevronDown, ChevronsUpDown, PencilLine, Play, Square } from "lucide-react";
+import { useEffect, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { asJson } from "~/api/json";
@@ -21,11 +21,12 @@ import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { keepSample, samplesOf } from "./samples";
-import { eventOfSource, READING, sampleOf, type TestEvent } from "./test-event";
+import { eventOfSource, keptEvent, READING, sampleOf } from "./test-event";
 import { useBuilder } from "./use-builder";
+import { useNamedEvent } from "./use-named-event";
 import { eventOfRunQuery } from "./use-test";
-
-const ASK_MS = 1_000;
+import { WaitForNext } from "./wait-for-next";
+import type { Going } from "./watch-test";
 
 export function EventBar({ onTest }: { onTest: () => void }) {
   const { test } = useBuilder();
@@ -64,6 +65,8 @@ export function EventBar({ onTest }: { onTest: () => void }) {
           {sentence(run.error)}
         </span>
       )}
+      {test.going !== undefined && <Progress going={test.going} />}
+      {test.going !== undefined && test.stop !== undefined && <StopTest stopTest={test.stop} />}
       <Button
         size="sm"
         icon={Play}
@@ -77,6 +80,51 @@ export function EventBar({ onTest }: { onTest: () => void }) {
       <RunLive />
       {edits && <EditEvent onClose={() => setEdits(false)} />}
     </div>
+  );
+}
+
+/** Which step of the test runs now, and since when the test does. */
+function Progress({ going }: { going: Going }) {
+  const seconds = useSecondsSince(going.since);
+  const at = going.running === undefined ? 0 : going.steps.indexOf(going.running) + 1;
+  return (
+    <span className="small dim nowrap num">
+      <span role="status">
+        {going.stops
+          ? "Stopping"
+          : at === 0
+            ? "Test begins"
+            : `${going.running}, ${at} of ${going.steps.length}`}
+      </span>
+      {seconds > 0 && `, ${seconds} s`}
+    </span>
+  );
+}
+
+function useSecondsSince(from: number): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return Math.max(0, Math.floor((now - from) / 1_000));
+}
+
+function StopTest({ stopTest }: { stopTest: () => Promise<void> }) {
+  const { test } = useBuilder();
+  const stop = useMutation({
+    mutationFn: stopTest,
+    onError: (error) => say({ title: "The test was not stopped", about: sentence(error) }),
+  });
+  return (
+    <Button
+      size="sm"
+      icon={Square}
+      busy={(stop.isPending || test.going?.stops === true) && "Stopping…"}
+      onClick={() => stop.mutate()}
+    >
+      Stop
+    </Button>
   );
 }
 
@@ -114,57 +162,6 @@ function RunLive() {
         Run the live version with this event
       </MenuItem>
     </Menu>
-  );
-}
-
-/** Puts the chosen event into the address: it is the same after a reload, and for whoever gets the link. */
-function useNamedEvent(): (named: { run?: string; event?: string }) => void {
-  const navigate = useNavigate();
-  return (named) =>
-    void navigate({
-      to: ".",
-      search: ({ run: _, event: __, ...had }) => ({ ...had, ...named }),
-      replace: true,
-      resetScroll: false,
-    });
-}
-
-/** The event of the next run that comes: a request that is sent meanwhile. */
-function WaitForNext() {
-  const { id, state, draft, test } = useBuilder();
-  const [before, setBefore] = useState<string | null | undefined>(undefined);
-  const waits = before !== undefined;
-  const { data: runs } = useQuery({
-    ...recentRunsQuery(id),
-    refetchInterval: waits ? ASK_MS : false,
-  });
-  const newest = runs?.[0]?.id;
-  const came = waits && newest !== undefined && newest !== before ? newest : undefined;
-  const { data: event } = useQuery({ ...eventOfRunQuery(came ?? ""), enabled: came !== undefined });
-  const name = useNamedEvent();
-  const take = useRef<(event: TestEvent) => void>(() => {});
-  take.current = (event) => {
-    test.choose(event);
-    name({ run: event.id });
-  };
-  useEffect(() => {
-    if (event === undefined) return;
-    setBefore(undefined);
-    take.current(event);
-    say({ title: "An event came", about: event.from, shape: "succeeded" });
-  }, [event]);
-  if (draft.triggers.length === 0 || state.base.deployment_id === null) return null;
-  return (
-    <Button
-      size="sm"
-      look="quiet"
-      icon={Hourglass}
-      className="only-wide"
-      aria-pressed={waits}
-      onClick={() => setBefore(waits ? undefined : (newest ?? null))}
-    >
-      {waits ? "Waiting, press to stop" : "Wait for the next"}
-    </Button>
   );
 }
 
@@ -221,11 +218,7 @@ function Choices() {
         <MenuItem
           key={event.id}
           onSelect={() => {
-            test.choose({
-              id: event.id,
-              from: `Test event ${clock(event.indexed_at_ms)}`,
-              value: event.event,
-            });
+            test.choose(keptEvent(event));
             name({});
           }}
         >

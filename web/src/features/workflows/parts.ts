@@ -5,6 +5,7 @@ import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import type { Run } from "~/api/schema";
 import type { Known } from "~/ui/code/completion";
+import type { Picker } from "~/ui/json/picker";
 
 export type FormGiven = {
   /** A component's key or the id of a saved one. */
@@ -19,6 +20,8 @@ export type FormGiven = {
   renderValue?: (text: string) => ReactNode;
   /** What expressions may name, and what it holds now. */
   known?: () => Known;
+  /** Where values of the data at hand are picked for a field. */
+  picker?: Picker | undefined;
   onValues: (values: JsonObject, more: { form: string | undefined; secrets: string[] }) => void;
 };
 

@@ -13,6 +13,7 @@ import { buttonClass } from "~/ui/button";
 import { Says } from "~/ui/code/completion";
 import { Editor } from "~/ui/code/editor";
 import { plural } from "~/ui/format";
+import type { Picker } from "~/ui/json/picker";
 import { Tile } from "~/ui/tag";
 import { Worded } from "~/ui/worded";
 import { ValueOfExpression } from "./expression-value";
@@ -30,7 +31,9 @@ import { useFailing } from "./use-failing";
 const TABS = ["props", "code", "settings"] as const;
 type Tab = (typeof TABS)[number];
 
-export function StepEditor(given: Given & { parts: Parts; line: number | undefined }) {
+type StepGiven = Given & { parts: Parts; line: number | undefined; picker: Picker | undefined };
+
+export function StepEditor(given: StepGiven) {
   const { step, parts } = given;
   const builder = useBuilder();
   const saved = savedOf(builder.state, step);
@@ -91,7 +94,7 @@ export function StepEditor(given: Given & { parts: Parts; line: number | undefin
       )}
       {refusal === undefined && thrown === undefined && <Failing step={saved?.namespace} />}
       <Tabs.Panel value="props" className="bld-panel scroll" tabIndex={-1}>
-        <Props step={step} saved={saved} parts={parts} />
+        <Props step={step} saved={saved} parts={parts} picker={given.picker} />
       </Tabs.Panel>
       <Tabs.Panel value="code" className="bld-panel bld-code" tabIndex={-1}>
         <Code
@@ -170,10 +173,12 @@ function Props({
   step,
   saved,
   parts,
+  picker,
 }: {
   step: StepDraft;
   saved: SavedStep | undefined;
   parts: Parts;
+  picker: Picker | undefined;
 }) {
   const { state, draft, edit, test } = useBuilder();
   const refused = useRefusal("deploy");
@@ -221,6 +226,7 @@ function Props({
             <ValueOfExpression project={state.base.project_id} text={text} data={data} />
           ),
         known: () => ({ steps: test.dataFor(step.key), event: test.event.value }),
+        picker,
         onValues: (props, { form, secrets }) =>
           edit(
             {

@@ -69,3 +69,8 @@ export function eventOfSource(event: EventSummary): TestEvent {
     value: event.event,
   };
 }
+
+/** An event that a request kept for tests. */
+export function keptEvent({ id, indexed_at_ms, event }: EventSummary): TestEvent {
+  return { id, from: `Test event ${clock(indexed_at_ms)}`, value: event };
+}

@@ -282,8 +282,10 @@ function Http({
 }
 
 function addressHint(base: { deployment_id: string | null; active: boolean }): string | undefined {
-  if (base.deployment_id === null) return "It answers from the first deploy on.";
-  return base.active ? undefined : "The workflow is off: requests are refused.";
+  if (base.deployment_id === null)
+    return "It answers from the first deploy on. Until then, test with the sample or an edited copy of it.";
+  if (!base.active) return "The workflow is off: requests are refused.";
+  return "A request with the header x-pd-notrigger: 1 is kept as an event to test with, and runs nothing.";
 }
 
 function Source({

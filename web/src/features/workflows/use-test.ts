@@ -18,6 +18,7 @@ import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
 import { eventOfSource, sampleOf, type TestEvent } from "./test-event";
+import { isOver, useGoing } from "./watch-test";
 
 /** What a test said of one step, and the step as it was then. */
 type Said = {
@@ -45,6 +46,16 @@ export type StepTest = {
 
 /** All steps, those up to one, or one alone with the results that those before it had. */
 export type TestOf = { kind: "all" } | { kind: "to" | "alone"; key: string };
+
+/** A run of a test, and what was tested. */
+type Tested = {
+  run: Run;
+  sent: Draft;
+  tested: readonly StepDraft[];
+  of: TestOf;
+  to: number;
+  used: string;
+};
 
 export function useTest(state: State, onRefused: (error: Error, sent: Draft) => void) {
   const queries = useQueryClient();
@@ -116,10 +127,36 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     return step === undefined ? undefined : event.results?.[step.namespace];
   };
 
+  const { going, begin, end, follow, stop } = useGoing();
+  // A run of which nothing is kept cannot be followed: its answer is all that there is of it.
+  const keeps = state.base.settings.keep_data !== false;
+  const noteResults = ({ run, sent, tested, of, to, used }: Tested) => {
+    const at = Date.now();
+    const says =
+      of.kind === "all"
+        ? "test of all steps"
+        : of.kind === "alone"
+          ? "test of it alone"
+          : `test up to ${sent.steps[to]?.namespace}`;
+    const ended = new Set(run.steps.flatMap(stepOf).map(({ name }) => name));
+    // Until the run is over, and where it was stopped, what did not run is as it was.
+    const all = isOver(run) && run.status !== "cancelled";
+    const news = tested
+      .filter(({ namespace }) => all || ended.has(namespace))
+      .map((step): [string, Said] => {
+        const { key, namespace: name } = step;
+        const text = stepText(step);
+        return [key, { run, name, text, says, at, event: used, steps: sent.steps }];
+      });
+    setSaid((before) => ({ ...before, ...Object.fromEntries(news) }));
+  };
   const run = useMutation({
     mutationFn: async (of: TestOf) => {
       const sent = now;
+      const used = event.id;
       const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
+      const tested = sent.steps.slice(of.kind === "alone" ? to : 0, to + 1);
+      begin(tested.map(({ namespace }) => namespace));
       const request = requestOf(toSend(state), state.base);
       const given: Record<string, SentObject> = {};
       const steps = request.steps.slice(0, to + 1).map((step, at) => {
@@ -142,38 +179,19 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
               steps,
               event: asJson(event.value),
               pins: given,
+              wait: !keeps,
             },
           }),
         );
-        return { run: await withLogs(made), sent, of, to, used: event.id };
+        const note = (run: Run) => noteResults({ run, sent, tested, of, to, used });
+        note(keeps ? await follow(made.id, note) : await withLogs(made));
       } catch (error) {
         if (error instanceof Error) onRefused(error, sent);
         throw error;
       }
     },
-    onSuccess: ({ run, sent, of, to, used }) => {
-      const at = Date.now();
-      const says =
-        of.kind === "all"
-          ? "test of all steps"
-          : of.kind === "alone"
-            ? "test of it alone"
-            : `test up to ${sent.steps[to]?.namespace}`;
-      const tested =
-        of.kind === "alone" ? sent.steps.slice(to, to + 1) : sent.steps.slice(0, to + 1);
-      const news = tested.map((step): [string, Said] => [
-        step.key,
-        {
-          run,
-          name: step.namespace,
-          text: stepText(step),
-          says,
-          at,
-          event: used,
-          steps: sent.steps,
-        },
-      ]);
-      setSaid((before) => ({ ...before, ...Object.fromEntries(news) }));
+    onSettled() {
+      end();
       void queries.invalidateQueries({ queryKey: ["runs"] });
     },
   });
@@ -190,6 +208,9 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       if (next.run !== undefined) setSaid({});
     },
     run,
+    /** The test that is under way. */
+    going,
+    stop: keeps ? stop : undefined,
     pins,
     pin,
     unpin,

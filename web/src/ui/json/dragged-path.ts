@@ -12,8 +12,8 @@ export function dragPath(event: DragEvent, path: string): void {
   event.dataTransfer.effectAllowed = "copy";
 }
 
-/** Handlers of what holds fields: `onDropped` gets the path with the field that has the cursor where it was dropped. */
-export function dropsPaths(onDropped: (field: HTMLElement, path: string) => void) {
+/** Handlers of what holds fields: at `onDropped` the field has the focus, and the cursor is where the path was dropped. */
+export function dropsPaths(onDropped: (path: string) => void) {
   const isPath = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes(TYPE);
   return {
     onDragOver(event: DragEvent) {
@@ -29,7 +29,7 @@ export function dropsPaths(onDropped: (field: HTMLElement, path: string) => void
       event.stopPropagation();
       field.focus();
       putCursor(field, event.clientX, event.clientY);
-      onDropped(field, event.dataTransfer.getData(TYPE));
+      onDropped(event.dataTransfer.getData(TYPE));
     },
   };
 }

@@ -16,11 +16,13 @@ type Props = {
   /** Acts beside the search. */
   acts?: ReactNode;
   /** Called with the path on enter, where a field waits for one. */
-  onPick?: (path: string) => void;
+  onPick?: ((path: string) => void) | undefined;
+  /** Name of that field, where there is one. */
+  pickInto?: string | undefined;
 };
 
 /** Mount it with a `key` of what is shown, so that nothing of the last value remains. */
-export function JsonInspector({ value, base = "", label, acts, onPick }: Props) {
+export function JsonInspector({ value, base = "", label, acts, onPick, pickInto }: Props) {
   const [mode, setMode] = useState<"tree" | "text">("tree");
   const [words, setWords] = useState("");
   const search = useSearch(value, words);
@@ -73,6 +75,7 @@ export function JsonInspector({ value, base = "", label, acts, onPick }: Props) 
           onStep={search.step}
           onSearch={() => field.current?.focus()}
           onPick={onPick}
+          pickInto={pickInto}
         />
       ) : (
         <Lines text={JSON.stringify(value, null, 2) ?? "undefined"} label={label} words={words} />

@@ -1,9 +1,9 @@
 /** The tree of the inspector: virtual rows, keys of the tree pattern, detail and path of the active row. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { Ellipsis } from "lucide-react";
+import { CornerDownLeft, Ellipsis } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
-import { IconButton } from "../button";
+import { Button, IconButton } from "../button";
 import { Copy, copyText } from "../copy";
 import { Menu, MenuItem } from "../menu";
 import { say } from "../toast";
@@ -35,9 +35,11 @@ type TreeProps = {
   onStep: (by: 1 | -1) => void;
   onSearch: () => void;
   onPick: ((path: string) => void) | undefined;
+  pickInto: string | undefined;
 };
 
-export function Tree({ value, base, label, hit, words, onStep, onSearch, onPick }: TreeProps) {
+export function Tree(given: TreeProps) {
+  const { value, base, label, hit, words, onStep, onSearch, onPick, pickInto } = given;
   const id = useId();
   const [open, setOpen] = useState<ReadonlySet<string>>(() => firstOpen(value));
   const [active, setActive] = useState<string | null>(null);
@@ -218,6 +220,17 @@ export function Tree({ value, base, label, hit, words, onStep, onSearch, onPick 
       {row !== undefined && (
         <div className="path-bar">
           <PathShown base={base} path={active === null ? [] : row.path} />
+          {pickInto !== undefined && active !== null && row.range === undefined && (
+            <Button
+              size="sm"
+              icon={CornerDownLeft}
+              aria-label={`Insert into ${pickInto}`}
+              title={`Insert into ${pickInto}`}
+              onClick={() => onPick?.(pathText(base, row.path))}
+            >
+              Insert
+            </Button>
+          )}
           <Copy
             named
             text={() => pathText(base, active === null ? [] : row.path)}

@@ -1,0 +1,102 @@
+// Data at hand in the builder: values of the event and of earlier steps picked for fields; tests that are watched and stopped.
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { send, step, workflow, write } from "../fixtures/workflows.ts";
+
+const asks = `export default defineComponent({
+  props: {
+    street: { type: "string", label: "Street", optional: true },
+    kind: { type: "string", label: "Kind", options: ["express", "plain"], optional: true },
+    count: { type: "integer", label: "Count", optional: true },
+    more: { type: "object", label: "More", optional: true },
+  },
+  run() {
+    return [this.street, this.kind, this.count, this.more];
+  },
+});
+`;
+
+test("values of the event and of earlier steps are picked for fields, by click and by keys", async ({ page, server }) => {
+  const made = await workflow(server, "Picks", {
+    load: step(`return { address: { street: "Mill lane", number: 7 }, kind: "express" };`),
+    label: asks,
+  });
+  await send(server, made, { total: 12 });
+  await page.goto(`/workflows/${made.id}/edit?step=label`);
+  await page.getByRole("tab", { name: "Configure" }).click();
+  const data = page.getByRole("complementary", { name: "Data" });
+  const field = (name: string) => page.getByRole("textbox", { name, exact: true });
+
+  // By click: the field has the focus, the value is chosen, and goes to the cursor.
+  await field("Street").fill("at ");
+  await data.getByRole("combobox", { name: "Data to pick from" }).click();
+  await page.getByRole("option", { name: "load" }).click();
+  const results = data.getByRole("tree", { name: "Result of load" });
+  await results.getByRole("treeitem", { name: /^street/ }).click();
+  await expectAccessible(page);
+  await data.getByRole("button", { name: "Insert into Street" }).click();
+  await expect(field("Street")).toHaveValue("at {{steps.load.$return_value.address.street}}");
+  await expect(field("Street")).toBeFocused();
+  await expect(page.getByLabel("Value").first()).toHaveText('"at Mill lane"');
+
+  // By keys: from the field to the data, and back with a value. What chooses among options takes one too.
+  await page.getByRole("button", { name: "Pick data for Kind" }).focus();
+  await page.keyboard.press("Enter");
+  await expect(results).toBeFocused();
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await expect(field("Kind")).toHaveValue("{{steps.load.$return_value.kind}}");
+  await expect(field("Kind")).toBeFocused();
+
+  // Of the event, into a number and an object.
+  await data.getByRole("combobox", { name: "Data to pick from" }).click();
+  await page.getByRole("option", { name: "Event" }).click();
+  const total = data.getByRole("tree", { name: "Event" }).getByRole("treeitem", { name: /^total/ });
+  for (const name of ["Count", "More"]) {
+    await page.getByRole("button", { name: `Pick data for ${name}` }).click();
+    await total.click();
+    await data.getByRole("button", { name: `Insert into ${name}` }).click();
+    await expect(field(name)).toHaveValue("{{steps.trigger.event.body.total}}");
+    await expect(field(name)).toBeFocused();
+  }
+
+  // The step gets the values.
+  await page.getByRole("button", { name: "Test to here" }).click();
+  const exports = page.getByRole("tree", { name: "Exports of label" });
+  await expect(exports).toContainText("at Mill lane");
+  await expect(exports).toContainText("express");
+  await expect(exports).toContainText("12");
+  await expectAccessible(page);
+});
+
+test("a test is watched step by step, and stopped; what did not run is as it was", async ({ page, server }) => {
+  // The second step goes on until it is stopped.
+  const made = await workflow(server, "Watched", {
+    quick: step("return 1;"),
+    slow: step(`console.log("has begun"); await new Promise(() => setInterval(() => {}, 1_000));`),
+    last: step("return 3;"),
+  });
+  await page.goto(`/workflows/${made.id}/edit?step=slow`);
+  const cards = page.getByRole("navigation", { name: "Trigger and steps" });
+  const card = (name: string) => cards.getByRole("button", { name: new RegExp(`^${name}`) });
+  await page.getByRole("button", { name: "Test all" }).click();
+  await expect(card("quick")).toContainText("succeeded");
+  await expect(card("slow")).toContainText("running");
+  await expect(card("last")).toContainText("waits for its turn");
+  await expect(page.getByText("slow, 2 of 3")).toBeVisible();
+  await expect(page.getByRole("region", { name: "Log of slow" })).toContainText("has begun");
+  await expectAccessible(page);
+
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await expect(page.getByRole("button", { name: "Test all" })).toBeEnabled();
+  await expect(page.getByRole("button", { name: "Stop", exact: true })).toHaveCount(0);
+  await expect(card("quick")).toContainText("succeeded");
+  await expect(card("last")).not.toContainText("succeeded");
+  const [run] = await server.call<{ kind: string; status: string }[]>("GET", `/workflows/${made.id}/runs?limit=1&include=kind,status`);
+  expect(run).toMatchObject({ kind: "test", status: "cancelled" });
+
+  // Mended, it goes on to the end.
+  await write(page, "slow", step("return 2;"));
+  await page.getByRole("button", { name: "Test all" }).click();
+  await expect(card("last")).toContainText("succeeded");
+  await expect(page.getByRole("tree", { name: "Exports of slow" })).toContainText("2");
+});

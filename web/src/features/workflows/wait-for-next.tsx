@@ -1,0 +1,77 @@
+/** Waiting for the next event that comes: of a run, or of a request that asks to be kept for tests. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Hourglass } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { Button } from "~/ui/button";
+import { say } from "~/ui/toast";
+import type { Draft } from "./model";
+import { keptEventsQuery, recentRunsQuery } from "./queries";
+import { keptEvent, READING, type TestEvent } from "./test-event";
+import { useBuilder } from "./use-builder";
+import { useNamedEvent } from "./use-named-event";
+import { eventOfRunQuery } from "./use-test";
+
+const ASK_MS = 1_000;
+
+/** The newest run and kept event as it began to wait. */
+type Before = { run: string | undefined; kept: string | undefined };
+
+export function WaitForNext() {
+  const { id, state, draft, test } = useBuilder();
+  const [before, setBefore] = useState<Before | undefined>(undefined);
+  const waits = before !== undefined;
+  const refetchInterval = waits ? ASK_MS : (false as const);
+  const { data: runs } = useQuery({ ...recentRunsQuery(id), refetchInterval });
+  const { data: kept } = useQuery({
+    ...keptEventsQuery(id, "$test"),
+    enabled: state.base.deployment_id !== null,
+    refetchInterval,
+  });
+  const isRead = runs !== undefined && kept !== undefined;
+  const [run, event] = [runs?.[0]?.id, kept?.[0]];
+  const came = waits && run !== undefined && run !== before.run ? run : undefined;
+  const ofRun = useQuery({ ...eventOfRunQuery(came ?? ""), enabled: came !== undefined }).data;
+  const ofRequest = waits && event !== undefined && event.id !== before.kept ? event : undefined;
+  const name = useNamedEvent();
+  const take = useRef<(event: TestEvent) => void>(() => {});
+  take.current = (event) => {
+    setBefore(undefined);
+    test.choose(event);
+    name(event.run === undefined ? {} : { run: event.id });
+    say({ title: "An event came", about: event.from, shape: "succeeded" });
+  };
+  useEffect(() => {
+    if (ofRun !== undefined) take.current(ofRun);
+  }, [ofRun]);
+  useEffect(() => {
+    if (ofRequest !== undefined) take.current(keptEvent(ofRequest));
+  }, [ofRequest]);
+  if (draft.triggers.length === 0) return null;
+  return (
+    <Button
+      size="sm"
+      look="quiet"
+      icon={Hourglass}
+      aria-pressed={waits}
+      refused={whyNothingComes(state.base, draft) ?? (isRead ? undefined : READING)}
+      onClick={() => setBefore(waits ? undefined : { run, kept: event?.id })}
+    >
+      {waits ? "Waiting, press to stop" : "Wait for the next"}
+    </Button>
+  );
+}
+
+/** Why no event can come, and what to do. */
+function whyNothingComes(
+  base: { deployment_id: string | null; active: boolean },
+  { triggers }: Draft,
+): string | undefined {
+  if (base.deployment_id === null) {
+    const what = triggers.some(({ kind }) => kind === "http")
+      ? "The address takes requests from the first deploy on"
+      : "Events come from the first deploy on";
+    return `${what}. Deploy the draft; until then, edit a copy of the event.`;
+  }
+  return base.active ? undefined : "The workflow is off, and takes nothing. Switch it on.";
+}
