@@ -40,6 +40,7 @@ use millrace_runner::{OwnMeter, Runner};
 use millrace_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use accept::domains::Domains;
 use background::Background;
@@ -178,6 +179,8 @@ struct Inner {
     refusals: accept::refusals::Refusals,
     /// Runs that this node holds: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, run::execute::Hold>>,
+    /// Tests that this node runs, each with its stop.
+    tests: Mutex<HashMap<millrace_model::ids::RunId, CancellationToken>>,
     /// Numbers holds.
     holds: AtomicU64,
     /// When the first of their leases may end; by a clock that was moved, sooner than the lease
@@ -270,6 +273,7 @@ impl Engine {
             leases_until: AtomicI64::new(0),
             latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
+            tests: Mutex::default(),
             turns: settle::turns::Turns::default(),
             begin_order: run::begin_order::BeginOrder::default(),
             hook_writes: service_db::HookWrites::default(),

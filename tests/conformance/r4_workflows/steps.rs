@@ -175,3 +175,40 @@ async fn r4_7_a_step_that_ran_again_shows_its_tries_before() {
         "{run}"
     );
 }
+
+/// A test under way is stopped, whether its code waits or blocks; what ran before stays, and so
+/// does what it logged. A live run under way is not.
+#[tokio::test]
+async fn a_test_under_way_is_stopped() {
+    let server = Server::start().await;
+    let endless = |body: &str| {
+        json!([
+            { "namespace": "quick", "code": "export default defineComponent({ run() { return 1; } });" },
+            { "namespace": "slow", "code": format!("export default defineComponent({{ async run() {{ console.log('has begun'); {body} }} }});") },
+            { "namespace": "last", "code": "export default defineComponent({ run() { return 3; } });" },
+        ])
+    };
+    for body in ["await new Promise(() => setInterval(() => {}, 1_000));", "for (;;);"] {
+        let asked = json!({ "steps": endless(body), "event": {}, "wait": false });
+        let begun = server.post("/workflows/test", &asked).await.data();
+        let path = format!("/runs/{}", id(&begun));
+        let _ =
+            server.until("the test's begin", &path, |run| run["data"]["status"] == "running").await;
+        let stopped = server.post(&format!("{path}/cancel"), &json!({})).await;
+        assert_eq!(stopped.status, 200, "{}", stopped.text);
+        let ended =
+            server.until("the test's end", &path, |run| run["data"]["status"] == "cancelled").await;
+        assert!(ended["data"]["finished_at_ms"].is_i64(), "{body} {ended}");
+        let again = server.post(&format!("{path}/cancel"), &json!({})).await;
+        assert_eq!(again.refusal(), (409, "run_has_ended"));
+    }
+
+    let live = json!({ "name": "Live", "steps": endless("await new Promise(() => setInterval(() => {}, 1_000));"), "settings": { "timeout_ms": 60_000 } });
+    let made = server.post("/workflows", &live).await.data();
+    let asked = json!({ "event": {}, "wait": false });
+    let run = server.post(&format!("/workflows/{}/run", id(&made)), &asked).await.data();
+    let path = format!("/runs/{}", id(&run));
+    let _ = server.until("the run's begin", &path, |run| run["data"]["status"] == "running").await;
+    let refused = server.post(&format!("{path}/cancel"), &json!({})).await;
+    assert_eq!(refused.refusal(), (409, "run_is_running"));
+}

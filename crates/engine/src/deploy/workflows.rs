@@ -1,7 +1,7 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
+use millrace_model::ids::{DeploymentId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
 use millrace_model::run::{Run, RunResult, RunStatus};
@@ -298,34 +298,6 @@ impl Engine {
     ) -> Result<Vec<VersionRuns>, EngineError> {
         self.owned_workflow(caller, id).await?;
         Ok(self.0.store.version_runs(id, VERSION_RUNS_SCAN).await?)
-    }
-
-    /// Cancels a run that is queued or paused.
-    pub async fn cancel_run(&self, caller: &Caller, id: &RunId) -> Result<Run, EngineError> {
-        let before = self
-            .0
-            .store
-            .cancel_run(&caller.org_id, id, self.now())
-            .await?
-            .ok_or_else(|| EngineError::not_found("run", id))?;
-        match before {
-            RunStatus::Queued | RunStatus::Paused => self
-                .0
-                .store
-                .run(&caller.org_id, id)
-                .await?
-                .ok_or_else(|| EngineError::not_found("run", id)),
-            RunStatus::Running => Err(EngineError::Conflict {
-                code: "run_is_running",
-                message: format!(
-                    "the run `{id}` is under way; only a run that is queued or paused can be cancelled"
-                ),
-            }),
-            ended => Err(EngineError::Conflict {
-                code: "run_has_ended",
-                message: format!("the run `{id}` has ended: {}", ended.as_str()),
-            }),
-        }
     }
 
     /// Cancels runs that fit and are queued or paused, at most a thousand; those accepted meanwhile

@@ -347,7 +347,7 @@ impl Engine {
         fail_point!("engine.run.before_call");
         let queued = self.0.runner.enqueue(isolate, call, sink);
         drop(begins);
-        let outcome = queued.outcome().await;
+        let outcome = self.outcome_of(held, queued).await;
         fail_point!("engine.run.after_call");
         Ok(outcome)
     }

@@ -6,6 +6,7 @@ pub(crate) mod admission;
 pub(crate) mod asked;
 pub(crate) mod asks;
 pub(crate) mod begin_order;
+pub(crate) mod cancel;
 pub(crate) mod context;
 pub(crate) mod damaged;
 pub(crate) mod data_stores;

@@ -103,10 +103,13 @@ impl Engine {
         // The sender goes away unsent only when the server stops.
         if test.waits {
             let _ = ended.await;
+            self.test_is_over(&id);
             evict.await;
         } else {
+            let (engine, id) = (self.clone(), id.clone());
             self.0.tasks.spawn(async move {
                 let _ = ended.await;
+                engine.test_is_over(&id);
                 evict.await;
             });
         }
@@ -123,7 +126,12 @@ impl Engine {
         run: NewRun,
     ) -> Result<(RunId, oneshot::Receiver<()>), EngineError> {
         let id = run.id.clone();
-        Ok((id, self.begin(program, run).await?))
+        self.test_begins(&id);
+        let begun = self.begin(program, run).await;
+        if begun.is_err() {
+            self.test_is_over(&id);
+        }
+        Ok((id, begun?))
     }
 
     /// Results that a test begins with, JSON text of [`RunResult`]; none where it begins with the

@@ -22,6 +22,7 @@ use millrace_store::{Effects, Pausing, Settlement, StoreError};
 use serde_json::value::RawValue;
 
 use crate::background::Task;
+use crate::run::cancel;
 use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::pauses::{Carried, Rest, may_pause};
@@ -76,7 +77,7 @@ impl Engine {
         if let (Some(error), Program::Source(_)) = (&error, &**program) {
             collected.logs.push(self.error_line(&error.stack));
         }
-        let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
+        let status = cancel::status_of(error.as_ref(), &outcome);
         let mut settlement = self.bare_settlement(held, status)?;
         let mut result = result_of(carried, &mut collected, &outcome)?;
         if context.test

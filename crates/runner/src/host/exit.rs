@@ -169,6 +169,29 @@ pub(crate) fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailu
     }
 }
 
+/// Code of a call that was stopped. Errors of components are of the kind `Thrown`, whatever their
+/// code.
+const STOPPED: &str = "Stopped";
+
+/// Somebody stopped the call.
+pub(crate) fn stopped(namespace: Option<String>) -> CallFailure {
+    let message = "the run was stopped before its code ended".to_owned();
+    CallFailure {
+        kind: FailureKind::HostLost,
+        code: STOPPED.into(),
+        stack: format!("{STOPPED}: {message}"),
+        message,
+        namespace,
+    }
+}
+
+impl CallFailure {
+    /// Whether somebody stopped the call.
+    pub fn is_stopped(&self) -> bool {
+        self.kind == FailureKind::HostLost && self.code == STOPPED
+    }
+}
+
 /// A module's top level did not end.
 pub(crate) fn not_loaded(limit: Duration) -> CallFailure {
     let message = format!(

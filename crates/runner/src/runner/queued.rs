@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::call::Ended;
+use crate::host::exit;
 use crate::host::{ExitReason, Host};
 use crate::host_pool::{Begun, IsolateKey};
 use crate::runner::Runner;
@@ -30,6 +31,32 @@ pub struct QueuedRun {
 impl QueuedRun {
     /// Waits for the end of the call.
     pub async fn outcome(mut self) -> CallOutcome {
+        self.wait().await
+    }
+
+    /// Waits for the end of the call, or ends it as one beyond its time once `stop` comes.
+    pub async fn outcome_unless(mut self, stop: impl Future<Output = ()>) -> CallOutcome {
+        let started = Instant::now();
+        tokio::select! {
+            outcome = self.wait() => return outcome,
+            () = stop => {}
+        }
+        let step = match self.serving.take() {
+            Some((host, id)) => {
+                let step = host.give_up(id).and_then(|call| call.step());
+                self.runner.retire_after_timeout(&host, id).await;
+                step
+            }
+            // A host that takes it in this moment has no time for it.
+            None => {
+                self.timeout = Duration::ZERO;
+                None
+            }
+        };
+        CallOutcome { result: Err(exit::stopped(step)), duration: started.elapsed() }
+    }
+
+    async fn wait(&mut self) -> CallOutcome {
         let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
         if let Some(failure) = self.refused.take() {
             return failed(failure);

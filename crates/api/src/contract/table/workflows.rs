@@ -207,7 +207,7 @@ pub(super) fn of_runs() -> Vec<Route> {
                 ORG,
             ])
             .gives(Gives::One(of::<CancelledRunsOut>())),
-        post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One(of::<RunOut>())),
+        post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused, or stop a test that is under way", runs::cancel).gives(Gives::One(of::<RunOut>())),
         post("/runs/{id}/resume", INVOKE, "Let a paused run go on before its time, as a request to its `resume_url` does", runs::resume)
             .takes(&[Param::new("data", Kind::Any, "What its code finds as `$resume_data.body`, or in `context.run.callback_request`; `{}` where it is not given")])
             .gives(Gives::One(of::<RunOut>())),
