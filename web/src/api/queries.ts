@@ -6,11 +6,34 @@ import { body, client, data } from "./client";
 /** The most that one page of a list holds. */
 export const PAGE_MAX = 100;
 
+/** Pages that a list of choices has at most: what is beyond is named by its id. */
+const PAGES_MAX = 20;
+
+/** All of a list, for what chooses from it or names its records. */
+export async function allOf<T>(
+  read: (page: { limit: number; after: string | undefined }) => Promise<{
+    data: T[];
+    page_info: { end_cursor: string | null };
+  }>,
+): Promise<T[]> {
+  const all: T[] = [];
+  let after: string | undefined;
+  for (let at = 0; at < PAGES_MAX; at += 1) {
+    const { data, page_info } = await read({ limit: PAGE_MAX, after });
+    all.push(...data);
+    if (data.length < PAGE_MAX || page_info.end_cursor === null) break;
+    after = page_info.end_cursor;
+  }
+  return all;
+}
+
 export const accountsOf = (app: string) =>
   queryOptions({
     queryKey: ["accounts", { app }],
     queryFn: ({ signal }) =>
-      data(client.GET("/v1/accounts", { params: { query: { app, limit: PAGE_MAX } }, signal })),
+      allOf((page) =>
+        body(client.GET("/v1/accounts", { params: { query: { app, ...page } }, signal })),
+      ),
   });
 
 export const accountQuery = (id: string) =>
@@ -42,13 +65,13 @@ export const appQuery = (slug: string) =>
 export const dataStoresQuery = queryOptions({
   queryKey: ["data-stores"],
   queryFn: ({ signal }) =>
-    body(client.GET("/v1/data_stores", { params: { query: { limit: PAGE_MAX } }, signal })),
+    allOf((page) => body(client.GET("/v1/data_stores", { params: { query: page }, signal }))),
 });
 
 export const fileStoresQuery = queryOptions({
   queryKey: ["file-stores"],
   queryFn: ({ signal }) =>
-    body(client.GET("/v1/file_stores", { params: { query: { limit: PAGE_MAX } }, signal })),
+    allOf((page) => body(client.GET("/v1/file_stores", { params: { query: page }, signal }))),
 });
 
 export type Owner = { id: string; name: string; isWorkflow: boolean };
@@ -57,10 +80,14 @@ export type Owner = { id: string; name: string; isWorkflow: boolean };
 export const ownersQuery = queryOptions({
   queryKey: ["owners"],
   queryFn: async ({ signal }): Promise<Map<string, Owner>> => {
-    const query = { limit: PAGE_MAX, include: "id,name" };
+    const include = "id,name";
     const [workflows, sources] = await Promise.all([
-      data(client.GET("/v1/workflows", { params: { query }, signal })),
-      data(client.GET("/v1/sources", { params: { query }, signal })),
+      allOf((page) =>
+        body(client.GET("/v1/workflows", { params: { query: { ...page, include } }, signal })),
+      ),
+      allOf((page) =>
+        body(client.GET("/v1/sources", { params: { query: { ...page, include } }, signal })),
+      ),
     ]);
     const owners = new Map<string, Owner>();
     for (const { id, name } of workflows) owners.set(id, { id, name, isWorkflow: true });
@@ -74,8 +101,10 @@ export const ownersQuery = queryOptions({
 export const webhookNamesQuery = queryOptions({
   queryKey: ["webhook-names"],
   queryFn: async ({ signal }) => {
-    const query = { limit: PAGE_MAX, include: "id,name,url" };
-    const webhooks = await data(client.GET("/v1/webhooks", { params: { query }, signal }));
+    const include = "id,name,url";
+    const webhooks = await allOf((page) =>
+      body(client.GET("/v1/webhooks", { params: { query: { ...page, include } }, signal })),
+    );
     return new Map(webhooks.map(({ id, name, url }) => [id, name ?? url] as const));
   },
   staleTime: 30_000,
@@ -84,7 +113,7 @@ export const webhookNamesQuery = queryOptions({
 export const membersQuery = queryOptions({
   queryKey: ["members", "names"],
   queryFn: ({ signal }) =>
-    data(client.GET("/v1/members", { params: { query: { limit: PAGE_MAX } }, signal })),
+    allOf((page) => body(client.GET("/v1/members", { params: { query: page }, signal }))),
   staleTime: 30_000,
 });
 
@@ -92,14 +121,13 @@ export const membersQuery = queryOptions({
 export const actorsQuery = queryOptions({
   queryKey: ["actors"],
   queryFn: async ({ signal }) => {
-    const query = { limit: PAGE_MAX };
     const [members, keys] = await Promise.all([
-      body(client.GET("/v1/members", { params: { query }, signal })),
-      body(client.GET("/v1/api_keys", { params: { query }, signal })),
+      allOf((page) => body(client.GET("/v1/members", { params: { query: page }, signal }))),
+      allOf((page) => body(client.GET("/v1/api_keys", { params: { query: page }, signal }))),
     ]);
     return new Map([
-      ...members.data.map(({ id, name }) => [id, name] as const),
-      ...keys.data.map(({ id, name }) => [id, `${name} (key)`] as const),
+      ...members.map(({ id, name }) => [id, name] as const),
+      ...keys.map(({ id, name }) => [id, `${name} (key)`] as const),
     ]);
   },
   staleTime: 30_000,

@@ -12,6 +12,8 @@ export type Choice = { value: string; label: ReactNode; note?: ReactNode };
 type Props = Partial<ControlProps> & {
   value: string | null;
   onChange: (value: string) => void;
+  /** Takes the value away; without it a value that is chosen stays chosen. */
+  onClear?: (() => void) | undefined;
   choices: readonly Choice[];
   placeholder?: string;
   small?: boolean;
@@ -20,10 +22,14 @@ type Props = Partial<ControlProps> & {
   "aria-label"?: string;
 };
 
+/** Chosen to take the value away: no value of a list. */
+const NONE = "\u0000none";
+
 /** One of a short, fixed list. Long or asked-for lists take the combobox. */
 export function Select({
   value,
   onChange,
+  onClear,
   choices,
   placeholder = "Choose",
   small,
@@ -36,7 +42,8 @@ export function Select({
     <BaseSelect.Root
       value={value}
       onValueChange={(next) => {
-        if (next !== null) onChange(next);
+        if (next === NONE) onClear?.();
+        else if (next !== null) onChange(next);
       }}
       items={choices.map(({ value: item, label }) => ({ value: item, label }))}
       disabled={disabled}
@@ -67,6 +74,14 @@ export function Select({
         >
           <BaseSelect.Popup className="pop select-pop">
             <BaseSelect.List>
+              {onClear !== undefined && value !== null && (
+                <BaseSelect.Item value={NONE} className="option">
+                  <span className="option-tick" />
+                  <BaseSelect.ItemText>
+                    <span className="dim">No value</span>
+                  </BaseSelect.ItemText>
+                </BaseSelect.Item>
+              )}
               {choices.map((choice) => (
                 <BaseSelect.Item key={choice.value} value={choice.value} className="option">
                   <span className="option-tick">

@@ -8,6 +8,7 @@ import { sentence } from "~/api/errors";
 import type { Account } from "~/api/schema";
 import { useConnect } from "~/shell/connect";
 import { FormDialog } from "~/shell/form-dialog";
+import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
 import { IconButton } from "~/ui/button";
@@ -105,7 +106,7 @@ export function AccountActs({ account, onGone }: { account: Account; onGone?: ()
 
 function Rename({ account, onClose }: { account: Account; onClose: () => void }) {
   const queries = useQueryClient();
-  const [name, setName] = useState(account.name);
+  const [name, setName] = useKeptText(`dialog.account.${account.id}`, account.name);
   const rename = useMutation({
     mutationFn: () =>
       data(

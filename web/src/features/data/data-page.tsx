@@ -1,5 +1,6 @@
 /** Data stores and file stores of the organization. */
 
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./data.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -139,7 +140,7 @@ export function DataPage() {
 function Make({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [name, setName] = useState("");
+  const [name, setName] = useKeptText("dialog.data-store");
   const make = useMutation({
     mutationFn: () => data(client.POST("/v1/data_stores", { body: { name: name.trim() } })),
     onSuccess: ({ id }) => {

@@ -1,5 +1,6 @@
 /** One data store: its keys, and the value of the chosen one, which can be changed. */
 
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./data.css";
 import {
@@ -274,8 +275,9 @@ function Record({
 }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const [name, setName] = useState("");
-  const [text, setText] = useState(first);
+  const place = `dialog.record.${store}.${recordKey ?? ""}`;
+  const [name, setName] = useKeptText(`${place}.name`);
+  const [text, setText] = useKeptText(place, first);
   const parsed = parse(text);
   const key = recordKey ?? name;
   const save = useMutation({

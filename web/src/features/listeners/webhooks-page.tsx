@@ -1,5 +1,6 @@
 /** Webhooks: addresses that events are sent to, and how that goes. */
 
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./listeners.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -129,8 +130,8 @@ export function WebhookState({ webhook }: { webhook: Webhook }) {
 function Make({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [url, setUrl] = useState("");
-  const [name, setName] = useState("");
+  const [url, setUrl] = useKeptText("dialog.webhook");
+  const [name, setName] = useKeptText("dialog.webhook.name");
   const [made, setMade] = useState<NewWebhook | null>(null);
   const make = useMutation({
     mutationFn: () =>

@@ -82,6 +82,7 @@ export function AccountField({ form, prop, control }: Props) {
                   : "Choose an account"
             }
             disabled={accounts.length === 0}
+            onClear={prop.optional ? () => form.choose(prop.name, undefined) : undefined}
             onChange={(id) => form.choose(prop.name, { kind: "value", value: stored(id) })}
             choices={accounts.map(({ id, name, healthy }) => ({
               value: id,

@@ -1,13 +1,13 @@
 /** Choosing among options: fixed ones, or those that the component's code is asked for page by page. */
 
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Hourglass, RefreshCw } from "lucide-react";
 import { useDeferredValue, useEffect, useState } from "react";
 import { type OptionsPage, readOptions } from "~/api/components";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import { isObject } from "~/api/json";
-import type { Option, PropDef } from "~/api/props";
+import { isRequired, type Option, type PropDef } from "~/api/props";
 import { Button, IconButton } from "~/ui/button";
 import { Combobox, type Item } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
@@ -62,6 +62,7 @@ function FixedOptions({ form, prop, control }: Props) {
     <Select
       {...control}
       value={chosen}
+      onClear={isRequired(prop) ? undefined : () => form.choose(prop.name, undefined)}
       onChange={(key) => {
         const option = options.find((each) => keyOf(each.value) === key);
         if (option !== undefined) {
@@ -219,8 +220,11 @@ function AskedOptions(props: Props) {
   const query = useDeferredValue(prop.searches ? typed.trim() : "");
   const others: JsonObject = { ...form.values };
   delete others[prop.name];
+  const queries = useQueryClient();
+  const queryKey = ["options", form.target, prop.name, others, query];
+  const [stopped, setStopped] = useState(false);
   const asked = useInfiniteQuery({
-    queryKey: ["options", form.target, prop.name, others, query],
+    queryKey,
     enabled: opened && waits === undefined,
     staleTime: FRESH_MS,
     gcTime: FRESH_MS,
@@ -266,15 +270,27 @@ function AskedOptions(props: Props) {
       {...props}
       control={control}
       options={options}
-      onOpen={() => setOpened(true)}
+      onOpen={() => {
+        setOpened(true);
+        setStopped(false);
+      }}
       {...(prop.searches ? { onSearch: setTyped } : {})}
-      none={asked.isFetching ? null : state.problem === undefined ? undefined : null}
+      none={asked.isFetching || stopped ? null : state.problem === undefined ? undefined : null}
       foot={
         <Foot
           {...state}
           onMore={() => void asked.fetchNextPage()}
-          onAgain={() => void asked.refetch()}
-          onStop={() => setOpened(false)}
+          stopped={stopped}
+          onAgain={() => {
+            setStopped(false);
+            void asked.refetch();
+          }}
+          onStop={() => {
+            // What is not asked for any more is not asked for again by itself.
+            setOpened(false);
+            setStopped(true);
+            void queries.cancelQueries({ queryKey, exact: true });
+          }}
         />
       }
     />
@@ -290,6 +306,7 @@ function Foot({
   more,
   pending,
   problem,
+  stopped,
   onMore,
   onAgain,
   onStop,
@@ -299,6 +316,8 @@ function Foot({
   more: boolean;
   pending: boolean;
   problem: string | undefined;
+  /** Somebody stopped the last question. */
+  stopped: boolean;
   onMore: () => void;
   onAgain: () => void;
   onStop: () => void;
@@ -317,12 +336,18 @@ function Foot({
       </>
     );
   }
-  if (problem !== undefined) {
+  if (problem !== undefined || stopped) {
     return (
       <>
-        <span className="failed-text grow" role="alert">
-          {problem}
-        </span>
+        {problem === undefined ? (
+          <span className="grow" role="status">
+            Stopped{shown > 0 && `, ${shown} shown`}
+          </span>
+        ) : (
+          <span className="failed-text grow" role="alert">
+            {problem}
+          </span>
+        )}
         <Button size="sm" onClick={onAgain}>
           Ask again
         </Button>

@@ -16,8 +16,7 @@ function textOfDraft(form: PropForm, prop: PropDef): string | null {
 
 /** A data store of the organization. */
 export function DataStoreField({ form, prop, control }: Props) {
-  const { data } = useQuery(dataStoresQuery);
-  const stores = data?.data ?? [];
+  const { data: stores = [] } = useQuery(dataStoresQuery);
   const chosen = textOfDraft(form, prop);
   const store = stores.find(({ id, name }) => id === chosen || name === chosen);
   const itemOf = ({ id, name, keys }: { id: string; name: string; keys: number }) => ({
@@ -46,8 +45,8 @@ export function DataStoreField({ form, prop, control }: Props) {
 
 /** A file store: one that is there, or a name that is not taken yet. */
 export function FileStoreField({ form, prop, control }: Props) {
-  const { data } = useQuery(fileStoresQuery);
-  const names = (data?.data ?? []).map(({ name }) => name);
+  const { data: stores = [] } = useQuery(fileStoresQuery);
+  const names = stores.map(({ name }) => name);
   const text = textOfDraft(form, prop) ?? "";
   return (
     <>

@@ -1,11 +1,11 @@
 /** Lets a paused run go on before its time, with what its code finds as the data of whoever resumed it. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { client, data } from "~/api/client";
 import { asJson } from "~/api/json";
 import type { RunDetail } from "~/api/runs";
 import { FormDialog } from "~/shell/form-dialog";
+import { useKeptText } from "~/shell/kept-text";
 import { Editor } from "~/ui/code/editor";
 import { Message } from "~/ui/field";
 import { shortId } from "~/ui/format";
@@ -23,7 +23,7 @@ function read(text: string): { value: unknown } | { problem: string } {
 
 export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
   const queries = useQueryClient();
-  const [text, setText] = useState("");
+  const [text, setText] = useKeptText(`dialog.resume.${run.id}`);
   const given = read(text);
   const resume = useMutation({
     mutationFn: () =>

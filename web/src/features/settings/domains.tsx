@@ -1,5 +1,6 @@
 /** Domains that lead to an endpoint. */
 
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -115,8 +116,8 @@ function Detach({ domain }: { domain: string }) {
 
 function Attach({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
-  const [domain, setDomain] = useState("");
-  const [endpoint, setEndpoint] = useState("");
+  const [domain, setDomain] = useKeptText("dialog.domain");
+  const [endpoint, setEndpoint] = useKeptText("dialog.domain.endpoint");
   const attach = useMutation({
     mutationFn: () =>
       data(

@@ -1,5 +1,6 @@
 /** API keys: what each may do, until when; made, rotated and ended. */
 
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -189,7 +190,7 @@ const LIFETIMES = [
 
 function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) => void }) {
   const queries = useQueryClient();
-  const [name, setName] = useState("");
+  const [name, setName] = useKeptText("dialog.key");
   const [scopes, setScopes] = useState<Scopes>(["deploy"]);
   const [days, setDays] = useState("90");
   const make = useMutation({

@@ -1,6 +1,7 @@
 /** Who belongs to the organization: roles, invitations by link, and their ends. */
 
 import type { components } from "~/api/schema";
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -237,7 +238,7 @@ function Invite({
   onMade: (made: NewInvitation) => void;
 }) {
   const queries = useQueryClient();
-  const [email, setEmail] = useState("");
+  const [email, setEmail] = useKeptText("dialog.invite");
   const [role, setRole] = useState<Role>("member");
   const invite = useMutation({
     mutationFn: () => data(client.POST("/v1/invitations", { body: { email: email.trim(), role } })),

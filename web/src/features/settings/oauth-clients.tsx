@@ -1,5 +1,6 @@
 /** OAuth clients: programs that get short-lived tokens for their id and secret. */
 
+import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
@@ -148,7 +149,7 @@ function Make({
   onMade: (made: { id: string; secret: string }) => void;
 }) {
   const queries = useQueryClient();
-  const [name, setName] = useState("");
+  const [name, setName] = useKeptText("dialog.oauth-client");
   const [scopes, setScopes] = useState<Scopes>(["read"]);
   const make = useMutation({
     mutationFn: () =>

@@ -6,6 +6,7 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { asJson, isObject } from "~/api/json";
 import type { Source } from "~/api/schema";
+import { useKeptText } from "~/shell/kept-text";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
@@ -32,7 +33,7 @@ type Way = "run" | "emit";
 export function RunNow({ source, onClose }: { source: Source; onClose: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [text, setText] = useState(() => firstEvent(source));
+  const [text, setText] = useKeptText(`dialog.run-now.${source.id}`, () => firstEvent(source));
   const [way, setWay] = useState<Way>("run");
   const go = useRef<HTMLButtonElement>(null);
   const event = parsed(text);

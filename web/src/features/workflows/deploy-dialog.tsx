@@ -9,6 +9,7 @@ import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { asJson, isObject } from "~/api/json";
 import type { ErrorGroup, Workflow } from "~/api/schema";
+import { useKeptText } from "~/shell/kept-text";
 import { useReplay } from "~/shell/replay";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -74,7 +75,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const builder = useBuilder();
   const { base, saved } = builder.state;
   const go = useRef<HTMLButtonElement>(null);
-  const [message, setMessage] = useState("");
+  const [message, setMessage] = useKeptText(`dialog.deploy.${base.id}`);
   const { data: live } = useQuery({
     ...deploymentQuery(base.id, base.deployment_id ?? ""),
     enabled: base.deployment_id !== null,

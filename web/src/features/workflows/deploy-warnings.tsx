@@ -2,9 +2,9 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { client, data } from "~/api/client";
+import { body, client } from "~/api/client";
 import { isObject, textOf } from "~/api/json";
-import { PAGE_MAX } from "~/api/queries";
+import { allOf } from "~/api/queries";
 import { Banner } from "~/ui/banner";
 import type { Draft } from "./model";
 import { useBuilder } from "./use-builder";
@@ -30,11 +30,13 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
   const { data: accounts } = useQuery({
     queryKey: ["accounts", "health"],
     queryFn: ({ signal }) =>
-      data(
-        client.GET("/v1/accounts", {
-          params: { query: { limit: PAGE_MAX, include: "id,name,healthy,problem" } },
-          signal,
-        }),
+      allOf((page) =>
+        body(
+          client.GET("/v1/accounts", {
+            params: { query: { ...page, include: "id,name,healthy,problem" } },
+            signal,
+          }),
+        ),
       ),
     enabled: used.size > 0,
     staleTime: 0,

@@ -8,6 +8,7 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { asJson } from "~/api/json";
 import { statusOf } from "~/api/runs";
+import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
 import { Button, IconButton } from "~/ui/button";
@@ -272,7 +273,10 @@ function read(text: string): { value: unknown } | { problem: string } {
 
 function EditEvent({ onClose }: { onClose: () => void }) {
   const { id, test } = useBuilder();
-  const [text, setText] = useState(() => JSON.stringify(test.event.value, null, 2) ?? "{}");
+  const [text, setText] = useKeptText(
+    `dialog.event.${id}`,
+    () => JSON.stringify(test.event.value, null, 2) ?? "{}",
+  );
   const result = read(text);
   const take = () => {
     if (!("value" in result)) return;

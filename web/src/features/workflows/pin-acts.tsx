@@ -2,6 +2,7 @@
 
 import { PencilLine, Pin, PinOff } from "lucide-react";
 import { useState } from "react";
+import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
@@ -42,8 +43,8 @@ export function PinActs({ step }: { step: StepDraft }) {
 }
 
 function EditPin({ step, onClose }: { step: StepDraft; onClose: () => void }) {
-  const { test } = useBuilder();
-  const [text, setText] = useState(() =>
+  const { state, test } = useBuilder();
+  const [text, setText] = useKeptText(`dialog.pin.${state.base.id}.${step.namespace}`, () =>
     JSON.stringify(test.pins[step.key] ?? { $return_value: null }, null, 2),
   );
   const typed = pinFrom(text);

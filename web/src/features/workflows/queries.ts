@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { isComponentId } from "~/api/component-id";
-import { pagesOf } from "~/api/queries";
+import { allOf, pagesOf } from "~/api/queries";
 
 const FOUND_MOST = 30;
 /** Runs among which lists look for the newest of each workflow. */
@@ -223,11 +223,13 @@ export const componentOfKey = (key: string) =>
 export const sourceNamesQuery = queryOptions({
   queryKey: ["sources", "names"],
   queryFn: ({ signal }) =>
-    data(
-      client.GET("/v1/sources", {
-        params: { query: { limit: NEWEST, include: "id,name,active" } },
-        signal,
-      }),
+    allOf((page) =>
+      body(
+        client.GET("/v1/sources", {
+          params: { query: { ...page, include: "id,name,active" } },
+          signal,
+        }),
+      ),
     ),
   staleTime: 30_000,
 });

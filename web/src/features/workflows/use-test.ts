@@ -8,6 +8,7 @@ import { ApiError } from "~/api/errors";
 import { eventQuery } from "~/api/events";
 import type { JsonObject } from "~/api/json";
 import { asJson, asJsonObject, type SentObject } from "~/api/json";
+import { isOver } from "~/api/run-stream";
 import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
@@ -18,7 +19,7 @@ import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
 import { eventOfSource, sampleOf, type TestEvent } from "./test-event";
-import { isOver, useGoing } from "./watch-test";
+import { useGoing } from "./watch-test";
 
 /** What a test said of one step, and the step as it was then. */
 type Said = {
