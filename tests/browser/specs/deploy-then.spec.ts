@@ -92,3 +92,14 @@ test("the event of the run that the address names is there before anything is te
   await page.getByRole("menuitem", { name: /^Edited copy/ }).click();
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("edited");
 });
+
+test("a mail about an error leads to the failing step in the editor, with the event that it failed on", async ({ page, server }) => {
+  const made = await workflow(server, "By mail", { load: step("return 1;"), label: step(`return steps.trigger.event.body.to.name;`) });
+  const run = await send(server, made, { n: 3 });
+  const about = async () => (await server.call<{ text: string }[]>("GET", "/mail")).find(({ text }) => text.includes(run))?.text;
+  await expect.poll(about).toContain("Mend:");
+  await page.goto(/Mend: +(\S+)/.exec((await about()) ?? "")?.[1] ?? "");
+  await expect(page.getByRole("region", { name: "Step label" })).toBeVisible();
+  await expect(page.getByRole("alert").filter({ hasText: "It threw in this run" })).toContainText("TypeError");
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 3");
+});

@@ -50,8 +50,10 @@ impl Engine {
         let step = program.step_of(error);
         let group = self.error_group(held, program, error).id;
         let now = self.now();
-        let run = format!("{}/runs/{}", self.0.config.base_url, held.id);
-        let told = Told { context, step, error, run: &run };
+        let base = &self.0.config.base_url;
+        let run = format!("{base}/runs/{}", held.id);
+        let editor = format!("{base}/workflows/{}/edit?run={}", context.workflow_id, held.id);
+        let told = Told { context, step, error, run: &run, editor: &editor };
         let (subject, text, html) = (
             one_line(&plain(&format!("{} in {}", error.code, context.workflow_name))),
             told.text(),
@@ -91,6 +93,8 @@ struct Told<'a> {
     error: &'a ErrorBody,
     /// The address of the run's page.
     run: &'a str,
+    /// The address of the editor, at the step that failed and with the event of the run.
+    editor: &'a str,
 }
 
 impl Told<'_> {
@@ -111,8 +115,13 @@ impl Told<'_> {
         ]
     }
 
-    fn links(&self) -> [(&'static str, String); 2] {
-        [("Run", self.run.to_owned()), ("Replay", format!("{}#replay", self.run))]
+    /// Addresses by name, with the words that lead to them.
+    fn links(&self) -> [(&'static str, &'static str, String); 3] {
+        [
+            ("Mend", "Mend the step", self.editor.to_owned()),
+            ("Run", "Look at the run", self.run.to_owned()),
+            ("Replay", "Replay it", format!("{}#replay", self.run)),
+        ]
     }
 
     fn stack(&self) -> String {
@@ -142,7 +151,8 @@ impl Told<'_> {
             "The workflow \"{}\" failed on a live event.\n\n",
             plain(&self.context.workflow_name)
         );
-        for (name, value) in self.facts().into_iter().chain(self.links()) {
+        let links = self.links().map(|(name, _, address)| (name, address));
+        for (name, value) in self.facts().into_iter().chain(links) {
             let _ = writeln!(text, "{:<9} {value}", format!("{name}:"));
         }
         let _ = write!(text, "\n{}\n\n{}\n", self.stack(), self.rest());
@@ -162,8 +172,7 @@ impl Told<'_> {
             );
         }
         html.push_str("</table><p>");
-        for (name, address) in self.links() {
-            let words = if name == "Run" { "Look at the run" } else { "Replay it" };
+        for (_, words, address) in self.links() {
             let _ = write!(html, "<a href=\"{}\">{words}</a> &nbsp; ", escaped(&address));
         }
         let _ = write!(
@@ -234,6 +243,7 @@ mod tests {
             step: "charge",
             error: &error,
             run: "https://m.test/runs/run_1",
+            editor: "https://m.test/workflows/p_1/edit?run=run_1",
         };
         let (text, html) = (told.text(), told.html());
         for part in [
@@ -242,6 +252,7 @@ mod tests {
             "Error:    TypeError",
             "Message:  <script>é",
             "Time:     2026-01-02",
+            "Mend:     https://m.test/workflows/p_1/edit?run=run_1",
             "Replay:   https://m.test/runs/run_1#replay",
         ] {
             assert!(text.contains(part), "{part}: {text}");

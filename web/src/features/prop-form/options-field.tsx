@@ -1,24 +1,21 @@
 /** Choosing among options: fixed ones, or those that the component's code is asked for page by page. */
 
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { Hourglass, RefreshCw } from "lucide-react";
-import { useDeferredValue, useEffect, useState } from "react";
+import { Hourglass } from "lucide-react";
+import { useDeferredValue, useState } from "react";
 import { type OptionsPage, readOptions } from "~/api/components";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import { isObject } from "~/api/json";
 import { isRequired, type Option, type PropDef } from "~/api/props";
-import { Button, IconButton } from "~/ui/button";
 import { Combobox, type Item } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
-import { minute } from "~/ui/format";
 import { Select } from "~/ui/select";
-import { Glyph } from "~/ui/status";
+import { Foot } from "./options-foot";
 import type { PropForm } from "./use-prop-form";
 
 const FEW = 8;
 const FRESH_MS = 5 * 60_000;
-const SLOW_MS = 2_000;
 
 type Props = { form: PropForm; prop: PropDef; control: ControlProps };
 
@@ -298,91 +295,6 @@ function AskedOptions(props: Props) {
 }
 
 type Param = { page: number; context: JsonObject | undefined };
-
-/** Below the list: how many are shown, how old they are, more, again; what went wrong; stop where it takes long. */
-function Foot({
-  shown,
-  at,
-  more,
-  pending,
-  problem,
-  stopped,
-  onMore,
-  onAgain,
-  onStop,
-}: {
-  shown: number;
-  at: number | undefined;
-  more: boolean;
-  pending: boolean;
-  problem: string | undefined;
-  /** Somebody stopped the last question. */
-  stopped: boolean;
-  onMore: () => void;
-  onAgain: () => void;
-  onStop: () => void;
-}) {
-  const seconds = useSeconds(pending);
-  if (pending) {
-    return (
-      <>
-        <Glyph status="running" small />
-        <span role="status">Asking{seconds >= 1 ? `, ${seconds} s` : "…"}</span>
-        {seconds * 1_000 >= SLOW_MS && (
-          <button type="button" className="link end" onClick={onStop}>
-            Stop
-          </button>
-        )}
-      </>
-    );
-  }
-  if (problem !== undefined || stopped) {
-    return (
-      <>
-        {problem === undefined ? (
-          <span className="grow" role="status">
-            Stopped{shown > 0 && `, ${shown} shown`}
-          </span>
-        ) : (
-          <span className="failed-text grow" role="alert">
-            {problem}
-          </span>
-        )}
-        <Button size="sm" onClick={onAgain}>
-          Ask again
-        </Button>
-      </>
-    );
-  }
-  return (
-    <>
-      <span>
-        {shown} shown
-        {more && (
-          <>
-            , there may be more.{" "}
-            <button type="button" className="link" onClick={onMore}>
-              Load the next
-            </button>
-          </>
-        )}
-      </span>
-      {at !== undefined && <span className="end">read {minute(at)}</span>}
-      <IconButton size="sm" icon={RefreshCw} label="Read again" onClick={onAgain} />
-    </>
-  );
-}
-
-function useSeconds(running: boolean): number {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    if (!running) return;
-    setSeconds(0);
-    const timer = setInterval(() => setSeconds((before) => before + 1), 1_000);
-    return () => clearInterval(timer);
-  }, [running]);
-  return seconds;
-}
 
 /** The label of the prop that must have a value first. */
 function waitsFor(form: PropForm, prop: PropDef): string | undefined {
