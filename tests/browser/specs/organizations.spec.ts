@@ -2,6 +2,7 @@
 import { expect, type Page, test } from "@playwright/test";
 import { stranger } from "../fixtures/people.ts";
 import { startServer } from "../fixtures/server.ts";
+import { expectAccessible } from "../fixtures/test.ts";
 
 type Named = { id: string };
 
@@ -47,6 +48,18 @@ test("a person of two organizations sees one of them at a time, in every tab", a
   await expect(page.getByRole("link", { name: "Orders of the south" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Orders of the north" })).toHaveCount(0);
   await expect(page.getByRole("button", { name: "New source" })).toHaveAttribute("aria-disabled", "true");
+
+  // A link into the one she is not in offers to switch, and leads there then.
+  await page.goto(`/sources/${north.id}`);
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "Switch to Northgate" }).click();
+  await expect(page.getByRole("heading", { name: "Orders of the north" })).toBeVisible();
+  await isAt(page, "Northgate");
+  await isAt(second, "Northgate");
+  await page.goto(`/runs/run_3MPlbwmoIbRQQTJuWs6qvEHMdKv`);
+  await page.getByRole("button", { name: "Switch to Southgate" }).click();
+  await isAt(page, "Southgate");
+  await expect(page.getByRole("button", { name: "Switch to Northgate" })).toBeVisible();
 
   // What belongs to the one she is not in is not there; the ways to other pages are.
   await page.goto(`/sources/${north.id}`);

@@ -6,6 +6,7 @@ import { ApiError, sentence } from "~/api/errors";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { useConnection } from "./connection";
+import { OtherOrganizations } from "./other-organizations";
 import { PlaceHead, useIsPage } from "./place-head";
 import { useTitle } from "./title";
 import "./crash.css";
@@ -47,6 +48,7 @@ export function Crash({ error, reset }: ErrorComponentProps) {
         >
           {sentence(error)}
         </Banner>
+        <OtherOrganizations error={error} onSwitched={reset} />
       </div>
     </>
   );

@@ -1,6 +1,7 @@
 import { sentence } from "~/api/errors";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { OtherOrganizations } from "./other-organizations";
 
 /** In the place of what could not be read, or above what was read before. */
 export function ReadFailed({
@@ -27,6 +28,7 @@ export function ReadFailed({
       >
         {sentence(error)}
       </Banner>
+      <OtherOrganizations error={error} />
     </div>
   );
 }
