@@ -278,12 +278,12 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "math_add" })).toBeVisible();
   await page.getByRole("button", { name: "Use an expression" }).click();
-  await page.getByLabel("First").fill("{{steps.one.$return_value.n}}");
+  await page.getByLabel("First", { exact: true }).fill("{{steps.one.$return_value.n}}");
   await expect(page.getByLabel("Value").first()).toHaveText("41");
-  await page.getByLabel("Note").fill("of {{steps.trigger.event.body.");
+  await page.getByLabel("Note", { exact: true }).fill("of {{steps.trigger.event.body.");
   await expect(page.getByLabel("Value").nth(1)).toContainText("SyntaxError");
   // Names are offered in fields too, and values are dragged into them.
-  const note = page.getByLabel("Note");
+  const note = page.getByLabel("Note", { exact: true });
   await note.fill("of {{");
   const fit = page.getByRole("listbox", { name: "Names that fit" });
   await expect(fit.getByRole("option")).toHaveCount(2);
@@ -301,7 +301,7 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await note.press("Home");
   await page.keyboard.type("of ");
   await expect(page.getByLabel("Value").nth(1)).toHaveText('"of world"');
-  await page.getByLabel("Token").fill("hunter2");
+  await page.getByLabel("Token", { exact: true }).fill("hunter2");
   await shot(page, "expressions");
   await page.getByRole("button", { name: "Test to here" }).click();
   const exports = page.getByRole("tree", { name: "Exports of math_add" });
@@ -310,7 +310,7 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   // Saved, the secret is set, and stays where another value changes.
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
-  await page.getByLabel("Note").fill("again");
+  await page.getByLabel("Note", { exact: true }).fill("again");
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   await page.getByRole("button", { name: "Test to here" }).click();

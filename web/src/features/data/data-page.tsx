@@ -107,7 +107,7 @@ export function DataPage() {
                   <th>Name</th>
                   <th className="is-right">Files</th>
                   <th className="is-right">Size</th>
-                  <th />
+                  <td />
                 </tr>
               </thead>
               <tbody>

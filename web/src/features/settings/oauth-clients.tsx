@@ -55,7 +55,7 @@ export function OauthClients() {
                 <tr className="tr is-head">
                   <th>Name</th>
                   <th>May</th>
-                  <th />
+                  <td />
                   <th className="is-right">Made</th>
                   <th>
                     <span className="sr">Acts</span>
