@@ -26,6 +26,8 @@ test("values of the event and of earlier steps are picked for fields, by click a
   const data = page.getByRole("complementary", { name: "Data" });
   const field = (name: string) => page.getByRole("textbox", { name, exact: true });
 
+  const pick = (name: string) => page.locator(".prop").filter({ hasText: name }).getByRole("button", { name: "Pick data" });
+
   // By click: the field has the focus, the value is chosen, and goes to the cursor.
   await field("Street").fill("at ");
   await data.getByRole("combobox", { name: "Data to pick from" }).click();
@@ -39,7 +41,7 @@ test("values of the event and of earlier steps are picked for fields, by click a
   await expect(page.getByLabel("Value").first()).toHaveText('"at Mill lane"');
 
   // By keys: from the field to the data, and back with a value. What chooses among options takes one too.
-  await page.getByRole("button", { name: "Pick data for Kind" }).focus();
+  await pick("Kind").focus();
   await page.keyboard.press("Enter");
   await expect(results).toBeFocused();
   await page.keyboard.press("End");
@@ -52,7 +54,7 @@ test("values of the event and of earlier steps are picked for fields, by click a
   await page.getByRole("option", { name: "Event" }).click();
   const total = data.getByRole("tree", { name: "Event" }).getByRole("treeitem", { name: /^total/ });
   for (const name of ["Count", "More"]) {
-    await page.getByRole("button", { name: `Pick data for ${name}` }).click();
+    await pick(name).click();
     await total.click();
     await data.getByRole("button", { name: `Insert into ${name}` }).click();
     await expect(field(name)).toHaveValue("{{steps.trigger.event.body.total}}");

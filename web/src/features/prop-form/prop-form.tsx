@@ -160,7 +160,9 @@ function PropRow({
     >
       <div className="prop-label">
         <span>
-          <label htmlFor={id}>{prop.label}</label>
+          <label id={`${id}-l`} htmlFor={id}>
+            {prop.label}
+          </label>
           {optional && <span className="optional">optional</span>}
         </span>
         <span className="prop-type mono">
@@ -175,7 +177,7 @@ function PropRow({
             <button
               type="button"
               className="link small"
-              aria-label={`Pick data for ${prop.label}`}
+              aria-describedby={`${id}-l`}
               onClick={() => picks.open(target)}
             >
               Pick data
