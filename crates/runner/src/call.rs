@@ -251,7 +251,7 @@ impl UnderWay {
                 checked_object(exports, "a finished step's exports")?;
                 Effect::StepFinished {
                     namespace,
-                    duration_ms: duration_ms.max(0.0) as u64,
+                    duration_ms: duration_ms as u64,
                     exports: exports.to_owned(),
                 }
             }
@@ -263,7 +263,7 @@ impl UnderWay {
                 let paused = paused.map(checked_pause).transpose()?;
                 let done = CallDone {
                     result: result.map_or_else(null, owned),
-                    exit: exit.map(|e| e.reason.unwrap_or_default()),
+                    exit: exit.map(|e| cut(e.reason.unwrap_or_default())),
                     paused,
                 };
                 return Ok(After::Over(Ok(done)));
@@ -387,7 +387,7 @@ fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
         namespace: pause.namespace,
         kind,
         ms: pause.ms as i64,
-        duration_ms: pause.duration_ms.max(0.0) as u64,
+        duration_ms: pause.duration_ms as u64,
         run: pause.run.map(owned),
         exports: pause.exports.map(owned),
     })

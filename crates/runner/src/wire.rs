@@ -7,6 +7,12 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+/// The most bytes of a name: of a step, or of a kind of `$.send` and of questions. A name of a step
+/// that is longer cannot be deployed.
+const NAME_BYTES_MAX: usize = 64;
+/// The longest duration that a host may report, milliseconds: a year.
+const DURATION_MS_MAX: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
+
 /// Why a host's frames cannot be read on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WireError {
@@ -173,7 +179,19 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
 }
 
 impl<'a> Flat<'a> {
-    fn typed(self) -> Result<FromHost<'a>, WireError> {
+    fn typed(mut self) -> Result<FromHost<'a>, WireError> {
+        let of_pause = self.paused.as_ref().map(|paused| &paused.namespace);
+        for name in self.namespace.iter().chain(&self.kind).chain(of_pause) {
+            if name.len() > NAME_BYTES_MAX {
+                let bytes = name.len();
+                let said = format!("a name of {bytes} bytes, allowed are {NAME_BYTES_MAX}");
+                return Err(WireError::Malformed(said));
+            }
+        }
+        self.duration_ms = self.duration_ms.clamp(0.0, DURATION_MS_MAX);
+        if let Some(paused) = &mut self.paused {
+            paused.duration_ms = paused.duration_ms.clamp(0.0, DURATION_MS_MAX);
+        }
         let t = self.t.into_owned();
         let need = |field: &'static str| WireError::Malformed(format!("`{t}` without `{field}`"));
         let id = self.id.ok_or_else(|| need("id"));

@@ -76,6 +76,31 @@ async fn fields_of_another_type_or_missing() {
 }
 
 #[tokio::test]
+async fn names_that_no_step_can_have() {
+    let long = "const long = 'x'.repeat(100000);";
+    for frame in [
+        "{ t: 'step', id: call.id, namespace: long, state: 'started' }",
+        "{ t: 'send', id: call.id, kind: long, payload: {} }",
+        "{ t: 'done', id: call.id, ok: false, error: { message: 'x' }, namespace: long }",
+        "{ t: 'done', id: call.id, ok: true, paused: { namespace: long, kind: 'delay', ms: 1 } }",
+    ] {
+        violates(&format!("{long} send({frame});"), "a name of 100000 bytes, allowed are 64").await;
+    }
+}
+
+#[tokio::test]
+async fn a_long_reason_of_an_exit_is_cut() {
+    let bench = Bench::fake(
+        "attack = (call) => send({ t: 'done', id: call.id, ok: true, exit: { reason: 'x'.repeat(1000000) } });",
+    )
+    .await;
+    let outcome = bench.call(&bench.isolate("exits", ""), "attack").await;
+    let reason = outcome.result.expect("it ended").exit.expect("a reason");
+    assert_eq!(reason.len(), (64 << 10) + "\n[cut]".len());
+    assert!(reason.ends_with("x\n[cut]"));
+}
+
+#[tokio::test]
 async fn a_frame_longer_than_allowed() {
     violates("raw([0xff, 0xff, 0xff, 0x7f]);", "a frame of 2147483647 bytes, allowed are 16777216")
         .await;
