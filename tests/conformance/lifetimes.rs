@@ -108,3 +108,31 @@ async fn the_link_for_the_first_visit_works_for_a_day() {
     let visit = server.post("/setup_links", &json!({})).await.data();
     works_for(&server, &visit, "setup", DAY).await;
 }
+
+/// `null` as the end of a key is what it is where none is named: never. What is no time is refused,
+/// and gives no key that works for ever.
+#[tokio::test]
+async fn a_key_without_an_end_works_for_ever_and_one_whose_end_is_no_time_is_not_made() {
+    let server = Server::start_at(NOON, &[]).await;
+    let new = |end: Value| json!({ "name": "n", "scopes": ["read"], "expires_at": end });
+    let mut keys = Vec::new();
+    for body in [new(Value::Null), json!({ "name": "n", "scopes": ["read"] })] {
+        let made = server.post("/api_keys", &body).await.data();
+        assert_eq!(made["expires_at"], Value::Null, "{made}");
+        keys.push(made["key"].as_str().expect("a key").to_owned());
+    }
+    for wrong in [json!(""), json!(false), json!([]), json!(0)] {
+        let refused = server.post("/api_keys", &new(wrong.clone())).await;
+        assert_eq!(
+            (refused.status, &refused.json["details"]["field"]),
+            (422, &json!("expires_at")),
+            "{wrong}: {}",
+            refused.text
+        );
+    }
+    server.set_clock(NOON + 100 * 366 * DAY);
+    for key in keys {
+        let me = server.raw(Method::GET, "/v1/users/me").bearer_auth(key);
+        assert_eq!(millrace_tests::answer(me).await.status, 200);
+    }
+}

@@ -17,6 +17,7 @@ mod endless;
 mod foreign_people;
 mod groups;
 mod keys;
+mod killer;
 mod memory;
 mod modes;
 mod much_of_little;

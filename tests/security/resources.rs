@@ -506,34 +506,6 @@ async fn memory_that_large_requests_took_is_given_back() {
     panic!("of {most} MiB the server has {} a minute later", resident_mb(&field).await);
 }
 
-/// Where the machine has no memory left, the kernel ends a host and not the server.
-#[tokio::test]
-async fn the_kernel_ends_hosts_before_the_server() {
-    let field = Field::start().await;
-    let score = |pid: &str| {
-        std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj"))
-            .expect("reads")
-            .trim()
-            .parse::<i32>()
-            .expect("a number")
-    };
-    let own = score(&field.server.pid().to_string());
-    let source = field
-        .server
-        .source(
-            "export default { name: 's', version: '1', run() { return process.pid; } };",
-            json!({}),
-        )
-        .await;
-    let run = field
-        .server
-        .post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({}))
-        .await
-        .data();
-    let host = score(&run["return_value"].to_string());
-    assert!(host > own, "{host} of a host, {own} of the server");
-}
-
 /// What an author asks for has the operator's ceiling, also where it was deployed before there was
 /// one.
 #[tokio::test]

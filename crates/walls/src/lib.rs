@@ -10,6 +10,7 @@ pub mod cgroup;
 pub mod folders;
 pub mod landlock;
 pub mod limits;
+pub mod oom;
 pub mod own;
 pub mod readable;
 pub mod seccomp;

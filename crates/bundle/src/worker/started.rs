@@ -102,6 +102,7 @@ impl Started {
         let (Some(pid), Some(input), Some(output), Some(words)) = pipes else {
             return Err(failed("could not start the bundler", "it has no pipes"));
         };
+        millrace_walls::oom::prefer(pid);
         let group = match &config.groups {
             Some(groups) => {
                 // It walls itself in once it is told to, which is later.

@@ -3,6 +3,7 @@
 mod beside;
 pub(crate) mod init;
 pub(crate) mod names;
+mod program;
 pub(crate) mod project;
 pub(crate) mod root;
 pub(crate) mod schema;

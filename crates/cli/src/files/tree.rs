@@ -4,10 +4,9 @@
 //! It is read here and not by the server, which would read for whoever has a key.
 
 use std::fs::DirBuilder;
-use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,18 +17,20 @@ use millrace_model::own_files::{
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
+use tokio::process::Command;
 
 use crate::client::answer::{self, AnswerError};
 use crate::client::connect;
 use crate::error::CliError;
+use crate::files::program::said_at_its_end;
 
 /// What components are made of; the server takes nothing else.
 pub(crate) const ENDINGS: [&str; 9] =
     ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
 /// Folders that hold nothing of the author's.
 const SKIPPED: [&str; 2] = ["node_modules", ".git"];
-/// What is shown of a program that failed, bytes.
-const SAID_BYTES_MAX: usize = 4 << 10;
+/// How long a clone of a repository may take.
+const CLONE_TIME: Duration = Duration::from_secs(600);
 /// The largest archive that is fetched.
 const ARCHIVE_BYTES_MAX: usize = 96 << 20;
 
@@ -64,12 +65,7 @@ impl Tree {
             });
         }
         if is_git(what) {
-            let url = what.to_owned();
-            let failed = |e: tokio::task::JoinError| CliError::Tree {
-                what: without_credentials(what),
-                why: e.to_string(),
-            };
-            return tokio::task::spawn_blocking(move || cloned(&url)).await.map_err(failed)?;
+            return cloned(what).await;
         }
         if what.starts_with("https://") || what.starts_with("http://") {
             let origin = without_credentials(what);
@@ -140,7 +136,11 @@ fn is_git(what: &str) -> bool {
 
 /// The commit of a checkout; empty for a folder that is none, or without git.
 fn revision(folder: &Path) -> String {
-    let output = Command::new("git").arg("-C").arg(folder).args(["rev-parse", "HEAD"]).output();
+    let output = std::process::Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(["rev-parse", "HEAD"])
+        .output();
     output
         .ok()
         .filter(|o| o.status.success())
@@ -148,7 +148,7 @@ fn revision(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
-fn cloned(url: &str) -> Result<Tree, CliError> {
+async fn cloned(url: &str) -> Result<Tree, CliError> {
     let folder = std::env::temp_dir().join(format!("millrace-registry-{}", std::process::id()));
     let origin = without_credentials(url);
     let refused = |why: String| CliError::Tree { what: origin.clone(), why };
@@ -160,10 +160,12 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
     // `--`: what looks like a flag is none.
     let mut command = Command::new("git");
     command.args(["clone", "--quiet", "--depth", "1", "--"]).arg(url).arg(&folder);
-    let ended = said_at_its_end(command);
-    let (status, said) =
-        ended.map_err(|e| refused(format!("git could not be started or read: {e}")))?;
-    let tree = if status.success() {
+    let ended = said_at_its_end(command, CLONE_TIME).await;
+    let ended = ended.map_err(|e| refused(format!("git could not be started or read: {e}")));
+    let tree = ended.and_then(|(status, said)| {
+        if !status.success() {
+            return Err(refused(said));
+        }
         let shown =
             if origin.starts_with("file:") { on_this_machine(&origin) } else { origin.clone() };
         packed(&folder).map(|archive| Tree {
@@ -172,30 +174,10 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
             revision: revision(&folder),
             archive,
         })
-    } else {
-        Err(refused(said))
-    };
+    });
     // What cannot be removed is a temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     tree
-}
-
-/// Runs a program to its end; gives its status, and the end of what it wrote to standard error. git
-/// passes on what the other side writes, which may be of any length.
-fn said_at_its_end(mut command: Command) -> std::io::Result<(ExitStatus, String)> {
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    let (mut end, mut piece) = (Vec::new(), [0; 4 << 10]);
-    if let Some(mut stderr) = child.stderr.take() {
-        loop {
-            match stderr.read(&mut piece)? {
-                0 => break,
-                count => end.extend_from_slice(&piece[..count]),
-            }
-            end.drain(..end.len().saturating_sub(SAID_BYTES_MAX));
-        }
-    }
-    Ok((child.wait()?, String::from_utf8_lossy(&end).trim().to_owned()))
 }
 
 /// A package's archive, with the checksum that the registry names.
@@ -351,19 +333,6 @@ mod tests {
             without_credentials("ssh://git:t0ken@example.com/x.git"),
             "ssh://git@example.com/x.git"
         );
-    }
-
-    #[test]
-    fn of_what_a_program_says_the_end_is_kept() {
-        let said = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            said_at_its_end(command).expect("runs")
-        };
-        let (status, text) = said("echo fatal: no such repository >&2; exit 128");
-        assert_eq!((status.code(), text.as_str()), (Some(128), "fatal: no such repository"));
-        let (_, text) = said("yes remote: | head -c 3000000 >&2; echo end >&2");
-        assert!(text.len() <= SAID_BYTES_MAX && text.ends_with("end"), "{}", text.len());
     }
 
     #[test]

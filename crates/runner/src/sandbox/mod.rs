@@ -37,9 +37,6 @@ use self::child::{Confinement, Ends};
 use crate::egress::{self, Told};
 use crate::node::WebSocketGlobal;
 
-/// How much likelier than the server a host is to be ended by the kernel for want of memory, of
-/// 1000.
-const OOM_SCORE_ABOVE: i32 = 500;
 /// Threads that a host may have: Node has a dozen, a worker of a component's some more.
 pub(crate) const THREADS_MAX: usize = 512;
 /// Watches of epoll that a host may have: Node has one for each descriptor that it waits for, of at
@@ -149,9 +146,8 @@ impl Sandbox {
         let child = command.spawn()?;
         drop(theirs);
         if let Some(pid) = child.id() {
-            // Before exec it is closed as the server itself is. Where the score cannot be set the
-            // host goes on with the server's.
-            let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), oom_score().to_string());
+            // Before exec it is closed as the server itself is.
+            millrace_walls::oom::prefer(pid);
         }
         let told = match (listener, child.id()) {
             // It was sent before exec, which is over. A host without its guard is ended as the
@@ -163,11 +159,4 @@ impl Sandbox {
         };
         Ok(Launched { child, wire, private, told, group })
     }
-}
-
-/// The score of hosts for the kernel's killer, above the server's own: where the machine has no
-/// memory left, a host is ended and not the server.
-fn oom_score() -> i32 {
-    let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
-    own.trim().parse::<i32>().unwrap_or(0).saturating_add(OOM_SCORE_ABOVE).clamp(-1000, 1000)
 }
