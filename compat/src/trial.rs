@@ -230,9 +230,8 @@ impl Workbench {
             .map_err(|e| Failure { stage: BUNDLED, cause: format!("{}: {e}", e.code()) })?;
         let packages = match bundle.beside {
             Some(beside) => {
-                let store =
-                    self.bundler.provide(&beside).await.map_err(|e| not_loaded(e.to_string()))?;
-                Some(Arc::new(Packages { store, beside }))
+                self.bundler.provide(&beside).await.map_err(|e| not_loaded(e.to_string()))?;
+                Some(Arc::new(Packages { store: self.bundler.package_store(), beside }))
             }
             None => None,
         };

@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 use sha2::Digest as _;
+
+use crate::DEADLINE;
 
 /// A version of a package: its `package.json` (with its name and version), and its other files.
 pub struct Release<'a> {
@@ -22,6 +25,17 @@ pub struct Release<'a> {
 pub struct Registry {
     /// Its address, for `--npm-registry`.
     pub url: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Answers,
+    /// Connections are taken, and get no answer.
+    Holds(Vec<TcpStream>),
+    /// Connections are closed without an answer.
+    Away,
 }
 
 impl Registry {
@@ -58,14 +72,59 @@ impl Registry {
             );
         }
         let answers = Arc::new(answers);
+        let state = Arc::new(Mutex::new(State::default()));
+        let asked = state.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                match &mut *asked.lock().expect("a lock") {
+                    State::Answers => {}
+                    State::Holds(held) => {
+                        held.push(stream);
+                        continue;
+                    }
+                    State::Away => continue,
+                }
                 let answers = answers.clone();
                 // A client that went away is no matter.
                 std::thread::spawn(move || answer(stream, &answers));
             }
         });
-        Self { url }
+        Self { url, state }
+    }
+
+    /// Takes connections and answers none, until it goes away or comes back.
+    pub fn holds(&self) {
+        self.becomes(State::Holds(Vec::new()));
+    }
+
+    /// Waits until a connection waits for an answer.
+    pub async fn until_held(&self) {
+        let deadline = Instant::now() + DEADLINE;
+        while self.held() == 0 {
+            assert!(Instant::now() < deadline, "the registry was not asked");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn held(&self) -> usize {
+        match &*self.state.lock().expect("a lock") {
+            State::Holds(held) => held.len(),
+            State::Answers | State::Away => 0,
+        }
+    }
+
+    /// Closes every connection without an answer, until it comes back.
+    pub fn goes_away(&self) {
+        self.becomes(State::Away);
+    }
+
+    /// Answers again.
+    pub fn comes_back(&self) {
+        self.becomes(State::Answers);
+    }
+
+    fn becomes(&self, state: State) {
+        *self.state.lock().expect("a lock") = state;
     }
 }
 

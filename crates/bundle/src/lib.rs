@@ -64,6 +64,9 @@ const BUNDLES_MAX: usize = 2;
 const WAITING_MAX: usize = 8;
 /// Of one organization, bundles at once whose time is that of a server which a request names.
 const OF_ADDRESSES_MAX: usize = 1;
+/// Of one organization, installations at once of packages that the cache has lost: its deploys
+/// have a slot beside them.
+const INSTALLS_MAX: usize = 1;
 
 /// Where packages come from and are kept.
 #[derive(Clone, Debug)]
@@ -253,10 +256,30 @@ impl Bundler {
         }
     }
 
-    /// Sees to it that the store of packages holds what lies beside a bundle; gives the store's
-    /// folder. What is missing there is fetched again, by its checksum.
-    pub async fn provide(&self, beside: &Beside) -> Result<PathBuf, BundleError> {
-        let store = self.config.cache_dir.join(packages::PACKAGES);
+    /// The folder in which packages lie as installed.
+    pub fn package_store(&self) -> PathBuf {
+        self.config.cache_dir.join(packages::PACKAGES)
+    }
+
+    /// Installs the packages beside a bundle that the store lacks, by their checksums.
+    pub async fn provide(&self, beside: &Beside) -> Result<(), BundleError> {
+        if self.missing(beside).await.is_empty() {
+            return Ok(());
+        }
+        let _slot = self.slot_of(Class::of_tenant(INSTALLS_MAX, usize::MAX)).await?;
+        // The installation before may have brought them.
+        let missing = self.missing(beside).await;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        match &self.work {
+            Work::Here(workshop) => workshop.install(&missing).await,
+            Work::InProcesses(command) => command.install(&self.config, missing).await,
+        }
+    }
+
+    async fn missing(&self, beside: &Beside) -> Vec<(String, LockedPackage)> {
+        let store = self.package_store();
         let mut missing = Vec::new();
         for (folder, package) in &beside.packages {
             if !tokio::fs::try_exists(store.join(folder)).await.unwrap_or(false) {
@@ -268,13 +291,7 @@ impl Bundler {
                 missing.push((package.import_name.clone(), locked));
             }
         }
-        if !missing.is_empty() {
-            match &self.work {
-                Work::Here(workshop) => workshop.install(&missing).await?,
-                Work::InProcesses(command) => command.install(&self.config, missing).await?,
-            }
-        }
-        Ok(store)
+        missing
     }
 
     /// Bundles a component.

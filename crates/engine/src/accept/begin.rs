@@ -157,12 +157,14 @@ impl Engine {
             .ok_or_else(|| EngineError::not_found("run", id))
     }
 
-    /// Accepts a run that starts as claimed; what is given ends when it is settled.
+    /// Accepts a run that starts as claimed; what is given ends when it is settled. Somebody waits
+    /// for it, and is told at once where its packages cannot be had.
     pub(crate) async fn begin(
         &self,
         program: &Arc<Program>,
         run: NewRun,
     ) -> Result<oneshot::Receiver<()>, EngineError> {
+        self.install(program).await?;
         let ended = self.when_settled(&run.id);
         match &**program {
             // One at a time, also where somebody asks for a run of it.

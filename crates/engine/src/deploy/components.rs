@@ -398,6 +398,7 @@ impl Engine {
         artifact: &Artifact,
     ) -> Result<Manifest, EngineError> {
         let module = self.module(MODULE, artifact).await?;
+        self.install_beside(&caller.org_id, [&module]).await?;
         let isolate = Arc::new(IsolateSpec {
             id: format!("describe:{}:{}", artifact.id, self.0.ids.base62(6)),
             organization: caller.org_id.to_string(),
@@ -461,7 +462,7 @@ impl Engine {
         self.module(name, &artifact).await
     }
 
-    /// The module of an artifact, with the packages beside it.
+    /// The module of an artifact.
     pub(crate) async fn module(
         &self,
         name: &str,
@@ -471,8 +472,8 @@ impl Engine {
         self.with_packages(name, path).await
     }
 
-    /// A module whose file is there. The packages beside it are those of the store, which gets
-    /// again what it lacks: after a restore, or on another server.
+    /// A module whose file is there, and the list of the packages beside it.
+    /// [`Engine::install_beside`] installs those.
     async fn with_packages(
         &self,
         name: &str,
@@ -483,8 +484,7 @@ impl Engine {
             Ok(text) => {
                 let beside: Beside = serde_json::from_slice(&text)
                     .map_err(|error| EngineError::damaged(LIST, error))?;
-                let store = self.0.bundler.provide(&beside).await.map_err(bundle_error)?;
-                Some(Arc::new(Packages { store, beside }))
+                Some(Arc::new(Packages { store: self.0.bundler.package_store(), beside }))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(EngineError::damaged(LIST, error)),

@@ -20,7 +20,8 @@ use crate::deploy::components::{CodeRef, MODULE};
 use crate::error::invalid_props;
 use crate::run::actions::isolate_owner;
 use crate::run::asks::AskScope;
-use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of, env_of};
+use crate::run::inputs::Inputs;
+use crate::run::program::{ISOLATES_MAX, dynamic_of, env_of};
 use crate::run::sink::Answering;
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::AccountUse;
@@ -328,13 +329,12 @@ impl Engine {
     ) -> Result<Result<Value, CallFailure>, EngineError> {
         let component = subject.component;
         let (own, made) = (&component.manifest.props, made.unwrap_or_default());
-        let defs: Vec<PropDef> = own
+        let defs: &Vec<PropDef> = &own
             .iter()
             .filter(|def| made.iter().all(|m| m.name != def.name))
             .chain(made)
             .cloned()
             .collect();
-        let defs = &defs;
         let errors = self.accounts().prop_errors(caller, defs, values, Site::Step).await?;
         if !errors.is_empty() {
             return Err(invalid_props(&errors));
@@ -372,7 +372,7 @@ impl Engine {
         let isolate = Arc::new(IsolateSpec {
             id: format!("configure:{whose}:{}:{}", isolate_owner(caller), component.artifact_id),
             organization: caller.org_id.to_string(),
-            modules: vec![self.stored_module(MODULE, &component.artifact_id).await?],
+            modules: vec![self.installed_module(&caller.org_id, &component.artifact_id).await?],
             env,
             memory_mb: None,
             calls_per_isolate: 1,

@@ -3,7 +3,7 @@
 
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
-use millrace_runner::{Call, CallFailure};
+use millrace_runner::{Call, CallFailure, FailureKind};
 use serde_json::value::RawValue;
 
 use crate::deploy::configure::with_refusals;
@@ -26,6 +26,10 @@ impl Engine {
         let Program::Source(source) = program else { return Ok(Ok(())) };
         if !source.has_hook(hook) {
             return Ok(Ok(()));
+        }
+        if let Err(error) = self.install(program).await {
+            let EngineError::Component { code, message, .. } = error else { return Err(error) };
+            return Ok(Err(not_installed(code, message)));
         }
         let run_id = RunId::at(&self.0.ids, self.now());
         let scope = AskScope::new(source.source.org_id.clone(), source.stores.clone(), None);
@@ -76,6 +80,17 @@ impl Engine {
             late.settled();
         }
         Ok(outcome.result.map(|_| ()).map_err(|failure| with_refusals(failure, &refusals)))
+    }
+}
+
+/// A hook whose packages cannot be had: it did not run, and fails like any other.
+fn not_installed(code: &str, message: String) -> CallFailure {
+    CallFailure {
+        kind: FailureKind::LoadFailed,
+        code: code.into(),
+        stack: message.clone(),
+        message,
+        namespace: None,
     }
 }
 

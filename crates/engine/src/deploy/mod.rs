@@ -1,6 +1,6 @@
 //! Components, sources and workflows: what is checked and built before they are stored.
 
-mod bundle_error;
+pub(crate) mod bundle_error;
 pub(crate) mod components;
 pub(crate) mod configure;
 pub(crate) mod forms;

@@ -17,7 +17,8 @@ use serde_json::{Map, Value, json};
 use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
 use crate::run::asks::AskScope;
-use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of};
+use crate::run::inputs::Inputs;
+use crate::run::program::{ISOLATES_MAX, dynamic_of};
 use crate::run::sink::{CallDb, Collector};
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::AccountUse;
@@ -97,6 +98,7 @@ impl Engine {
             Some(artifact) => self.module(&component.artifact_id, artifact).await?,
             None => self.stored_module(&component.artifact_id, &component.artifact_id).await?,
         };
+        self.install_beside(&caller.org_id, [&module]).await?;
         let isolate = Arc::new(IsolateSpec {
             // One for each key and external user: what the values of one caller make of the process
             // (code that evaluates them, prototypes that it changes) never meets the accounts of

@@ -56,13 +56,23 @@ impl Engine {
         self.or_damaged(org, owner, loaded).await
     }
 
-    /// The same for a run that is to be executed. Packages that are gone from the cache while their
-    /// registry is away come back with it: such a run is tried again, as often as any.
+    /// The same for a run that is to be executed, with its packages installed. Those that are gone
+    /// from the cache while their registry is away come back with it: such a run is tried again, as
+    /// often as any.
     pub(crate) async fn program_of(
         &self,
         held: &Held,
+        known: Option<Arc<Program>>,
     ) -> Result<Option<Arc<Program>>, EngineError> {
-        let loaded = self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await;
+        let mut loaded = match known {
+            Some(program) => Ok(Some(program)),
+            None => self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await,
+        };
+        if let Ok(Some(program)) = &loaded
+            && let Err(error) = self.install(program).await
+        {
+            loaded = Err(error);
+        }
         if matches!(loaded, Err(EngineError::Component { .. }))
             && held.attempt <= self.0.config.attempts_max
         {

@@ -179,12 +179,8 @@ impl Engine {
         program: Option<Arc<Program>>,
         responder: Option<Responder>,
     ) -> Result<(), EngineError> {
-        let program = match program {
-            Some(program) => program,
-            None => match self.program_of(held).await? {
-                Some(program) => program,
-                None => return Box::pin(self.settle_orphan(held)).await,
-            },
+        let Some(program) = self.program_of(held, program).await? else {
+            return Box::pin(self.settle_orphan(held)).await;
         };
         let scope =
             AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));

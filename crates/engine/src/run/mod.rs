@@ -13,6 +13,8 @@ pub(crate) mod data_stores;
 pub(crate) mod dispatch;
 pub(crate) mod execute;
 pub(crate) mod files;
+pub(crate) mod inputs;
+mod installed;
 pub(crate) mod late;
 pub(crate) mod pauses;
 pub(crate) mod program;

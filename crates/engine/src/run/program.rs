@@ -1,6 +1,5 @@
 //! What an owner runs: everything a call needs, prepared once for each version.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use millrace_model::prop_type::PropType;
 use millrace_model::props::Site;
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
-use millrace_runner::{CallOutcome, IsolateSpec, ModuleSpec};
+use millrace_runner::{IsolateSpec, ModuleSpec};
 use millrace_store::Interfaces;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -26,6 +25,8 @@ use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::damaged::DamagedProgram;
 use crate::run::files::add_own_store;
+use crate::run::inputs::Inputs;
+use crate::run::installed::Installed;
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::{AccountUse, names_account};
 use crate::{Engine, EngineError};
@@ -54,6 +55,7 @@ pub(crate) struct SourceProgram {
     /// The data stores that it may use.
     pub(crate) stores: StoreGrants,
     pub(crate) isolate: Arc<IsolateSpec>,
+    pub(super) installed: Installed,
     /// Whether it has a `$.service.db`.
     pub(crate) has_db: bool,
     owner: Owner,
@@ -63,6 +65,7 @@ pub(crate) struct WorkflowProgram {
     pub(crate) workflow: Workflow,
     pub(crate) settings: Settings,
     pub(crate) isolate: Arc<IsolateSpec>,
+    pub(super) installed: Installed,
     /// Steps as the host gets them.
     pub(crate) steps: Inputs,
     /// The data stores that its steps may use.
@@ -79,58 +82,6 @@ pub(crate) struct WorkflowProgram {
     pub(crate) component_keys: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
     owner: Owner,
-}
-
-/// What a host gets of configured values. Holds opened secrets: never logged.
-pub(crate) struct Inputs {
-    value: Value,
-    /// The same as JSON text, for the many that name no account.
-    text: String,
-    accounts: Vec<AccountUse>,
-}
-
-impl Inputs {
-    pub(crate) fn new(value: Value, accounts: Vec<AccountUse>) -> Self {
-        Self { text: value.to_string(), value, accounts }
-    }
-
-    /// JSON text with the `$auth` of each account as it is now; or how the run ends where one does
-    /// not work.
-    pub(crate) async fn text(
-        &self,
-        engine: &Engine,
-        org: &OrgId,
-    ) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
-        if self.accounts.is_empty() {
-            return Ok(Ok(Cow::Borrowed(&self.text)));
-        }
-        Box::pin(self.with_accounts(engine, org)).await
-    }
-
-    async fn with_accounts(
-        &self,
-        engine: &Engine,
-        org: &OrgId,
-    ) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
-        let mut value = self.value.clone();
-        for account in &self.accounts {
-            let target = match account.step {
-                Some(step) => &mut value[step],
-                None => &mut value,
-            };
-            let namespace = target.get("namespace").and_then(Value::as_str).map(str::to_owned);
-            let auth = match engine.accounts().auth_of(org, account, namespace.as_deref()).await? {
-                Ok(auth) => auth,
-                Err(outcome) => return Ok(Err(outcome)),
-            };
-            let props = if account.step.is_some() { &mut target["props"] } else { target };
-            match account.item {
-                Some(item) => props[&account.prop][item] = auth,
-                None => props[&account.prop] = auth,
-            }
-        }
-        Ok(Ok(Cow::Owned(value.to_string())))
-    }
 }
 
 /// Whose a program is.
@@ -351,6 +302,7 @@ impl Engine {
             strategy,
             stores,
             isolate: Arc::new(isolate),
+            installed: Installed::default(),
             has_db,
             owner,
         })))
@@ -446,6 +398,7 @@ impl Engine {
         Ok(Program::Workflow(Box::new(WorkflowProgram {
             settings,
             isolate,
+            installed: Installed::default(),
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,
             authorizations: self.authorizations(&workflow.id, &version.triggers)?,
