@@ -4,6 +4,7 @@
 
 mod answers;
 mod bundling;
+mod ceilings;
 mod command_line;
 mod command_line_files;
 mod command_line_headers;
@@ -38,4 +39,5 @@ mod sign_in;
 mod streams;
 mod support;
 mod turns;
+mod waiting;
 mod walls;

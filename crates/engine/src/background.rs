@@ -30,6 +30,7 @@ pub(crate) enum Task {
     NodeNotifier,
     NodeRelay,
     Pruner,
+    QueueWatch,
     Replayer,
     Scheduler,
     SearchIndexer,
@@ -38,7 +39,7 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::CheckIn,
         Self::ConcurrencyLimiter,
         Self::Deliverer,
@@ -49,6 +50,7 @@ impl Task {
         Self::NodeNotifier,
         Self::NodeRelay,
         Self::Pruner,
+        Self::QueueWatch,
         Self::Replayer,
         Self::Scheduler,
         Self::SearchIndexer,
@@ -68,6 +70,7 @@ impl Task {
             Self::NodeNotifier => "node_notifier",
             Self::NodeRelay => "node_relay",
             Self::Pruner => "pruner",
+            Self::QueueWatch => "queue_watch",
             Self::Replayer => "replayer",
             Self::Scheduler => "scheduler",
             Self::SearchIndexer => "search_indexer",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use millrace_model::retention::Retention;
+use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 
 use crate::{OidcConfig, S3Config, TraceConfig};
 
@@ -68,6 +69,13 @@ pub struct EngineConfig {
     pub memory_mb_max: u32,
     /// The longest wall-clock limit that a workflow may set.
     pub timeout_max: Duration,
+    /// Runs of one workflow or source that may wait where it has limits and no `queue_max`; also
+    /// the most that it may set as that.
+    pub waiting_runs_max: u32,
+    /// The most runs at once in one process that a workflow or source may set.
+    pub calls_per_isolate_max: u32,
+    /// The most requests in a minute that a key may be given as its own rate.
+    pub requests_per_minute_max: u32,
     /// Where traces go; none: nowhere.
     pub traces: Option<TraceConfig>,
 }
@@ -100,6 +108,9 @@ impl Default for EngineConfig {
             uploads_kept_bytes: 4 << 30,
             memory_mb_max: 10_240,
             timeout_max: Duration::from_secs(750),
+            waiting_runs_max: 100_000,
+            calls_per_isolate_max: CALLS_PER_ISOLATE_MAX,
+            requests_per_minute_max: 1_000_000,
             traces: None,
         }
     }

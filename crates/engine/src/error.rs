@@ -166,7 +166,7 @@ pub enum EngineError {
     },
     /// As many runs of the workflow or source wait as may.
     #[error(
-        "as many runs wait as may: what the setting `queue_max` of a workflow allows, or 10,000 of a source; try again later"
+        "as many runs wait as may: what the setting `queue_max` of a workflow allows, or the server's operator (--waiting-runs-max), or 10,000 of a source; try again later"
     )]
     QueueFull,
     /// As many of the organization's deploys and uploads wait as may.

@@ -76,7 +76,8 @@ pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::settings::{Choice, SettingsRequest};
-pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
+pub use deploy::source_settings::SettingsOfSource;
+pub use deploy::sources::{NewSource, UpdateSource};
 pub use deploy::workflow_parts::{DeployRequest, NewWorkflow, UpdateWorkflow};
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
@@ -197,6 +198,7 @@ struct Inner {
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
     unstored: run::unstored::UnstoredRuns,
+    full_queues: run::full_queues::FullQueues,
 }
 
 impl Deref for Inner {
@@ -279,6 +281,7 @@ impl Engine {
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),
             unstored: run::unstored::UnstoredRuns::default(),
+            full_queues: run::full_queues::FullQueues::default(),
             bundler,
             tenants,
             keyring,
@@ -291,6 +294,7 @@ impl Engine {
         engine.start_task(engine.dispatcher());
         engine.start_task(PressureWatch { engine: engine.clone(), meter: OwnMeter::default() });
         engine.start_task(engine.lease_keeper());
+        engine.start_task(engine.queue_watch());
         engine.start_task(engine.scheduler());
         if let Some(mailer) = Mailer::new(ctx, keyring) {
             engine.start_task(mailer);

@@ -1,6 +1,8 @@
 //! One typed tree of settings: flags, then the environment, then `millrace.toml`. An unknown key
 //! stops the start.
 
+mod parts;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,8 +14,10 @@ use millrace_model::egress::Allow;
 use millrace_model::people::Role;
 use millrace_model::proxies::TrustedProxy;
 use millrace_model::retention::Retention;
+use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use serde::Deserialize;
 
+use self::parts::{own_hosts, s3, tls, traces};
 use crate::tls::TlsFiles;
 
 /// The form of the log.
@@ -169,6 +173,14 @@ pub struct ServeArgs {
     /// [default: 750]
     #[arg(long, env = "MILLRACE_TIMEOUT_MAX_SECONDS", value_name = "SECONDS")]
     pub timeout_max_seconds: Option<u32>,
+    /// Runs of one workflow or source that may wait where it has limits and no `queue_max`, and the
+    /// most that it may set as that [default: 100000]
+    #[arg(long, env = "MILLRACE_WAITING_RUNS_MAX", value_name = "COUNT")]
+    pub waiting_runs_max: Option<u32>,
+    /// The most runs at once in one process that a workflow or source may set as
+    /// `calls_per_isolate` [default: 64]
+    #[arg(long, env = "MILLRACE_CALLS_PER_ISOLATE_MAX", value_name = "COUNT")]
+    pub calls_per_isolate_max: Option<u32>,
     /// MiB that the files in requests to an organization's endpoints may have together; each is
     /// kept for half an hour [default: 4096]
     #[arg(long, env = "MILLRACE_UPLOADS_KEPT_MB")]
@@ -203,6 +215,10 @@ pub struct ServeArgs {
     /// limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
+    /// The most requests to /v1 in a minute that a key may be given as its own rate
+    /// [default: 1000000]
+    #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE_MAX", value_name = "COUNT")]
+    pub requests_per_minute_max: Option<u32>,
     /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or
     /// base64 [default: master.key in the data directory]
     #[arg(long, env = "MILLRACE_MASTER_KEY_FILE")]
@@ -276,6 +292,9 @@ pub struct Config {
     pub uploads_kept_mb: u32,
     pub memory_max_mb: Option<u32>,
     pub timeout_max_seconds: u32,
+    pub waiting_runs_max: u32,
+    pub calls_per_isolate_max: u32,
+    pub requests_per_minute_max: u32,
     pub keep: Retention,
     pub keep_max: Retention,
     pub keep_audit_days: u32,
@@ -377,6 +396,15 @@ impl Config {
                 .timeout_max_seconds
                 .or(file.timeout_max_seconds)
                 .unwrap_or(*TIMEOUT_MAX_SECONDS.end()),
+            waiting_runs_max: args.waiting_runs_max.or(file.waiting_runs_max).unwrap_or(100_000),
+            calls_per_isolate_max: args
+                .calls_per_isolate_max
+                .or(file.calls_per_isolate_max)
+                .unwrap_or(CALLS_PER_ISOLATE_MAX),
+            requests_per_minute_max: args
+                .requests_per_minute_max
+                .or(file.requests_per_minute_max)
+                .unwrap_or(1_000_000),
             uploads_kept_mb: args.uploads_kept_mb.or(file.uploads_kept_mb).unwrap_or(4096),
             requests_per_minute: args
                 .requests_per_minute
@@ -418,11 +446,14 @@ impl Config {
             config.http_body_max_bytes,
             config.connections_max,
             config.requests_memory_mb as usize,
+            config.waiting_runs_max as usize,
+            config.calls_per_isolate_max as usize,
+            config.requests_per_minute_max as usize,
             config.request_timeout_seconds as usize,
         ];
         if of_requests.contains(&0) || kept.contains(&Some(0)) {
             bail!(
-                "http_body_max_bytes, keep_days, keep_days_max, keep_count, keep_count_max, keep_audit_days, request_timeout_seconds, connections_max and requests_memory_mb are at least 1"
+                "http_body_max_bytes, keep_days, keep_days_max, keep_count, keep_count_max, keep_audit_days, request_timeout_seconds, connections_max, requests_memory_mb, waiting_runs_max, calls_per_isolate_max and requests_per_minute_max are at least 1"
             );
         }
         if config.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
@@ -441,79 +472,6 @@ impl Config {
         }
         Ok(config)
     }
-}
-
-/// Names of this server, in lower case.
-fn own_hosts(names: Vec<String>) -> Result<Vec<String>> {
-    let name = |name: String| {
-        let host = name.trim().trim_end_matches('.').to_ascii_lowercase();
-        if host_of(&host).as_deref() != Some(&*host) || host.contains(['/', ' ']) {
-            bail!(
-                "`{name}` is not a name of this server (own_host): it is a name such as millrace.internal, without scheme, port and path"
-            );
-        }
-        Ok(host)
-    };
-    names.into_iter().map(name).collect()
-}
-
-/// Certificate and key belong together.
-fn tls(cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>> {
-    match (cert, key) {
-        (Some(cert), Some(key)) => Ok(Some(TlsFiles { cert, key })),
-        (None, None) => Ok(None),
-        _ => bail!("tls_cert and tls_key belong together: set both or none"),
-    }
-}
-
-/// Where traces go. The headers may hold a key: they are not shown in the error.
-fn traces(url: Option<String>, headers: Option<String>) -> Result<Option<TraceConfig>> {
-    let Some(url) = url.filter(|url| !url.is_empty()) else { return Ok(None) };
-    if !(url.starts_with("http://") || url.starts_with("https://")) {
-        bail!("`{url}` is not the address of a collector: it starts with http:// or https://");
-    }
-    let pairs =
-        headers.as_deref().unwrap_or("").split(',').filter(|pair| !pair.trim().is_empty()).map(
-            |pair| {
-                pair.split_once('=')
-                    .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
-                    .context("otlp_headers is a list of NAME=VALUE")
-            },
-        );
-    Ok(Some(TraceConfig { headers: pairs.collect::<Result<_>>()?, url }))
-}
-
-/// Where `$.send.s3` goes; a part of it alone stops the start.
-fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
-    let value = |field: fn(&ServeArgs) -> &Option<String>| {
-        field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty())
-    };
-    let given = (
-        value(|a| &a.s3_endpoint),
-        value(|a| &a.s3_access_key_id),
-        value(|a| &a.s3_secret_access_key),
-    );
-    let (endpoint, access_key_id, secret_access_key) = match given {
-        (Some(endpoint), Some(id), Some(key)) => (endpoint, id, key),
-        (None, None, None) => return Ok(None),
-        _ => bail!(
-            "s3_endpoint, s3_access_key_id and s3_secret_access_key belong together: set all three or none"
-        ),
-    };
-    if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) {
-        bail!(
-            "`{endpoint}` is not the address of an object store: it starts with http:// or https://"
-        );
-    }
-    let buckets = value(|a| &a.s3_buckets).unwrap_or_default();
-    let buckets = buckets
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect();
-    let region = value(|a| &a.s3_region).unwrap_or_else(|| "us-east-1".into());
-    Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
 }
 
 /// The provider by which people sign in; a part of it alone stops the start.

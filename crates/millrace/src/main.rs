@@ -9,6 +9,7 @@ mod doctor;
 mod egress;
 mod front;
 mod http;
+mod machine;
 mod master_key;
 mod memory;
 mod outside;

@@ -1,14 +1,14 @@
 //! Limits of owners' runs: those that have any are claimed owner by owner, counted under a lock of
 //! the owner's row.
 
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::limits::{RunLimits, Window};
 use millrace_model::run::{NewRun, Run};
 use millrace_store::{Claim, StoreError, StoreResult};
 
 use crate::db::{database, unwritable};
-use crate::rows::{self, execute, number, one};
+use crate::rows::{self, execute, many, number, one};
 use crate::runs::{self, MAY_CLAIM, far, lease_ended};
 
 /// How long the number of an owner's waiting runs is believed: a transaction that was under way
@@ -146,4 +146,12 @@ pub(crate) async fn accept(
         }
     }
     runs::insert(t, std::slice::from_ref(run), node).await
+}
+
+/// Owners of which at least so many runs wait. They are counted: the number that is kept may be
+/// behind.
+pub(crate) async fn full(c: &impl GenericClient, waiting: u32) -> StoreResult<Vec<String>> {
+    let sql = "SELECT owner_id FROM run_limits AS l WHERE (SELECT count(*) FROM
+        (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = l.owner_id LIMIT $1) AS waiting) >= $1";
+    many(c, sql, &[&i64::from(waiting)], |row| row.try_get(0).map_err(database)).await
 }

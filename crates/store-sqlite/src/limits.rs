@@ -100,3 +100,10 @@ pub(crate) fn accept(c: &Connection, run: &NewRun, queue_max: u32) -> StoreResul
     }
     runs::insert(c, run, None)
 }
+
+/// Owners of which at least so many runs wait.
+pub(crate) fn full(c: &Connection, waiting: u32) -> StoreResult<Vec<String>> {
+    many(c, "SELECT owner_id FROM run_limits WHERE waiting >= ?1", [waiting], |row| {
+        row.get(0).map_err(database)
+    })
+}

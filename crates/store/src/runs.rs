@@ -185,6 +185,8 @@ pub trait Runs: Send + Sync + 'static {
         queue_max: u32,
         node: Option<&str>,
     ) -> StoreResult<()>;
+    /// Owners with limits of which at least so many runs wait.
+    async fn full_queues(&self, waiting: u32) -> StoreResult<Vec<String>>;
     /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose
     /// lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with
     /// limits no more than these leave room for, however many nodes claim.

@@ -54,6 +54,9 @@ impl Engine {
         responder: Option<Responder>,
     ) -> Result<Option<Arc<UnstoredRun>>, EngineError> {
         match program.limits() {
+            Some(_) if self.0.full_queues.contains(run.owner.as_str()) => {
+                Err(EngineError::QueueFull)
+            }
             Some(_) => {
                 self.accept_queued(run, program.queue_max(), false, responder).await.map(|()| None)
             }

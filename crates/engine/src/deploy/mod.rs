@@ -11,6 +11,7 @@ pub(crate) mod requests;
 mod search_index;
 mod served_apps;
 pub(crate) mod settings;
+pub(crate) mod source_settings;
 pub(crate) mod sources;
 pub(crate) mod subscriptions;
 pub(crate) mod values;

@@ -178,6 +178,9 @@ pub(crate) fn settings_of(
         );
         return Err(EngineError::invalid("settings.calls_per_isolate", message));
     }
+    if request.calls_per_isolate.is_some() {
+        check_calls("settings.calls_per_isolate", calls_per_isolate, operator)?;
+    }
     let throttle = chosen("throttle", &request.throttle, before.throttle.as_ref(), None)?;
     let queue_max = chosen("queue_max", &request.queue_max, before.queue_max.as_ref(), None)?;
     for (name, value) in [("concurrency", concurrency), ("queue_max", queue_max)] {
@@ -189,6 +192,15 @@ pub(crate) fn settings_of(
                 ),
             ));
         }
+    }
+    let waiting_max = operator.waiting_runs_max;
+    if request.queue_max.is_some()
+        && let Some(runs) = queue_max.filter(|runs| *runs > waiting_max)
+    {
+        let message = format!(
+            "`{runs}` runs are more than may wait on this server; its operator allows {waiting_max} (--waiting-runs-max)"
+        );
+        return Err(EngineError::invalid("settings.queue_max", message));
     }
     if let Some(t) =
         throttle.filter(|t| t.runs > LIMIT_MAX || !(1..=INTERVAL_MS_MAX).contains(&t.interval_ms))
@@ -222,7 +234,29 @@ pub(crate) fn within(settings: &Settings, operator: &EngineConfig) -> Settings {
     Settings {
         timeout_ms: settings.timeout_ms.map(|ms| ms.min(timeout_ms_max(operator))),
         memory_mb: settings.memory_mb.map(|mb| mb.min(operator.memory_mb_max)),
+        calls_per_isolate: settings
+            .calls_per_isolate
+            .map(|calls| calls.min(operator.calls_per_isolate_max)),
+        queue_max: settings.queue_max.map(|runs| runs.min(operator.waiting_runs_max)),
         ..settings.clone()
+    }
+}
+
+/// Holds the runs that one process is to serve at once to the operator's ceiling.
+pub(crate) fn check_calls(
+    field: &str,
+    calls: Option<u32>,
+    operator: &EngineConfig,
+) -> Result<(), EngineError> {
+    let max = operator.calls_per_isolate_max;
+    match calls.filter(|calls| *calls > max) {
+        Some(calls) => Err(EngineError::invalid(
+            field,
+            format!(
+                "`{calls}` runs are more than may share a process on this server; its operator allows {max} (--calls-per-isolate-max)"
+            ),
+        )),
+        None => Ok(()),
     }
 }
 

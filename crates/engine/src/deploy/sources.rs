@@ -9,8 +9,7 @@ use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{
-    CALLS_PER_ISOLATE_MAX, HttpInterface, Owner, Source, SourceContent, SourceDeployment,
-    SourceSettings, Timer,
+    HttpInterface, Owner, Source, SourceContent, SourceDeployment, SourceSettings, Timer,
 };
 use millrace_model::tenant::Caller;
 use millrace_runner::CallFailure;
@@ -24,7 +23,7 @@ use crate::deploy::components::{CodeRef, base_slug};
 use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
-use crate::deploy::settings::{Choice, chosen};
+use crate::deploy::source_settings::SettingsOfSource;
 use crate::deploy::workflows::checked_message;
 use crate::error::{readable, removable};
 use crate::observe::views::{SourceDeploymentView, SourceView};
@@ -32,9 +31,6 @@ use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
-
-/// The most runs of one source at the same time that can be asked for.
-const CONCURRENCY_MAX: u32 = 1000;
 
 /// A source to be deployed.
 #[derive(Clone, Debug)]
@@ -57,45 +53,6 @@ pub struct NewSource {
     pub made_from: Option<MadeFrom>,
     /// What the deployment that this makes says of itself.
     pub message: Option<String>,
-}
-
-/// Settings of a source in a request; None stays, `false` takes one away.
-#[derive(Clone, Debug, Default)]
-pub struct SettingsOfSource {
-    /// Runs that one process serves at the same time.
-    pub calls_per_isolate: Option<Choice<u32>>,
-    /// Runs at the same time.
-    pub concurrency: Option<Choice<u32>>,
-}
-
-impl SettingsOfSource {
-    fn over(&self, before: SourceSettings) -> Result<SourceSettings, EngineError> {
-        let checked = |name: &str, choice: &Option<Choice<u32>>, before: Option<u32>, max: u32| {
-            match chosen(name, choice, before.as_ref(), None)? {
-                Some(value) if value == 0 || value > max => Err(EngineError::invalid(
-                    name,
-                    format!(
-                        "`{value}` is not a number of runs; allowed are 1 to {max}, or `false` for what it is by default"
-                    ),
-                )),
-                value => Ok(value),
-            }
-        };
-        Ok(SourceSettings {
-            calls_per_isolate: checked(
-                "calls_per_isolate",
-                &self.calls_per_isolate,
-                before.calls_per_isolate,
-                CALLS_PER_ISOLATE_MAX,
-            )?,
-            concurrency: checked(
-                "concurrency",
-                &self.concurrency,
-                before.concurrency,
-                CONCURRENCY_MAX,
-            )?,
-        })
-    }
 }
 
 /// What changes of a source; None stays.
@@ -131,7 +88,7 @@ impl Engine {
         let message = checked_message(new.message)?;
         let (component, artifact) = self.resolve_component(caller, &new.code, None).await?;
         require_source(&component)?;
-        let settings = new.settings.over(SourceSettings::default())?;
+        let settings = new.settings.over(SourceSettings::default(), &self.0.config)?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
         let previous =
@@ -373,7 +330,7 @@ impl Engine {
         let (defs, hooks) = self
             .reconfigure(caller, &mut new, &component, update.configured_props.as_ref())
             .await?;
-        new.settings = update.settings.over(new.settings)?;
+        new.settings = update.settings.over(new.settings, &self.0.config)?;
         new.limits = new.settings.limits(has_db(&defs));
         let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
         interfaces.app_hooks = app_hooks::waiting(hooks, &new.org_id, &new.id);

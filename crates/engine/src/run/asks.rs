@@ -325,14 +325,11 @@ impl Engine {
         let event = ask.event.map_or_else(|| "null".to_owned(), |event| event.get().to_owned());
         let new = self.new_run(&program, &origin, event, Start::Queued).map_err(failed)?;
         let id = new.id.clone();
+        let operator_max = self.0.config.waiting_runs_max;
+        let queue_max = program.queue_max().min(TRIGGERED_WAITING_MAX).min(operator_max);
         // A run may start its own workflow again and again: what waits has a bound, whatever the
         // workflow says of its queue.
-        match self
-            .0
-            .store
-            .accept_queued(new, program.queue_max().min(TRIGGERED_WAITING_MAX), None)
-            .await
-        {
+        match self.0.store.accept_queued(new, queue_max, None).await {
             Err(StoreError::QueueFull) => {
                 let message = format!(
                     "the workflow `{shown}` was not started: as many of its runs wait as its `queue_max` allows, or {TRIGGERED_WAITING_MAX}; try again later"

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use millrace_model::component::PropDef;
 use millrace_model::ids::OrgId;
 use millrace_runner::CallOutcome;
 use serde_json::Value;
@@ -59,4 +60,10 @@ impl Inputs {
         }
         Ok(Ok(Cow::Owned(value.to_string())))
     }
+}
+
+/// The definitions that `additionalProps` made or changed: of the others the host knows more than a
+/// record can hold.
+pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }

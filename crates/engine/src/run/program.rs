@@ -25,7 +25,7 @@ use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::damaged::DamagedProgram;
 use crate::run::files::add_own_store;
-use crate::run::inputs::Inputs;
+use crate::run::inputs::{Inputs, dynamic_of};
 use crate::run::installed::Installed;
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::{AccountUse, names_account};
@@ -277,7 +277,8 @@ impl Engine {
         add_own_store(defs, &source.id, &mut props);
         let module = self.stored_module(MODULE, artifact_id).await?;
         let has_db = has_db(defs);
-        let calls_per_isolate = source.settings.calls_per_isolate.unwrap_or(1);
+        let calls_max = self.0.config.calls_per_isolate_max;
+        let calls_per_isolate = source.settings.calls_per_isolate.unwrap_or(1).min(calls_max);
         let isolate = IsolateSpec {
             id: format!("{}:{artifact_id}:{calls_per_isolate}", source.id),
             organization: source.org_id.to_string(),
@@ -390,7 +391,7 @@ impl Engine {
             modules,
             env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
             memory_mb: settings.memory_mb,
-            calls_per_isolate: version.settings.calls_per_isolate.unwrap_or(1),
+            calls_per_isolate: settings.calls_per_isolate.unwrap_or(1),
             isolates_max: ISOLATES_MAX,
             in_order: false,
         });
@@ -432,10 +433,4 @@ impl Engine {
 /// What a source's code finds in `process.env` (reference 3).
 pub(crate) fn env_of(source: &SourceId) -> BTreeMap<String, String> {
     BTreeMap::from([("PD_COMPONENT".to_owned(), source.to_string())])
-}
-
-/// The definitions that `additionalProps` made or changed: of the others the host knows more than a
-/// record can hold.
-pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
-    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }

@@ -222,6 +222,16 @@ impl Engine {
                         .push(self.webhooks().delivery(event, listener, trace_id)?);
                     continue;
                 }
+                if self.0.full_queues.contains(listener) {
+                    let cut = format!(
+                        "Error: the event was not passed on to `{listener}`: as many of its runs wait as may, {} (--waiting-runs-max); pass it on again once they have run",
+                        self.0.config.waiting_runs_max
+                    );
+                    if effects.logs.iter().all(|line| line.text != cut) {
+                        effects.logs.push(self.error_line(&cut));
+                    }
+                    continue;
+                }
                 if let Some(run) = self.listener_run(event, &payload, listener, &origin).await? {
                     effects.runs.push(run);
                 }

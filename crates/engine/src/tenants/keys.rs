@@ -178,7 +178,9 @@ impl Keys {
 
     /// Counts a request of the caller's key. `TooMany`.
     pub fn count_request(&self, caller: &Caller) -> Result<(), EngineError> {
-        let per_minute = caller.rate_per_minute.unwrap_or(self.ctx.config.requests_per_minute);
+        let config = &self.ctx.config;
+        let own = caller.rate_per_minute.map(|rate| rate.min(config.requests_per_minute_max));
+        let per_minute = own.unwrap_or(config.requests_per_minute);
         if per_minute == 0 {
             return Ok(());
         }
@@ -197,7 +199,7 @@ impl Keys {
     ) -> Result<(ApiKey, String), EngineError> {
         let name = key_name(&new.name)?;
         self.check_end(new.expires_at)?;
-        check_rate(new.rate_per_minute)?;
+        check_rate(new.rate_per_minute, self.ctx.config.requests_per_minute_max)?;
         if self
             .ctx
             .store
@@ -344,8 +346,17 @@ pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {
     Ok(name.to_owned())
 }
 
-fn check_rate(rate: Option<u32>) -> Result<(), EngineError> {
+/// `max`: what the operator allows.
+fn check_rate(rate: Option<u32>, max: u32) -> Result<(), EngineError> {
     match rate {
+        Some(rate) if (max.saturating_add(1)..=1_000_000).contains(&rate) => {
+            Err(EngineError::invalid(
+                "rate_per_minute",
+                format!(
+                    "`rate_per_minute` is {rate}, more than this server's operator allows: {max} (--requests-per-minute-max)"
+                ),
+            ))
+        }
         Some(rate) if !(1..=1_000_000).contains(&rate) => Err(EngineError::invalid(
             "rate_per_minute",
             format!("`rate_per_minute` is {rate}, allowed are 1 to 1000000 requests"),

@@ -27,6 +27,9 @@ impl Runs for PostgresStore {
     ) -> StoreResult<()> {
         transaction!(self.db, "accept_queued", |t| limits::accept(&t, &run, queue_max, node))
     }
+    async fn full_queues(&self, waiting: u32) -> StoreResult<Vec<String>> {
+        limits::full(&self.db.client().await?, waiting).await
+    }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
         let owners = runs::owners_in_turn(&self.db.client().await?, claim).await?;

@@ -28,6 +28,9 @@ impl Runs for SqliteStore {
     ) -> StoreResult<()> {
         write_at!(self, "accept_queued", |c| limits::accept(c, &run, queue_max))
     }
+    async fn full_queues(&self, waiting: u32) -> StoreResult<Vec<String>> {
+        self.db.read(move |c| limits::full(c, waiting)).await
+    }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         let Claim { node, now, lease_until, limit, after, passed_over } = claim;
         let (node, after, passed_over) = (node.to_owned(), after.to_owned(), passed_over.to_vec());

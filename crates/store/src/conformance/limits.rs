@@ -144,6 +144,8 @@ pub async fn a_full_queue_refuses(database: &dyn Database) {
     for ms in 0..2 {
         org.store.accept_queued(org.run(&owner, ms), 2, None).await.expect("accepted");
     }
+    let is_full = async || org.store.full_queues(2).await.expect("reads");
+    assert_eq!(is_full().await, [owner.as_str()]);
     let refused = org.run(&owner, 3);
     assert!(matches!(
         org.store.accept_queued(refused.clone(), 2, None).await,
@@ -153,6 +155,7 @@ pub async fn a_full_queue_refuses(database: &dyn Database) {
     org.store.accept_queued(org.run(&other, 3), 2, None).await.expect("accepted");
     // What is under way does not wait.
     assert_eq!(claims(&org, 10).await, 2);
+    assert_eq!(is_full().await, Vec::<String>::new());
     org.store.accept_queued(org.run(&owner, 4), 2, None).await.expect("accepted");
     assert!(matches!(
         org.store.accept_queued(org.run(&owner, 5), 2, None).await,
