@@ -4,6 +4,7 @@
 //! seventh of the points on which naive runtimes break, in what is known of the public registry.
 
 mod apply;
+mod artifacts;
 mod behind_proxies;
 mod changes_at_once;
 mod cli;

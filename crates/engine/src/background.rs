@@ -20,6 +20,7 @@ const AFTER_PANIC: Duration = Duration::from_secs(1);
 /// A background task by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
+    ArtifactPruner,
     CheckIn,
     ConcurrencyLimiter,
     Deliverer,
@@ -39,7 +40,8 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
+        Self::ArtifactPruner,
         Self::CheckIn,
         Self::ConcurrencyLimiter,
         Self::Deliverer,
@@ -60,6 +62,7 @@ impl Task {
 
     const fn as_str(self) -> &'static str {
         match self {
+            Self::ArtifactPruner => "artifact_pruner",
             Self::CheckIn => "check_in",
             Self::ConcurrencyLimiter => "concurrency_limiter",
             Self::Deliverer => "deliverer",

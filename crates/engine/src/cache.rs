@@ -100,6 +100,11 @@ impl<K: Hash + Eq, V: Clone> Records<K, V> {
         self.entries.read().get(key).filter(|_| self.coherence.is_believed()).cloned()
     }
 
+    /// All that are kept, believed or not.
+    pub(crate) fn all(&self) -> Vec<V> {
+        self.entries.read().values().cloned().collect()
+    }
+
     /// Keeps a record, unless something changed since it was read.
     pub(crate) fn put(&self, read_at: Generation, key: K, record: V) {
         let mut entries = self.entries.write();

@@ -199,6 +199,7 @@ struct Inner {
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
     unstored: run::unstored::UnstoredRuns,
     full_queues: run::full_queues::FullQueues,
+    artifact_files: deploy::artifact_files::ArtifactFiles,
 }
 
 impl Deref for Inner {
@@ -282,6 +283,7 @@ impl Engine {
             responders: Mutex::default(),
             unstored: run::unstored::UnstoredRuns::default(),
             full_queues: run::full_queues::FullQueues::default(),
+            artifact_files: deploy::artifact_files::ArtifactFiles::default(),
             bundler,
             tenants,
             keyring,
@@ -305,6 +307,7 @@ impl Engine {
         }
         engine.start_task(WebhookDispatcher::new(ctx, keyring));
         engine.start_task(Pruner::new(ctx.clone()));
+        engine.start_task(engine.artifact_pruner());
         let runs = engine.clone();
         let do_runs_wait = move || runs.0.admission.slots.waiting() > 0;
         engine.start_task(SearchIndexer::new(ctx.clone(), do_runs_wait));

@@ -2,8 +2,6 @@
 //! all of it works.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,14 +10,12 @@ use millrace_model::component::{
     Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent,
 };
 use millrace_model::ids::ComponentId;
-use millrace_model::own_files::{bytes_of, problem_of_part};
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
 use millrace_model::tenant::{Caller, Scope};
-use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec, OWN_FILES, Packages};
+use millrace_runner::{Call, FailureKind, IsolateSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::to_raw_value};
-use tokio::io::AsyncWriteExt as _;
 
 use crate::checks::key_and_version;
 use crate::deploy::bundle_error::bundle_error;
@@ -57,17 +53,14 @@ pub enum CodeRef {
     Url(String),
 }
 
-/// The ending of the file beside a module that names the packages there.
-const BESIDE: &str = "beside.json";
-
 /// The package lock as it is stored: the versions, and what lies beside the bundle. With it and the
 /// checksums the packages can be had again.
 #[derive(Serialize, Deserialize)]
-struct StoredLock {
+pub(super) struct StoredLock {
     #[serde(flatten)]
     lock: Lock,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    beside: Option<Beside>,
+    pub(super) beside: Option<Beside>,
 }
 
 /// A component that was built but not stored.
@@ -442,140 +435,6 @@ impl Engine {
             details: json!({}),
         })
     }
-
-    /// The module of a stored artifact, written from the store where it is missing.
-    pub(crate) async fn stored_module(
-        &self,
-        name: &str,
-        id: &str,
-    ) -> Result<ModuleSpec, EngineError> {
-        let path = self.0.config.artifact_dir.join(format!("{id}.mjs"));
-        if is_written(&path).await {
-            return self.with_packages(name, path).await;
-        }
-        let artifact = self.0.store.artifact(id).await?.ok_or_else(|| {
-            EngineError::damaged(
-                "the built code of a component",
-                format!("the artifact `{id}` is missing in the store"),
-            )
-        })?;
-        self.module(name, &artifact).await
-    }
-
-    /// The module of an artifact.
-    pub(crate) async fn module(
-        &self,
-        name: &str,
-        artifact: &Artifact,
-    ) -> Result<ModuleSpec, EngineError> {
-        let path = self.artifact_path(artifact).await?;
-        self.with_packages(name, path).await
-    }
-
-    /// A module whose file is there, and the list of the packages beside it.
-    /// [`Engine::install_beside`] installs those.
-    async fn with_packages(
-        &self,
-        name: &str,
-        path: std::path::PathBuf,
-    ) -> Result<ModuleSpec, EngineError> {
-        const LIST: &str = "the list of what lies beside an artifact";
-        let packages = match tokio::fs::read(path.with_extension(BESIDE)).await {
-            Ok(text) => {
-                let beside: Beside = serde_json::from_slice(&text)
-                    .map_err(|error| EngineError::damaged(LIST, error))?;
-                Some(Arc::new(Packages { store: self.0.bundler.package_store(), beside }))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(EngineError::damaged(LIST, error)),
-        };
-        Ok(ModuleSpec { name: name.to_owned(), path, packages })
-    }
-
-    async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
-        let dir = &self.0.config.artifact_dir;
-        let path = dir.join(format!("{}.mjs", artifact.id));
-        if is_written(&path).await {
-            return Ok(path);
-        }
-        let failed = |e| EngineError::internal("could not write an artifact for its host", e);
-        let map_name = format!("{}.mjs.map", artifact.id);
-        let mut code = artifact.code.clone();
-        if let Some(map) = &artifact.source_map {
-            self.write_whole(&dir.join(&map_name), map.as_bytes()).await.map_err(failed)?;
-            code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
-        }
-        let lock: StoredLock = serde_json::from_str(&artifact.lock)
-            .map_err(|e| EngineError::damaged("the package lock of an artifact", e))?;
-        if let Some(mut beside) = lock.beside {
-            // First: a module that is there has what lies beside it.
-            let own = std::mem::take(&mut beside.files);
-            if !own.is_empty() {
-                self.write_own_files(&path.with_extension(OWN_FILES), own).await.map_err(failed)?;
-            }
-            let text = serde_json::to_vec(&beside).map_err(|e| {
-                EngineError::internal("could not write what lies beside an artifact", e)
-            })?;
-            self.write_whole(&path.with_extension(BESIDE), &text).await.map_err(failed)?;
-        }
-        self.write_whole(&path, code.as_bytes()).await.map_err(failed)?;
-        Ok(path)
-    }
-
-    /// An author's own files as a folder, which is there whole or not at all. Their names come from
-    /// a process that read what strangers wrote: they are checked here.
-    async fn write_own_files(
-        &self,
-        folder: &Path,
-        files: BTreeMap<String, String>,
-    ) -> std::io::Result<()> {
-        if files.keys().any(|path| path.split('/').any(|part| problem_of_part(part).is_some())) {
-            return Err(std::io::Error::other(
-                "a path of what lies beside an artifact leads out of its folder",
-            ));
-        }
-        let part = folder.with_extension(format!("{}.part", self.0.ids.base62(8)));
-        let folder = folder.to_path_buf();
-        let written = tokio::task::spawn_blocking(move || {
-            let written = files.iter().try_for_each(|(path, text)| {
-                let file = part.join(path);
-                std::fs::create_dir_all(file.parent().unwrap_or(&part))?;
-                let mut file = std::fs::File::create(file)?;
-                file.write_all(&bytes_of(text))?;
-                file.sync_all()
-            });
-            let moved = written.and_then(|()| match std::fs::rename(&part, &folder) {
-                // Another call was first: they are the same.
-                Err(_) if folder.is_dir() => std::fs::remove_dir_all(&part),
-                moved => moved,
-            });
-            if moved.is_err() {
-                // On a full disk each attempt would leave some.
-                let _ = std::fs::remove_dir_all(&part);
-            }
-            moved
-        });
-        written.await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
-    }
-
-    /// A reader sees the whole file or none, also after a loss of power: its name may be on the
-    /// disk before what is in it.
-    async fn write_whole(&self, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
-        let part = path.with_extension(format!("{}.part", self.0.ids.base62(8)));
-        let written = async {
-            let mut file = tokio::fs::File::create(&part).await?;
-            file.write_all(bytes).await?;
-            file.flush().await?;
-            file.sync_all().await?;
-            tokio::fs::rename(&part, path).await
-        };
-        let written = written.await;
-        if written.is_err() {
-            // On a full disk each attempt would leave some.
-            let _ = tokio::fs::remove_file(&part).await;
-        }
-        written
-    }
 }
 
 /// An error of loading, with the packages that may not run on the Node in use.
@@ -594,13 +453,8 @@ fn of_an_old_node(error: EngineError, unfit: &[String]) -> EngineError {
     }
 }
 
-/// Whether an artifact is there. One without anything in it is what a loss of power left of it.
-async fn is_written(path: &std::path::Path) -> bool {
-    tokio::fs::metadata(path).await.is_ok_and(|file| file.len() > 0)
-}
-
 /// Whether a text is a SHA-256 in hex.
-fn is_hash(text: &str) -> bool {
+pub(super) fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 

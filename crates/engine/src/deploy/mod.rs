@@ -1,5 +1,6 @@
 //! Components, sources and workflows: what is checked and built before they are stored.
 
+pub(crate) mod artifact_files;
 pub(crate) mod bundle_error;
 pub(crate) mod components;
 pub(crate) mod configure;
