@@ -2,7 +2,7 @@
 //! are needed.
 
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::{Server, id};
@@ -40,7 +40,10 @@ async fn runs(server: &Server, workflow: &Value, expected: &str) {
 }
 
 async fn unused_files_go(args: &[&str]) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
+    // The age of a file counts from the time that the disk gave it.
+    let written =
+        tempfile::tempfile().and_then(|file| file.metadata()?.modified()).expect("a time");
+    let now = written.duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
     let now = i64::try_from(now).expect("fits");
     let mut server = Server::start_at(now, args).await;
     let kept = workflow(&server, "kept").await;

@@ -435,42 +435,48 @@ impl Config {
                 "proxy_protocol is of the proxies that are trusted, and none is: name their addresses with --trusted-proxy, such as 10.0.0.0/8"
             );
         }
+        config.check_numbers()?;
+        Ok(config)
+    }
+
+    /// Stops a start with a number that is too small or too large.
+    fn check_numbers(&self) -> Result<()> {
         let kept = [
-            config.keep.keep_days,
-            config.keep.keep_count,
-            Some(config.keep_audit_days),
-            config.keep_max.keep_days,
-            config.keep_max.keep_count,
+            self.keep.keep_days,
+            self.keep.keep_count,
+            Some(self.keep_audit_days),
+            self.keep_max.keep_days,
+            self.keep_max.keep_count,
         ];
         let of_requests = [
-            config.http_body_max_bytes,
-            config.connections_max,
-            config.requests_memory_mb as usize,
-            config.waiting_runs_max as usize,
-            config.calls_per_isolate_max as usize,
-            config.requests_per_minute_max as usize,
-            config.request_timeout_seconds as usize,
+            self.http_body_max_bytes,
+            self.connections_max,
+            self.requests_memory_mb as usize,
+            self.waiting_runs_max as usize,
+            self.calls_per_isolate_max as usize,
+            self.requests_per_minute_max as usize,
+            self.request_timeout_seconds as usize,
         ];
         if of_requests.contains(&0) || kept.contains(&Some(0)) {
             bail!(
                 "http_body_max_bytes, keep_days, keep_days_max, keep_count, keep_count_max, keep_audit_days, request_timeout_seconds, connections_max, requests_memory_mb, waiting_runs_max, calls_per_isolate_max and requests_per_minute_max are at least 1"
             );
         }
-        if config.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
+        if self.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
             bail!(
                 "memory_max_mb is at least {MEMORY_MAX_MB_MIN}: what a workflow has that asks for nothing"
             );
         }
-        if !TIMEOUT_MAX_SECONDS.contains(&config.timeout_max_seconds) {
+        if !TIMEOUT_MAX_SECONDS.contains(&self.timeout_max_seconds) {
             let (least, most) = (TIMEOUT_MAX_SECONDS.start(), TIMEOUT_MAX_SECONDS.end());
             bail!(
                 "timeout_max_seconds is at least {least}, what a workflow has that asks for nothing, and at most {most}"
             );
         }
-        if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
+        if self.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
             bail!("keep_count is at most {}", Retention::COUNT_MAX);
         }
-        Ok(config)
+        Ok(())
     }
 }
 
