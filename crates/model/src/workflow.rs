@@ -246,7 +246,8 @@ pub struct Settings {
     /// Runs at once; none: no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Runs that one process serves at the same time; none: 1.
+    /// Runs that one process serves at the same time; none: 1. They share variables of modules,
+    /// `process.env` and `/tmp`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_per_isolate: Option<u32>,
     /// Runs for each interval; none: no limit.

@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Vec<Route> {
         MADE_FROM,
         a::<Choice<u32>>(
             "calls_per_isolate",
-            "Runs that one process serves at the same time, 1 to 64; `false`: 1. Runs of one process share variables, `process.env` and `/tmp`",
+            "Runs that one process serves at the same time, 1 to 64; `false`: 1. Runs of one process share variables, `process.env` and `/tmp`: data of one customer may reach the run of another",
         ),
         a::<Choice<u32>>(
             "concurrency",

@@ -443,7 +443,7 @@ pub struct Parallel {
     /// Runs at the same time, or `default`: 1 for a source with a $.service.db, else no limit
     #[arg(long, value_name = "N", value_parser = number_or_default)]
     pub concurrency: Option<Value>,
-    /// Runs that share a process, or `default`: 1. They also share variables, process.env and /tmp
+    /// Runs that share a process, or `default`: 1. Data of one customer may reach another's run
     #[arg(long, value_name = "N", value_parser = number_or_default)]
     pub calls_per_isolate: Option<Value>,
 }

@@ -43,7 +43,8 @@ pub struct SettingsRequest {
     pub auto_retry: Option<Choice<Retry>>,
     /// Runs at once.
     pub concurrency: Option<Choice<u32>>,
-    /// Runs that one process serves at the same time.
+    /// Runs that one process serves at the same time, 1 to 64; default 1. They share variables of
+    /// modules, `process.env` and `/tmp`: data of one customer may reach the run of another.
     pub calls_per_isolate: Option<Choice<u32>>,
     /// `{runs, interval_ms}`: how many start in each interval.
     pub throttle: Option<Choice<Throttle>>,
