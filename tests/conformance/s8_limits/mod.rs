@@ -3,6 +3,7 @@
 mod as_installed;
 mod imports;
 mod language;
+mod named_packages;
 mod packages;
 mod peers;
 mod sloppy;

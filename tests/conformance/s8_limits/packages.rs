@@ -9,7 +9,7 @@ fn component(import: &str) -> serde_json::Value {
     json!({ "component_code": format!("import x from '{import}'; export default {{ name: 'a', version: '1', run() {{ return x; }} }};") })
 }
 
-async fn returned(server: &Client, body: serde_json::Value) -> serde_json::Value {
+pub(super) async fn returned(server: &Client, body: serde_json::Value) -> serde_json::Value {
     let id = server.post("/sources", &body).await.data()["id"].as_str().expect("an id").to_owned();
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
 }
