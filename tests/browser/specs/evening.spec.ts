@@ -6,7 +6,10 @@ import type { Page } from "@playwright/test";
 
 const picture = async (page: Page, name: string): Promise<void> => {
   const folder = process.env["PICTURES"];
-  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png` });
+  if (folder === undefined) return;
+  // News that lies over the page goes by itself.
+  await expect(page.locator(".toast")).toHaveCount(0);
+  await page.screenshot({ path: `${folder}/${name}.png` });
 };
 
 const orders = `export default {
