@@ -107,3 +107,17 @@ test("times are shown in UTC for whoever wants them so, on every page", async ({
   await context.close();
   await server.stop();
 });
+
+test("rows of a plain list are reached by j and k, and opened", async ({ page, server }) => {
+  for (const name of ["crates", "orders"]) await server.call("POST", "/data_stores", { name });
+  await page.goto("/data");
+  const row = (name: string) => page.getByRole("table", { name: "Data stores" }).getByRole("link", { name });
+  await expect(row("crates")).toBeVisible();
+  await page.keyboard.press("j");
+  await expect(row("orders")).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(row("crates")).toBeFocused();
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: "orders" })).toBeVisible();
+});

@@ -23,6 +23,7 @@ import { IconButton } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { showIn } from "~/ui/format";
 import { ariaKeys, Keys } from "~/ui/keys";
+import { useRowKeys } from "~/ui/list-keys";
 import { Mark } from "~/ui/mark";
 import { Menu, MenuHead, MenuItem, MenuLine, MenuTick } from "~/ui/menu";
 import { monogram } from "~/ui/tag";
@@ -140,6 +141,7 @@ export function Frame({
   }, []);
   useBroughtPages();
   const go = (to: LinkProps["to"]) => () => void navigate({ to });
+  useRowKeys();
   useShortcuts({
     palette: () => setPalette(true),
     sheet: () => setSheet(true),

@@ -92,8 +92,8 @@ function ownsKey(target: HTMLElement, pressed: string): boolean {
 
 if (typeof document !== "undefined") document.addEventListener("keydown", onKey);
 
-/** Adds shortcuts while the component is mounted; the newest layer is asked first. */
-export function useKeys(handlers: Record<string, Handler | undefined>): void {
+/** Adds shortcuts while the component is mounted; the newest layer is asked first, and one that is `below` after all others. */
+export function useKeys(handlers: Record<string, Handler | undefined>, below = false): void {
   const current = useRef(handlers);
   current.current = handlers;
   const names = Object.keys(handlers)
@@ -106,9 +106,10 @@ export function useKeys(handlers: Record<string, Handler | undefined>): void {
         .filter((keys) => keys !== "")
         .map((keys) => [keys, (event) => current.current[keys]?.(event)]),
     );
-    layers.push(layer);
+    if (below) layers.unshift(layer);
+    else layers.push(layer);
     return () => {
       layers.splice(layers.indexOf(layer), 1);
     };
-  }, [names]);
+  }, [names, below]);
 }

@@ -47,3 +47,16 @@ export function useListKeys({ ids, onOpen, onSelect }: Options) {
   });
   return { current, index, setCurrent, range, setLast };
 }
+
+/** `j` and `k` go from row to row on pages whose lists have no keys of their own; the browser opens the row that has the focus. */
+export function useRowKeys(): void {
+  const go = (by: number) => () => {
+    const rows = [...document.querySelectorAll<HTMLElement>("main .row-link")].filter((row) =>
+      row.checkVisibility(),
+    );
+    const { activeElement } = document;
+    const at = activeElement instanceof HTMLElement ? rows.indexOf(activeElement) : -1;
+    rows[Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();
+  };
+  useKeys({ j: go(1), k: go(-1) }, true);
+}
