@@ -80,8 +80,8 @@ impl Engine {
             Some(_) if !metas.is_empty() => Some(self.remembered(turn, source).await?),
             _ => None,
         };
-        let before = remembered.as_ref().map(|r| r.dedupe.clone()).unwrap_or_default();
-        let outcome = dedupe(source.strategy, &before, &candidates);
+        let before = remembered.as_ref().map(|m| m.remembered.clone()).unwrap_or_default();
+        let outcome = dedupe(source.strategy, &before.dedupe, &candidates);
         for (_, error) in &outcome.refused {
             effects.logs.push(self.error_line(&format!("Error: {error}")));
         }
@@ -100,10 +100,10 @@ impl Engine {
             );
             self.add_event(effects, event, context, context.handles_error).await?;
         }
-        let changed = remembered.filter(|_| outcome.state != before);
-        let state = match &changed {
-            Some(before) => {
-                let text = serde_json::to_string(&outcome.state)
+        let leaves = remembered.and_then(|memory| memory.leaves(outcome.state, effects.deduped));
+        let state = match &leaves {
+            Some(left) => {
+                let text = serde_json::to_string(&left.dedupe)
                     .map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
                 Some((before.version, text))
             }
@@ -116,10 +116,7 @@ impl Engine {
                 db: db.clone(),
             });
         }
-        Ok(changed.map(|before| Remembered {
-            version: before.version.saturating_add(1),
-            dedupe: outcome.state,
-        }))
+        Ok(leaves)
     }
 
     pub(crate) fn new_event(

@@ -21,6 +21,27 @@ pub(crate) struct Remembered {
     pub(crate) dedupe: DedupeState,
 }
 
+/// What a turn decides on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) remembered: Remembered,
+    /// Whether it is what settlements on their way will leave, which may fail yet.
+    is_ahead: bool,
+}
+
+impl Memory {
+    /// What the store is to have once a settlement is done that leaves `dedupe` and has left out so
+    /// many events; none: nothing to store. What was left out for a settlement on its way is right
+    /// only if that one is done, which the version says: it may be an earlier attempt of the same
+    /// run, of which nothing is kept where this one has its lease.
+    pub(crate) fn leaves(self, dedupe: DedupeState, deduped: u64) -> Option<Remembered> {
+        let relies = self.is_ahead && deduped > 0;
+        let Remembered { version, dedupe: before } = self.remembered;
+        (relies || dedupe != before)
+            .then(|| Remembered { version: version.saturating_add(1), dedupe })
+    }
+}
+
 /// What the settlements that are on their way will leave.
 #[derive(Default)]
 pub(crate) struct Ahead {
@@ -70,9 +91,9 @@ impl Engine {
         &self,
         turn: &Turn,
         source: &SourceProgram,
-    ) -> Result<Remembered, EngineError> {
-        if let Some(remembered) = &turn.guard.remembered {
-            return Ok(remembered.clone());
+    ) -> Result<Memory, EngineError> {
+        if let Some(remembered) = turn.guard.remembered.clone() {
+            return Ok(Memory { remembered, is_ahead: true });
         }
         let stored = self.0.store.source_state(&source.source.id).await?;
         let dedupe = match stored.dedupe.as_str() {
@@ -80,7 +101,8 @@ impl Engine {
             text => serde_json::from_str(text)
                 .map_err(|e| EngineError::damaged("a stored dedupe state", e))?,
         };
-        Ok(Remembered { version: stored.version, dedupe })
+        let remembered = Remembered { version: stored.version, dedupe };
+        Ok(Memory { remembered, is_ahead: false })
     }
 
     /// Commits what was decided in a turn, and ends the turn as soon as the next one can be
@@ -115,5 +137,40 @@ impl Engine {
             Turn::take_back(&mut *lock.lock().await, epoch);
         }
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::dedupe::{Candidate, Strategy, dedupe};
+    use serde_json::json;
+
+    use super::*;
+
+    fn after(before: &DedupeState, id: u64) -> DedupeState {
+        let candidate = Candidate { id: Some(json!(id)), ts: None };
+        dedupe(Some(Strategy::Unique), before, &[candidate]).state
+    }
+
+    #[test]
+    fn what_was_left_out_for_a_settlement_on_its_way_is_held_against_the_version() {
+        let known = after(&DedupeState::default(), 1);
+        let memory = |is_ahead| Memory {
+            remembered: Remembered { version: 4, dedupe: known.clone() },
+            is_ahead,
+        };
+        let next = after(&known, 2);
+        for (is_ahead, dedupe, deduped, expected) in [
+            (false, &known, 1, None),
+            (false, &next, 0, Some(5)),
+            (true, &known, 0, None),
+            // The second attempt of a run emits what the first one, which is on its way, did.
+            (true, &known, 1, Some(5)),
+            (true, &next, 0, Some(5)),
+        ] {
+            let leaves = memory(is_ahead).leaves(dedupe.clone(), deduped);
+            assert_eq!(leaves.as_ref().map(|left| left.version), expected);
+            assert!(leaves.is_none_or(|left| left.dedupe == *dedupe));
+        }
     }
 }
