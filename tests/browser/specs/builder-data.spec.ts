@@ -30,7 +30,7 @@ test("values of the event and of earlier steps are picked for fields, by click a
 
   // By click: the field has the focus, the value is chosen, and goes to the cursor.
   await field("Street").fill("at ");
-  await data.getByRole("combobox", { name: "Data to pick from" }).click();
+  await data.getByRole("combobox", { name: "Data shown" }).click();
   await page.getByRole("option", { name: "load" }).click();
   const results = data.getByRole("tree", { name: "Result of load" });
   await results.getByRole("treeitem", { name: /^street/ }).click();
@@ -50,7 +50,7 @@ test("values of the event and of earlier steps are picked for fields, by click a
   await expect(field("Kind")).toBeFocused();
 
   // Of the event, into a number and an object.
-  await data.getByRole("combobox", { name: "Data to pick from" }).click();
+  await data.getByRole("combobox", { name: "Data shown" }).click();
   await page.getByRole("option", { name: "Event" }).click();
   const total = data.getByRole("tree", { name: "Event" }).getByRole("treeitem", { name: /^total/ });
   for (const name of ["Count", "More"]) {

@@ -8,7 +8,7 @@ const changes =
   /^(new|make|add|save|deploy|delete|remove|rename|invite|connect|publish|replay|retry|cancel|resume|run now|test(?!, \d+ step)|roll back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit|acts on)\b/i;
 
 /** Fields that choose what is shown. */
-const reads = /search|filter|words|^step$|^who$/i;
+const reads = /search|filter|words|^step$|^who$|^data shown$/i;
 
 test("a viewer reads every page, and is offered nothing that is refused", async ({ browser, server }) => {
   test.setTimeout(180_000);

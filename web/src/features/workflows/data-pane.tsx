@@ -115,7 +115,7 @@ export function DataPane({
           {before.length > 0 && (
             <Select
               small
-              aria-label="Data to pick from"
+              aria-label="Data shown"
               value={earlier?.key ?? EVENT}
               onChange={setShown}
               choices={[
