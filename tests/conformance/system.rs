@@ -15,9 +15,9 @@ async fn the_first_organization_sees_what_the_server_is_made_of() {
         "smtp://mailer:hunter2@127.0.0.1:1025",
     ])
     .await;
-    let told = server.get("/system").await;
-    assert!(!told.text.contains("hunter2") && !told.text.contains("mailer"), "{}", told.text);
-    let system = told.data();
+    let shown = server.get("/system").await;
+    assert!(!shown.text.contains("hunter2") && !shown.text.contains("mailer"), "{}", shown.text);
+    let system = shown.data();
     let said = (
         &system["readiness"]["status"],
         &system["database"],
@@ -63,22 +63,22 @@ async fn the_first_organization_sees_what_the_server_is_made_of() {
 #[tokio::test]
 async fn a_running_server_tells_what_doctor_finds() {
     let server = Server::start_with(&["--smtp-url", "smtp://mailer:hunter2@127.0.0.1:1"]).await;
-    let told = server.get("/system/checks").await;
-    assert!(!told.text.contains("hunter2"), "{}", told.text);
+    let listed = server.get("/system/checks").await;
+    assert!(!listed.text.contains("hunter2"), "{}", listed.text);
     let found = |name: &str| {
-        let mut checks = told.json["data"].as_array().expect("a list").iter();
+        let mut checks = listed.json["data"].as_array().expect("a list").iter();
         checks
             .find(|check| check["name"] == name)
-            .unwrap_or_else(|| panic!("no check `{name}` in {}", told.text))
+            .unwrap_or_else(|| panic!("no check `{name}` in {}", listed.text))
     };
     for name in ["data directory", "database", "node", "walls", "bundling"] {
-        assert_eq!(found(name)["status"], "ok", "{}", told.text);
+        assert_eq!(found(name)["status"], "ok", "{}", listed.text);
     }
     assert!(found("data directory")["found"].as_str().expect("words").contains("a server uses it"));
     let mail = found("mail");
     assert_eq!(mail["status"], "failed");
     assert!(mail["mend"].as_str().is_some_and(|mend| mend.contains("--smtp-url")), "{mail}");
-    let (status, told, stderr) = millrace(&server, &["system", "--checks"]);
+    let (status, table, stderr) = millrace(&server, &["system", "--checks"]);
     assert_eq!(status, Some(0), "{stderr}");
-    assert!(told.to_string().contains("--smtp-url"), "{told}");
+    assert!(table.to_string().contains("--smtp-url"), "{table}");
 }

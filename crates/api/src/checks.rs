@@ -1,4 +1,4 @@
-//! What `millrace doctor` looks at, asked of the server while it runs.
+//! Checks of `millrace doctor`, run by a server itself on request.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The walls are tried with processes: who asks more often than this is told what was found.
+/// The walls are tried with processes: a request within this time gets the last result.
 const FRESH: Duration = Duration::from_secs(10);
 
 /// How a check ended.

@@ -345,14 +345,12 @@ impl Walk<'_> {
 
     /// The first `count` of the candidates that fit, in their order.
     async fn fits(&self, candidates: &[Candidate], count: usize) -> StoreResult<Vec<String>> {
+        let named: HashSet<&str> = self.filter.ids.iter().map(RunId::as_str).collect();
         let asked: Vec<_> = candidates
             .iter()
             .filter(|run| self.query.takes(run.duration_ms))
             .map(|run| &run.id)
-            .filter(|id| {
-                self.filter.ids.is_empty()
-                    || self.filter.ids.iter().any(|asked| asked.as_str() == id.as_str())
-            })
+            .filter(|id| named.is_empty() || named.contains(id.as_str()))
             .collect();
         if !self.query.needs_rows {
             return Ok(asked.into_iter().take(count).cloned().collect());

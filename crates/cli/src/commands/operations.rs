@@ -27,7 +27,7 @@ pub(super) async fn system(client: &Client, show: Show, args: &SystemArgs) -> Re
     }
     show.table(
         &client.get("/system/checks").await?,
-        &[("", "status"), ("WHAT", "name"), ("FOUND", "found"), ("WHAT TO DO", "mend")],
+        &[("STATUS", "status"), ("WHAT", "name"), ("FOUND", "found"), ("WHAT TO DO", "mend")],
     )
 }
 

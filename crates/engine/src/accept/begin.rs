@@ -160,8 +160,8 @@ impl Engine {
             .ok_or_else(|| EngineError::not_found("run", id))
     }
 
-    /// Accepts a run that starts as claimed; what is given ends when it is settled. Somebody waits
-    /// for it, and is told at once where its packages cannot be had.
+    /// Accepts a run that starts as claimed; what is given ends when it is settled. Its caller
+    /// waits, and gets the error at once where its packages cannot be installed.
     pub(crate) async fn begin(
         &self,
         program: &Arc<Program>,

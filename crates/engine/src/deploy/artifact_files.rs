@@ -228,14 +228,16 @@ impl ArtifactPruner {
         let engine = &self.engine;
         note_use(engine.files_in_use(), engine.now()).await;
         let dir = engine.0.config.artifact_dir.clone();
-        let found = blocking(move || artifacts_of(&dir)).await?;
+        let now = engine.now();
+        let unused = blocking(move || {
+            let mut found = artifacts_of(&dir)?;
+            found.retain(|_, paths| is_unused(paths, now));
+            Ok(found)
+        });
         let mut removed = 0;
-        for (id, paths) in found {
+        for (id, paths) in unused.await? {
             if activation.stop.is_cancelled() {
                 break;
-            }
-            if !is_unused(&paths, engine.now()) {
-                continue;
             }
             let _alone = engine.0.artifact_files.write().await;
             let now = engine.now();
