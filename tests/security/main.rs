@@ -19,6 +19,7 @@ mod foreign_people;
 mod groups;
 mod keys;
 mod killer;
+mod many_listeners;
 mod memory;
 mod modes;
 mod much_of_little;

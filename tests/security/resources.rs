@@ -668,37 +668,3 @@ async fn what_a_call_leaves_behind_burns_no_processor_for_minutes() {
     assert!(logs["data"].to_string().contains("was ended; await it in the run"), "{logs}");
     field.healthy().await;
 }
-
-/// One event for many listeners is there once for each: so much that it would be a commit of a
-/// gigabyte is not passed on, and the run's log says so.
-#[tokio::test]
-async fn an_event_is_not_multiplied_by_its_listeners_without_end() {
-    const LISTENERS: usize = 50;
-    let server = Server::start().await;
-    let code = "export default { name: 's', version: '1', run(event) { this.$emit('x'.repeat(event.size), { id: event.size }); } };";
-    let source = server.source(code, json!({})).await;
-    let trigger = json!([{ "type": "source", "id": source["id"] }]);
-    for n in 0..LISTENERS {
-        server
-            .workflow(&format!("w{n}"), trigger.clone(), &[("a", "export default { run() {} };")])
-            .await;
-    }
-    let large = server.run_now(&source, json!({ "size": 5_900_000 })).await;
-    assert_eq!(large["status"], "succeeded", "{}", large["error"]);
-    let logs =
-        server.get(&format!("/sources/{}/logs", source["id"].as_str().expect("an id"))).await.json
-            ["data"]
-            .to_string();
-    assert!(
-        logs.contains("not passed on to their 50 listeners") && logs.contains("256 MiB"),
-        "{logs}"
-    );
-    assert_eq!(server.emitted(&source).await.len(), 1, "it is an event all the same");
-    server.run_now(&source, json!({ "size": 10 })).await;
-    let runs = server
-        .until("the small one is with all of them", "/runs?status=succeeded", |l| {
-            l["page_info"]["total_count"] == LISTENERS + 2
-        })
-        .await;
-    assert_eq!(runs["page_info"]["total_count"], LISTENERS + 2, "the large one is with none");
-}

@@ -8,7 +8,7 @@ use millrace_model::error_event::{
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult};
+use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult, run_row_columns};
 use tokio_postgres::types::ToSql;
 
 use crate::db::text;
@@ -212,7 +212,7 @@ const FAILED: &str = "FROM runs WHERE status = 'failed' AND owner_id = $1 AND or
   AND NOT EXISTS (SELECT 1 FROM replayed_runs r JOIN runs n ON n.id = r.run_id WHERE r.original_id = runs.id AND n.status = 'succeeded')";
 
 pub(crate) async fn failed(c: &Client, w: &FailedRuns) -> StoreResult<Vec<Run>> {
-    let sql = format!("SELECT {} {FAILED} ORDER BY created_at, id LIMIT $9", rows::RUN);
+    let sql = format!("SELECT {} {FAILED} ORDER BY created_at, id LIMIT $9", run_row_columns());
     let b = Bounds::of(w);
     many(c, &sql, &b.params(w), rows::run).await
 }

@@ -3,7 +3,7 @@
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{EventId, OrgId};
-use millrace_store::{ExportFilter, Exported, StoreResult};
+use millrace_store::{ExportFilter, Exported, StoreResult, run_row_columns};
 use tokio::sync::mpsc::Sender;
 use tokio_postgres::{IsolationLevel, Row};
 
@@ -56,7 +56,7 @@ pub(crate) async fn export(
                 "SELECT {columns} FROM {table} WHERE {owner} = $1 AND org_id = $2 AND {time} >= $3 AND {time} < $4 ORDER BY {order}"
             )
         };
-        let runs = of(rows::RUN, "runs", "owner_id", "created_at", "created_at, id");
+        let runs = of(&run_row_columns(), "runs", "owner_id", "created_at", "created_at, id");
         let logs = of(rows::LOG_LINE, "logs", "owner_id", "at", "at, seq");
         let events = of(rows::EVENT, "events", "emitter_id", "ordinal", "ordinal");
         let log = |row: &Row| {

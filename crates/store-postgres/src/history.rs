@@ -9,8 +9,8 @@ use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, EndedRuns, Lineage, ListedRun, NewestOf, RunFilter, RunQuery, RunState, SqlValue,
-    StoreError, StoreResult, log_query, payload_columns, run_column_bytes, run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, NewestOf, RUN_EVENT, RunFilter, RunQuery, RunState,
+    SqlValue, StoreError, StoreResult, log_query, payload_columns, run_column_bytes, run_columns,
 };
 use tokio_postgres::types::ToSql;
 
@@ -118,10 +118,12 @@ pub(crate) async fn lineage(c: &Client, org: &OrgId, id: &RunId) -> StoreResult<
 }
 
 pub(crate) async fn run_bytes(c: &Client, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
-    let sql = "SELECT octet_length(event) + octet_length(context) + coalesce(octet_length(result), 0) + coalesce(octet_length(error), 0)
+    let sql = format!(
+        "SELECT octet_length({RUN_EVENT}) + octet_length(context) + coalesce(octet_length(result), 0) + coalesce(octet_length(error), 0)
            + (SELECT coalesce(sum(octet_length(text)), 0) FROM logs WHERE run_id = $1)
-         FROM runs WHERE id = $1 AND org_id = $2";
-    let bytes = one(c, sql, &[&id.as_str(), &org.as_str()], |row| {
+         FROM runs WHERE id = $1 AND org_id = $2"
+    );
+    let bytes = one(c, &sql, &[&id.as_str(), &org.as_str()], |row| {
         row.try_get::<_, i64>(0).map_err(database)
     })
     .await?;

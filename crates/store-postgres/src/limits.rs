@@ -5,7 +5,7 @@ use deadpool_postgres::{GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::limits::{RunLimits, Window};
 use millrace_model::run::{NewRun, Run};
-use millrace_store::{Claim, StoreError, StoreResult};
+use millrace_store::{Claim, StoreError, StoreResult, run_row_columns};
 
 use crate::db::{database, unwritable};
 use crate::rows::{self, execute, many, number, one};
@@ -93,7 +93,7 @@ pub(crate) async fn claim(
                  UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
                  FROM picked WHERE id = picked_id RETURNING {}",
                 lease_ended("$3", "$6"),
-                rows::RUN
+                run_row_columns()
             );
             let runs = rows::claimed(
                 t,

@@ -6,7 +6,9 @@ use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::run::{NewRun, Run, Start};
-use millrace_store::{Claim, Settlement, StoreError, StoreResult, Unstored};
+use millrace_store::{
+    Claim, Settlement, StoreError, StoreResult, Unstored, run_row_columns, shared_events,
+};
 
 use crate::db::{database, text};
 use crate::rows::{self, execute, many};
@@ -90,12 +92,15 @@ pub(crate) async fn insert(
     let column = |value: fn(&NewRun) -> &str| runs.iter().map(value).collect::<Vec<&str>>();
     let (ids, orgs, owners) =
         (column(|r| r.id.as_str()), column(|r| r.org_id.as_str()), column(|r| r.owner.as_str()));
-    let (kinds, triggers, events, contexts) = (
-        column(|r| r.kind.as_str()),
-        column(|r| &r.trigger_id),
-        column(|r| &r.event),
-        column(|r| &r.context),
-    );
+    let (kinds, triggers, contexts) =
+        (column(|r| r.kind.as_str()), column(|r| &r.trigger_id), column(|r| &r.context));
+    let shared = shared_events(runs);
+    insert_shared(c, runs, &shared).await?;
+    let events: Vec<&str> = runs
+        .iter()
+        .zip(&shared)
+        .map(|(r, shared)| if shared.is_some() { "" } else { &*r.event })
+        .collect();
     let deployments: Vec<Option<&str>> =
         runs.iter().map(|r| r.deployment_id.as_ref().map(|d| d.as_str())).collect();
     let results: Vec<Option<&str>> = runs.iter().map(|r| r.result.as_deref()).collect();
@@ -113,11 +118,11 @@ pub(crate) async fn insert(
         .iter()
         .map(|r| r.replays.as_ref().is_some_and(|original| original.event_edited))
         .collect();
-    const INSERT: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
+    const INSERT: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, shared_event, context, result, created_at, lease_until, status, attempt, node, started_at)
          SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
-                $12::text, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
-         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
-           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until)";
+                $13::text, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
+         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])
+           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, shared_event, context, result, created_at, lease_until)";
     if replays.iter().all(Option::is_none) {
         execute(
             c,
@@ -130,6 +135,7 @@ pub(crate) async fn insert(
                 &kinds,
                 &triggers,
                 &events,
+                &shared,
                 &contexts,
                 &results,
                 &created,
@@ -142,7 +148,7 @@ pub(crate) async fn insert(
     }
     let sql = format!(
         "WITH accepted AS ({INSERT}) INSERT INTO replayed_runs (replay_id, original_id, run_id, event_edited)
-         SELECT r.id, r.original, r.id, r.edited FROM UNNEST($1::text[], $13::text[], $14::boolean[]) AS r (id, original, edited) WHERE r.original IS NOT NULL"
+         SELECT r.id, r.original, r.id, r.edited FROM UNNEST($1::text[], $14::text[], $15::boolean[]) AS r (id, original, edited) WHERE r.original IS NOT NULL"
     );
     execute(
         c,
@@ -155,6 +161,7 @@ pub(crate) async fn insert(
             &kinds,
             &triggers,
             &events,
+            &shared,
             &contexts,
             &results,
             &created,
@@ -165,6 +172,26 @@ pub(crate) async fn insert(
         ],
     )
     .await?;
+    Ok(())
+}
+
+/// Writes the events that several of the runs have, each once.
+async fn insert_shared(
+    c: &impl GenericClient,
+    runs: &[NewRun],
+    shared: &[Option<&str>],
+) -> StoreResult<()> {
+    let (ids, events): (Vec<&str>, Vec<&str>) = runs
+        .iter()
+        .zip(shared)
+        .filter(|(run, shared)| **shared == Some(run.id.as_str()))
+        .map(|(run, _)| (run.id.as_str(), &*run.event))
+        .unzip();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO shared_events (id, event) SELECT * FROM UNNEST($1::text[], $2::text[])";
+    execute(c, sql, &[&ids, &events]).await?;
     Ok(())
 }
 
@@ -214,7 +241,7 @@ pub(crate) async fn claim(
            LIMIT $4)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
          FROM picked WHERE id = picked_id RETURNING {}",
-        rows::RUN
+        run_row_columns()
     );
     let share = i64::from(claim.limit).div_euclid(owners.len().max(1) as i64).max(1);
     rows::claimed(

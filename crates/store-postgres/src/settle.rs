@@ -52,6 +52,8 @@ pub(crate) async fn settle(t: &Transaction<'_>, s: &Settlement) -> StoreResult<(
 /// What a settlement changes beside the run and its effects.
 async fn beside(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
     if s.forget.is_some() {
+        let sql = "UPDATE runs SET shared_event = NULL WHERE id = $1 AND shared_event IS NOT NULL";
+        execute(t, sql, &[&s.run_id.as_str()]).await?;
         // Attempts that ended with a pause left them.
         execute(t, "DELETE FROM logs WHERE run_id = $1", &[&s.run_id.as_str()]).await?;
         execute(t, "DELETE FROM pauses WHERE run_id = $1", &[&s.run_id.as_str()]).await?;

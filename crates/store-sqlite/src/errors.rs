@@ -7,7 +7,7 @@ use millrace_model::error_event::{
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult};
+use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult, run_row_columns};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, known, many, newest_first, number, order};
@@ -176,7 +176,7 @@ const FAILED: &str = "FROM runs INDEXED BY runs_failed WHERE status = 'failed' A
   AND NOT EXISTS (SELECT 1 FROM replayed_runs r JOIN runs n ON n.id = r.run_id WHERE r.original_id = runs.id AND n.status = 'succeeded')";
 
 pub(crate) fn failed(c: &Connection, w: &FailedRuns) -> StoreResult<Vec<Run>> {
-    let sql = format!("SELECT * {FAILED} ORDER BY created_at, id LIMIT ?9");
+    let sql = format!("SELECT {} {FAILED} ORDER BY created_at, id LIMIT ?9", run_row_columns());
     let (from, to, after) = bounds(w);
     many(
         c,

@@ -3,7 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::{EventId, OrgId};
-use millrace_store::{ExportFilter, Exported, StoreError, StoreResult};
+use millrace_store::{ExportFilter, Exported, StoreError, StoreResult, run_row_columns};
 use rusqlite::{Connection, Params, Row, params};
 use tokio::sync::mpsc::Sender;
 
@@ -33,7 +33,10 @@ pub(crate) fn export(
                 None => return Ok(()),
             },
         };
-        let runs = "SELECT * FROM runs INDEXED BY runs_owner WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 AND created_at < ?4 ORDER BY created_at, id";
+        let runs = format!(
+            "SELECT {} FROM runs INDEXED BY runs_owner WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 AND created_at < ?4 ORDER BY created_at, id",
+            run_row_columns()
+        );
         let logs = "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 AND at >= ?3 AND at < ?4 ORDER BY at, rowid";
         let events = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND ordinal >= ?3 AND ordinal < ?4 ORDER BY ordinal";
         let log = |row: &Row<'_>| {
@@ -43,7 +46,7 @@ pub(crate) fn export(
                 line,
             })
         };
-        let whole = hand_over(c, runs, params![owner, org.as_str(), from, to], out, |row| {
+        let whole = hand_over(c, &runs, params![owner, org.as_str(), from, to], out, |row| {
             rows::run(row).map(|run| Exported::Run(Box::new(run)))
         })? && hand_over(c, logs, params![owner, org.as_str(), from, to], out, log)?
             && hand_over(c, events, params![owner, org.as_str(), first, last], out, |row| {

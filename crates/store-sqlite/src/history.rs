@@ -8,8 +8,8 @@ use millrace_model::run::{Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, EndedRuns, Lineage, ListedRun, NewestOf, RunFilter, RunQuery, RunState, SqlValue,
-    StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, NewestOf, RUN_EVENT, RunFilter, RunQuery, RunState,
+    SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
 };
 use rusqlite::{Connection, ToSql, params};
 
@@ -90,10 +90,12 @@ pub(crate) fn lineage(c: &Connection, org: &OrgId, id: &RunId) -> StoreResult<Op
 }
 
 pub(crate) fn run_bytes(c: &Connection, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
-    let sql = "SELECT octet_length(event) + octet_length(context) + ifnull(octet_length(result), 0) + ifnull(octet_length(error), 0)
+    let sql = format!(
+        "SELECT octet_length({RUN_EVENT}) + octet_length(context) + ifnull(octet_length(result), 0) + ifnull(octet_length(error), 0)
            + (SELECT ifnull(sum(octet_length(text)), 0) FROM logs WHERE run_id = ?1)
-         FROM runs WHERE id = ?1 AND org_id = ?2";
-    one(c, sql, [id.as_str(), org.as_str()], |row| {
+         FROM runs WHERE id = ?1 AND org_id = ?2"
+    );
+    one(c, &sql, [id.as_str(), org.as_str()], |row| {
         row.get::<_, i64>(0).map_err(database).map(|bytes| u64::try_from(bytes).unwrap_or(0))
     })
 }

@@ -57,8 +57,9 @@ pub(crate) fn step(c: &Connection, step: &ReplayStep) -> StoreResult<()> {
     if changed == 0 {
         return Err(StoreError::StateChanged);
     }
+    let new: Vec<_> = step.runs.iter().map(|(_, run)| run.clone()).collect();
+    runs::insert_all(c, &new)?;
     for (original, run) in &step.runs {
-        runs::insert(c, run, None)?;
         execute(
             c,
             "INSERT INTO replayed_runs (replay_id, original_id, run_id) VALUES (?1, ?2, ?3)",

@@ -3,7 +3,9 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::run::{NewRun, Run, Start};
-use millrace_store::{Claim, Settlement, StoreError, StoreResult, Unstored};
+use millrace_store::{
+    Claim, Settlement, StoreError, StoreResult, Unstored, run_row_columns, shared_events,
+};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -19,17 +21,31 @@ const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
 
 /// `node`: who runs it, where it starts claimed.
 pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreResult<()> {
-    write(c, r, node, None)
+    write(c, r, None, node, None)
+}
+
+/// Writes runs that wait. An event that several of them have is written once.
+pub(crate) fn insert_all(c: &Connection, runs: &[NewRun]) -> StoreResult<()> {
+    for (run, shared) in runs.iter().zip(shared_events(runs)) {
+        if shared == Some(run.id.as_str()) {
+            let sql = "INSERT INTO shared_events (id, event) VALUES (?1, ?2)";
+            execute(c, sql, params![run.id.as_str(), run.event])?;
+        }
+        write(c, run, shared, None, None)?;
+    }
+    Ok(())
 }
 
 /// A run that was not stored while it was under way, as it ended.
 pub(crate) fn insert_ended(c: &Connection, u: &Unstored, end: &Settlement) -> StoreResult<()> {
-    write(c, &u.run, Some(&u.node), Some(end))
+    write(c, &u.run, None, Some(&u.node), Some(end))
 }
 
+/// `shared`: the id of the shared event, in place of one of its own.
 fn write(
     c: &Connection,
     r: &NewRun,
+    shared: Option<&str>,
     node: Option<&str>,
     end: Option<&Settlement>,
 ) -> StoreResult<()> {
@@ -43,10 +59,12 @@ fn write(
         }
     };
     let group = end.and_then(|e| e.group.as_ref());
+    let own = if shared.is_some() { "" } else { &*r.event };
+    let event = end.and_then(|e| e.forget.as_deref()).unwrap_or(own);
     execute(
         c,
-        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at, result, finished_at, error, error_class, error_group)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at, result, finished_at, error, error_class, error_group, shared_event)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
         params![
             r.id.as_str(),
             r.org_id.as_str(),
@@ -54,7 +72,7 @@ fn write(
             r.deployment_id.as_ref().map(|d| d.as_str()),
             r.kind.as_str(),
             r.trigger_id,
-            end.and_then(|e| e.forget.as_deref()).unwrap_or(&r.event),
+            event,
             r.context,
             status,
             attempt,
@@ -66,7 +84,8 @@ fn write(
             end.map(|e| e.finished_at.ms()),
             end.and_then(|e| e.error.as_deref()),
             group.map(|g| g.class.as_str()),
-            group.map(|g| g.id.as_str())
+            group.map(|g| g.id.as_str()),
+            shared
         ],
     )?;
     if let Some(original) = &r.replays {
@@ -124,16 +143,15 @@ pub(crate) fn take(
     owner: &str,
     limit: i64,
 ) -> StoreResult<Vec<Run>> {
-    rows::claimed(
-        c,
-        "runs",
+    let sql = format!(
         "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
          WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) AND owner_id = ?5
                       ORDER BY created_at, id LIMIT ?4)
-         RETURNING *",
-        params![claim.node, claim.lease_until.ms(), claim.now.ms(), limit, owner],
-        rows::run,
-    )
+         RETURNING {}",
+        run_row_columns()
+    );
+    let values = params![claim.node, claim.lease_until.ms(), claim.now.ms(), limit, owner];
+    rows::claimed(c, "runs", &sql, values, rows::run)
 }
 
 pub(crate) fn renew(

@@ -12,6 +12,8 @@ pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
         None => end(c, s)?,
     }
     if s.forget.is_some() {
+        let sql = "UPDATE runs SET shared_event = NULL WHERE id = ?1 AND shared_event IS NOT NULL";
+        execute(c, sql, [s.run_id.as_str()])?;
         // Attempts that ended with a pause left them.
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [s.run_id.as_str()])?;
         execute(c, "DELETE FROM pauses WHERE run_id = ?1", [s.run_id.as_str()])?;
@@ -72,9 +74,7 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
             ],
         )?;
     }
-    for run in &e.runs {
-        runs::insert(c, run, None)?;
-    }
+    runs::insert_all(c, &e.runs)?;
     for delivery in &e.deliveries {
         deliveries::insert(c, delivery)?;
     }

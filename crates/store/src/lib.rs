@@ -24,6 +24,7 @@ mod pulse;
 mod run_query;
 mod runs;
 mod search;
+mod shared_events;
 mod sources;
 mod tenants;
 mod webhooks;
@@ -53,7 +54,7 @@ pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};
 pub use run_query::{
-    Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns,
+    Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns, run_row_columns,
 };
 pub use runs::{
     Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Unstored,
@@ -63,6 +64,7 @@ pub use search::{
     FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts,
     SWEPT_MAX, Search, SearchTimes, run_text_columns,
 };
+pub use shared_events::{RUN_EVENT, SHARED_EVENT_BYTES_MIN, shared_events};
 pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants, audit_condition};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};

@@ -6,7 +6,7 @@ use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::Page;
 use millrace_model::run::RunStatus;
 
-use crate::RunFilter;
+use crate::{RUN_EVENT, RunFilter};
 
 /// Bytes of a run's result up to which a light record reads it.
 pub const LIGHT_RESULT_BYTES: usize = 64 << 10;
@@ -230,14 +230,15 @@ impl RunQuery {
 /// Columns of a listed run, as both engines name them; not `whole`: without its event, and without
 /// a large result.
 pub fn run_columns(whole: bool) -> String {
-    let event = if whole { "event" } else { "'' AS event" };
+    let event = if whole { RUN_EVENT } else { "''" };
     let result = if whole {
         "result".to_owned()
     } else {
         format!("CASE WHEN octet_length(result) <= {LIGHT_RESULT_BYTES} THEN result END AS result")
     };
+    let row = row_columns(event, &result);
     format!(
-        "id, org_id, owner_id, deployment_id, kind, trigger_id, {event}, context, status, attempt, created_at, started_at, finished_at, {result}, error,
+        "{row},
          (SELECT original_id FROM replayed_runs WHERE run_id = runs.id) AS replay_of,
          (SELECT event_edited FROM replayed_runs WHERE run_id = runs.id) AS event_edited,
          (SELECT max(run_id) FROM replayed_runs WHERE original_id = runs.id) AS replayed_by,
@@ -245,12 +246,24 @@ pub fn run_columns(whole: bool) -> String {
     )
 }
 
+/// Columns of a run and of nothing beside it, as both engines name them. Its table or alias is
+/// `runs`.
+pub fn run_row_columns() -> String {
+    row_columns(RUN_EVENT, "result")
+}
+
+fn row_columns(event: &str, result: &str) -> String {
+    format!(
+        "id, org_id, owner_id, deployment_id, kind, trigger_id, {event} AS event, context, status, attempt, created_at, started_at, finished_at, {result}, error"
+    )
+}
+
 /// The bytes of the texts among [`run_columns`].
 pub fn run_column_bytes(whole: bool) -> String {
-    let (event, result) = ("octet_length(event)", "coalesce(octet_length(result), 0)");
+    let result = "coalesce(octet_length(result), 0)";
     let texts = "octet_length(context) + coalesce(octet_length(error), 0)";
     if whole {
-        return format!("{event} + {result} + {texts} AS bytes");
+        return format!("octet_length({RUN_EVENT}) + {result} + {texts} AS bytes");
     }
     format!(
         "CASE WHEN {result} <= {LIGHT_RESULT_BYTES} THEN {result} ELSE 0 END + {texts} AS bytes"

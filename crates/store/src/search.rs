@@ -8,7 +8,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::run::RunStatus;
 use millrace_model::search::{AskedWord, words_of_run};
 
-use crate::{ListedRun, RunFilter, StoreResult};
+use crate::{ListedRun, RUN_EVENT, RunFilter, StoreResult};
 
 /// Characters of each text of a run that are read for the index.
 pub const INDEXED_CHARS: usize = millrace_model::search::TEXT_BYTES_MAX;
@@ -73,7 +73,7 @@ pub struct RunTexts {
 pub fn run_text_columns() -> String {
     format!(
         "id, org_id, created_at, finished_at IS NOT NULL AS is_ended, owner_id, kind, status, deployment_id, trigger_id, error_class, error_group,
-         substr(error, 1, {INDEXED_CHARS}) AS error, substr(event, 1, {INDEXED_CHARS}) AS event, substr(result, 1, {INDEXED_CHARS}) AS result,
+         substr(error, 1, {INDEXED_CHARS}) AS error, substr({RUN_EVENT}, 1, {INDEXED_CHARS}) AS event, substr(result, 1, {INDEXED_CHARS}) AS result,
          finished_at - started_at AS duration_ms"
     )
 }

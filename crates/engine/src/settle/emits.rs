@@ -8,7 +8,7 @@ use millrace_model::ids::WebhookId;
 use millrace_model::run::{Context, NewRun, Start};
 use millrace_model::source::Owner;
 use millrace_model::subscription::{ERRORS, LOGS, check_channel};
-use millrace_store::{Effects, SourceChange};
+use millrace_store::{Effects, SHARED_EVENT_BYTES_MIN, SourceChange};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -20,8 +20,7 @@ use crate::run::sink::Collected;
 use crate::settle::turns::{Remembered, Turn};
 use crate::{Engine, EngineError};
 
-/// What the runs and deliveries for all listeners of a commit's events may come to, bytes: each has
-/// the event's payload of its own.
+/// What the runs and deliveries for all listeners of a commit's events may come to, bytes.
 const PASSED_ON_BYTES_MAX: usize = 256 << 20;
 /// What each counts beside the payload: its context and its row.
 const LISTENER_BYTES: usize = 1 << 10;
@@ -199,7 +198,7 @@ impl Engine {
                 listeners.join(", ")
             );
             effects.logs.push(self.error_line(&cut));
-        } else if Self::makes_too_much(effects, event, listeners.len()) {
+        } else if Self::makes_too_much(effects, event, listeners) {
             let cut = format!(
                 "Error: events were not passed on to their {} listeners: with them, what one commit of this run makes for listeners would have more than {} MiB, \
                  the limit; emit less in one run, or keep large data outside and emit where it is",
@@ -272,10 +271,15 @@ impl Engine {
 
     /// Whether an event's listeners would make a commit larger than it may be; else they are
     /// counted.
-    fn makes_too_much(effects: &mut Effects, event: &Event, listeners: usize) -> bool {
+    fn makes_too_much(effects: &mut Effects, event: &Event, listeners: &[String]) -> bool {
+        let webhooks = listeners.iter().filter(|id| id.starts_with(WebhookId::PREFIX)).count();
+        let runs = listeners.len() - webhooks;
+        let is_shared = event.payload.len() >= SHARED_EVENT_BYTES_MIN;
+        let payloads = webhooks + if is_shared { runs.min(1) } else { runs };
         let comes_to = effects
             .passed_on_bytes
-            .saturating_add((event.payload.len() + LISTENER_BYTES).saturating_mul(listeners));
+            .saturating_add(event.payload.len().saturating_mul(payloads))
+            .saturating_add(LISTENER_BYTES.saturating_mul(listeners.len()));
         let is_too_much = comes_to > PASSED_ON_BYTES_MAX;
         if !is_too_much {
             effects.passed_on_bytes = comes_to;

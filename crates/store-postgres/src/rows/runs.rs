@@ -16,7 +16,6 @@ use tokio_postgres::Row;
 use super::owners::author;
 use super::{corrupt, get, json, time};
 
-pub(crate) const RUN: &str = "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text, step";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
 pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count, state, state_at, note";

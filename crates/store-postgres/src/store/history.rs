@@ -10,7 +10,7 @@ use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_store::{
     EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf, Pruning,
-    RunFilter, RunState, StoreResult,
+    RunFilter, RunState, StoreResult, run_row_columns,
 };
 
 use crate::db::transaction;
@@ -20,7 +20,7 @@ use crate::{PostgresStore, export, history, retention, rows};
 #[async_trait]
 impl History for PostgresStore {
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
-        by_id!(self, "runs", rows::RUN, org, id, rows::run)
+        by_id!(self, "runs", run_row_columns(), org, id, rows::run)
     }
     async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
         history::run_bytes(&self.db.client().await?, org, id).await

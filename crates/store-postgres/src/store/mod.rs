@@ -10,7 +10,7 @@ use crate::{PostgresStore, db};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
-    ($self:ident, $table:literal, $columns:path, $org:ident, $id:ident, $read:path) => {{
+    ($self:ident, $table:literal, $columns:expr, $org:ident, $id:ident, $read:path) => {{
         let sql =
             format!(concat!("SELECT {} FROM ", $table, " WHERE id = $1 AND org_id = $2"), $columns);
         one(&$self.db.client().await?, &sql, &[&$id.as_str(), &$org.as_str()], $read).await

@@ -10,6 +10,7 @@ use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
 mod cluster;
 mod own;
+mod pruned_at_once;
 
 millrace_store::suite!(crate::fresh);
 

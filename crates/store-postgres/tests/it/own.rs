@@ -19,9 +19,9 @@ use millrace_store_postgres::{PostgresOptions, PostgresStore};
 use crate::cluster::Database;
 use crate::fresh;
 
-const NOW: Timestamp = Timestamp(1_767_225_600_000);
+pub const NOW: Timestamp = Timestamp(1_767_225_600_000);
 
-fn run(ids: &IdSource, ms: i64) -> NewRun {
+pub fn run(ids: &IdSource, ms: i64) -> NewRun {
     NewRun {
         id: RunId::at(ids, NOW.plus_ms(ms)),
         org_id: OrgId::generate(ids),
@@ -38,7 +38,7 @@ fn run(ids: &IdSource, ms: i64) -> NewRun {
     }
 }
 
-async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
+pub async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
     let claim = Claim {
         node,
         now: NOW.plus_ms(100),

@@ -10,7 +10,7 @@ use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
 use millrace_store::{
     Dialect, EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, NewestOf,
-    Pruning, RunFilter, RunState, StoreResult, fail_point, log_query,
+    Pruning, RunFilter, RunState, StoreResult, fail_point, log_query, run_row_columns,
 };
 
 use crate::rows::{many, one};
@@ -19,7 +19,9 @@ use crate::{SqliteStore, export, history, retention, rows};
 #[async_trait]
 impl History for SqliteStore {
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
-        by_id!(self, "runs", org, id, rows::run)
+        let (org, id) = (org.clone(), id.clone());
+        let sql = format!("SELECT {} FROM runs WHERE id = ?1 AND org_id = ?2", run_row_columns());
+        self.db.read(move |c| one(c, &sql, [id.as_str(), org.as_str()], rows::run)).await
     }
     async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
         let (org, id) = (org.clone(), id.clone());

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
 use millrace_model::page::Page;
-use millrace_model::run::{NewRun, RunKind, Start};
+use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{ExportFilter, RunFilter, Runs as _, Store, StoreError};
+use millrace_store::{
+    Claim, Effects, ExportFilter, Pruning, RunFilter, Runs as _, SHARED_EVENT_BYTES_MIN,
+    Settlement, Store, StoreError,
+};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
@@ -162,6 +165,65 @@ async fn an_export_names_the_row_that_cannot_be_read() {
     let said = store.export(&org, ExportFilter::default(), out).await;
     let Err(StoreError::Corrupt { what }) = said else { panic!("{said:?}") };
     assert!(what.contains(accepted.id.as_str()) && what.contains("utf-8"), "{what}");
+}
+
+fn settled(id: &RunId, effects: Effects, forget: Option<String>) -> Settlement {
+    Settlement {
+        run_id: id.clone(),
+        attempt: 1,
+        status: RunStatus::Succeeded,
+        finished_at: NOW,
+        result: "{}".into(),
+        error: None,
+        group: None,
+        forget,
+        unstored: None,
+        effects,
+    }
+}
+
+fn shared_events(folder: &Folder) -> i64 {
+    Connection::open(folder.options().path)
+        .expect("opens")
+        .query_row("SELECT count(*) FROM shared_events", [], |row| row.get(0))
+        .expect("counts")
+}
+
+#[tokio::test]
+async fn a_shared_event_is_stored_once_and_goes_with_its_last_run() {
+    let folder = Folder::new();
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    let emitting = NewRun { start: Start::Claimed { lease_until: NOW }, ..run(&ids, &org) };
+    let event: Arc<str> = "e".repeat(SHARED_EVENT_BYTES_MIN).into();
+    let runs: Vec<NewRun> =
+        (0..3).map(|_| NewRun { event: event.clone(), ..run(&ids, &org) }).collect();
+    store.accept(emitting.clone(), "node").await.expect("accepted");
+    let effects = Effects { runs: runs.clone(), ..Effects::default() };
+    store.settle(settled(&emitting.id, effects, None)).await.expect("settles");
+    assert_eq!(shared_events(&folder), 1);
+    let claim = Claim {
+        node: "node",
+        now: NOW,
+        lease_until: NOW.plus_ms(100),
+        limit: 10,
+        after: "",
+        passed_over: &[],
+    };
+    assert_eq!(store.claim(claim).await.expect("claims").len(), 3);
+    for (n, run) in runs.iter().enumerate() {
+        assert_eq!(shared_events(&folder), 1, "{n}");
+        let forget = (n == 1).then(|| "{}".to_owned());
+        store.settle(settled(&run.id, Effects::default(), forget)).await.expect("settles");
+        let pruned = Pruning {
+            owner: run.owner.as_str().into(),
+            before: Some(NOW.plus_ms(1)),
+            keep_count: None,
+            limit: 10,
+        };
+        assert_eq!(store.prune(pruned).await.expect("prunes"), 1);
+    }
+    assert_eq!(shared_events(&folder), 0);
 }
 
 /// Their reads go on, and others have to wait for them: they are not to find a reader that is not

@@ -37,6 +37,7 @@ pub mod runs;
 mod sample;
 pub mod search;
 pub mod settle;
+pub mod shared_events;
 pub mod sources;
 pub mod stored_files;
 pub mod subscriptions;
@@ -282,6 +283,10 @@ macro_rules! suite {
                 pages_of_a_search_follow_each_other,
                 what_goes_or_is_forgotten_is_found_no_more,
                 what_was_there_before_the_index_and_what_comes_late_is_taken_in,
+            }
+            shared_events {
+                a_large_event_of_several_runs_is_read_whole_with_each,
+                a_run_that_keeps_nothing_leaves_a_shared_event_to_the_others,
             }
             retention {
                 the_newest_runs_and_events_stay,
