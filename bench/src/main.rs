@@ -10,6 +10,7 @@ mod errors;
 mod filled;
 mod history;
 mod load;
+mod many;
 mod peers;
 mod process;
 mod report;
@@ -56,6 +57,7 @@ async fn main() -> Result<()> {
             println!("{}", report.text());
             return Ok(());
         }
+        ["many"] => return many::measure(&binary).await,
         ["--peers"] => return peers::compare(&binary).await,
         ["cold", "against", other] => {
             return cold::builds(&binary, std::path::Path::new(other)).await;
@@ -63,7 +65,7 @@ async fn main() -> Result<()> {
         ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
         other => {
             bail!(
-                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT] [--postgres]`, `waiting`, `--peers`, `against BINARY`, or `cold against BINARY`",
+                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT] [--postgres]`, `waiting`, `many`, `--peers`, `against BINARY`, or `cold against BINARY`",
                 other.join(" ")
             )
         }
