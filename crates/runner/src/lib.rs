@@ -20,6 +20,13 @@ mod shares;
 mod types;
 mod wire;
 
+/// Whether the bytes are a frame of a host. The benchmark of frames (`bench/benches/parts.rs`) is
+/// its only user.
+#[doc(hidden)]
+pub fn is_frame(bytes: &[u8]) -> bool {
+    wire::parse(bytes).is_ok()
+}
+
 pub use ask::{Ask, AskError, AskResult};
 pub use examine::{Examined, Tried, examine};
 pub use node::WebSocketGlobal;
