@@ -224,13 +224,14 @@ pub(crate) async fn owners_in_turn(
     Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
 }
 
-/// Runs of owners without limits, a share for each. Rows that another server is claiming are passed
+/// Runs of owners without limits, at most `share` of each. Rows that another server is claiming are passed
 /// over, not waited for. MATERIALIZED, so that the rows are picked and locked once, however the
 /// update is planned.
 pub(crate) async fn claim(
     c: &Client,
     owners: &[String],
     claim: Claim<'_>,
+    share: u32,
 ) -> StoreResult<Vec<Run>> {
     let ended = lease_ended("$3", "$7");
     let sql = format!(
@@ -243,7 +244,6 @@ pub(crate) async fn claim(
          FROM picked WHERE id = picked_id RETURNING {}",
         run_row_columns()
     );
-    let share = i64::from(claim.limit).div_euclid(owners.len().max(1) as i64).max(1);
     rows::claimed(
         c,
         "runs",
@@ -254,7 +254,7 @@ pub(crate) async fn claim(
             &claim.now.ms(),
             &i64::from(claim.limit),
             &owners,
-            &share,
+            &i64::from(share),
             &far(claim),
         ],
         rows::run,

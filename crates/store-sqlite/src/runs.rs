@@ -98,17 +98,25 @@ fn write(
 /// One writer: no lock is needed to claim, as `FOR UPDATE SKIP LOCKED` is on Postgres.
 pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
     let mut runs = Vec::new();
-    let owners = owners_in_turn(c, claim)?;
+    let mut owners = owners_in_turn(c, claim)?;
     let mut left = i64::from(claim.limit);
-    for (n, owner) in owners.iter().enumerate() {
-        // What one leaves of its share goes to those behind it.
-        let share = (left as usize).div_ceil(owners.len() - n) as i64;
-        let taken = match limits::of(c, owner)? {
-            Some((limits, window)) => limits::claim(c, claim, owner, (limits, window), share)?,
-            None => take(c, claim, owner, share)?,
-        };
-        left -= taken.len() as i64;
-        runs.extend(taken);
+    while left > 0 && !owners.is_empty() {
+        let mut had_their_share = Vec::new();
+        let count = owners.len();
+        for (n, owner) in owners.into_iter().enumerate() {
+            // What one leaves of its share goes to those behind it, and then to those before.
+            let share = (left as usize).div_ceil(count - n) as i64;
+            let taken = match limits::of(c, &owner)? {
+                Some((limits, window)) => limits::claim(c, claim, &owner, (limits, window), share)?,
+                None => take(c, claim, &owner, share)?,
+            };
+            left -= taken.len() as i64;
+            if taken.len() as i64 == share {
+                had_their_share.push(owner);
+            }
+            runs.extend(taken);
+        }
+        owners = had_their_share;
     }
     // RETURNING gives no order.
     runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));

@@ -68,7 +68,7 @@ impl Background for Dispatcher {
         let next = match runs.len() {
             0 if passed_over.is_empty() => Next::Woken(POLL),
             0 => Next::After(CAPPED_POLL),
-            count if count == room || !passed_over.is_empty() || are_of_several(&runs) => Next::Now,
+            count if count == room || !passed_over.is_empty() => Next::Now,
             _ => Next::Woken(POLL),
         };
         // The last of them in the order of turns: those up to the one before come round again.
@@ -113,11 +113,6 @@ impl Background for LeaseKeeper {
         }
         Next::After(self.engine.0.config.lease / 3)
     }
-}
-
-/// Runs of several owners: each had a share of the room, and one may have more than its share.
-fn are_of_several(runs: &[Run]) -> bool {
-    runs.windows(2).any(|pair| pair[0].owner != pair[1].owner)
 }
 
 impl Engine {

@@ -12,6 +12,10 @@ use crate::db::{statement, transaction};
 use crate::rows::number;
 use crate::{PostgresStore, limits, pauses, runs, settle};
 
+fn count(runs: &[Run]) -> u32 {
+    u32::try_from(runs.len()).unwrap_or(u32::MAX)
+}
+
 #[async_trait]
 impl Runs for PostgresStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
@@ -32,28 +36,37 @@ impl Runs for PostgresStore {
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
-        let owners = runs::owners_in_turn(&self.db.client().await?, claim).await?;
-        let share = claim.limit.div_ceil(u32::try_from(owners.len()).unwrap_or(u32::MAX).max(1));
-        let pick = |are_limited: bool| {
-            owners
-                .iter()
-                .filter(|(_, limited)| *limited == are_limited)
-                .map(|(owner, _)| owner.clone())
-                .collect::<Vec<_>>()
-        };
-        let (limited, others) = (pick(true), pick(false));
-        let mut claimed: Vec<Run> = if limited.is_empty() {
-            Vec::new()
-        } else {
-            transaction!(self.db, "claim", |t| limits::claim(&t, &limited, claim, share))?
-        };
-        let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
-        if left > 0 && !others.is_empty() {
-            claimed.extend(statement!(self.db, "claim", |c| runs::claim(
-                &c,
-                &others,
-                Claim { limit: left, ..claim }
-            ))?);
+        let mut owners = runs::owners_in_turn(&self.db.client().await?, claim).await?;
+        let mut claimed: Vec<Run> = Vec::new();
+        let mut left = claim.limit;
+        while left > 0 && !owners.is_empty() {
+            let (limited, others): (Vec<_>, Vec<_>) =
+                owners.iter().partition(|(_, is_limited)| *is_limited);
+            let names = |all: Vec<&(String, bool)>| -> Vec<String> {
+                all.into_iter().map(|(owner, _)| owner.clone()).collect()
+            };
+            let (limited, others) = (names(limited), names(others));
+            let share = (left / u32::try_from(owners.len()).unwrap_or(u32::MAX)).max(1);
+            let round = Claim { limit: left, ..claim };
+            let mut taken = Vec::new();
+            if !limited.is_empty() {
+                taken.extend(transaction!(self.db, "claim", |t| limits::claim(
+                    &t, &limited, round, share
+                ))?);
+            }
+            let limit = left.saturating_sub(count(&taken));
+            if limit > 0 && !others.is_empty() {
+                let round = Claim { limit, ..claim };
+                taken.extend(statement!(self.db, "claim", |c| runs::claim(
+                    &c, &others, round, share
+                ))?);
+            }
+            left = left.saturating_sub(count(&taken));
+            // What others left of their shares goes to those who had theirs.
+            owners.retain(|(owner, _)| {
+                taken.iter().filter(|run| run.owner.as_str() == owner).count() >= share as usize
+            });
+            claimed.extend(taken);
         }
         Ok(runs::oldest_first(claimed))
     }

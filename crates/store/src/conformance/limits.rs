@@ -52,6 +52,33 @@ pub async fn no_more_runs_at_once_than_a_workflow_may_have(database: &dyn Databa
     );
 }
 
+pub async fn what_is_left_of_a_share_goes_to_others(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let flood = Owner::Workflow(org.add_workflow("flood").await.id);
+    let few = Owner::Workflow(org.add_workflow("few").await.id);
+    let limited = limited(&org, "limited", Some(1), None).await;
+    // Whoever comes last in turn.
+    for after in [&flood, &few, &limited] {
+        for ms in 0..20 {
+            org.accept(&flood, ms).await;
+        }
+        for owner in [&few, &limited, &limited] {
+            org.accept(owner, 30).await;
+        }
+        let claim = async || org.claim_behind(after.as_str(), &[], NODE, 100, 8).await;
+        let first = claim().await;
+        let of = |owner: &Owner| first.iter().filter(|run| run.owner == *owner).count();
+        assert_eq!((of(&flood), of(&few), of(&limited)), (6, 1, 1), "{}", after.as_str());
+        assert_eq!((claim().await.len(), claim().await.len()), (8, 6));
+        assert!(claim().await.is_empty());
+        let ended = first.iter().find(|run| run.owner == limited).expect("one of it");
+        org.store.settle(settlement(&ended.id, 1, 101)).await.expect("settles");
+        let last = claim().await;
+        assert_eq!(last.len(), 1);
+        org.store.settle(settlement(&last[0].id, 1, 102)).await.expect("settles");
+    }
+}
+
 pub async fn limits_hold_however_many_servers_claim(database: &dyn Database) {
     let org = Org::first(database).await;
     let owner = limited(&org, "limited", Some(3), None).await;

@@ -244,6 +244,7 @@ macro_rules! suite {
             }
             limits {
                 no_more_runs_at_once_than_a_workflow_may_have,
+                what_is_left_of_a_share_goes_to_others,
                 limits_hold_however_many_servers_claim,
                 runs_of_a_source_that_run_in_order_never_overtake_each_other,
                 so_many_runs_start_in_each_interval,
