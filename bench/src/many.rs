@@ -35,11 +35,14 @@ const WATCHED: Duration = Duration::from_secs(60);
 const TAKES: &str = "export default { name: 'takes', version: '1', props: { http: '$.interface.http' }, run() {} };";
 const TICKS: &str = "export default { name: 'ticks', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } } }, run() {} };";
 const EMITS: &str = "export default { name: 'emits', version: '1', run(event) { for (let n = 0; n < event.count; n++) this.$emit({ n }, { id: `${event.from}-${n}` }); } };";
+/// One run at a time, twenty seconds each: the events wait.
+const SLOW: &str = "export default defineComponent({ async run() { await new Promise((r) => setTimeout(r, 20_000)); } });";
 const STEP: &str =
     "export default defineComponent({ async run({ steps }) { return steps.trigger.event.n; } });";
 
 /// Prints all of it.
 pub async fn measure(binary: &Path) -> Result<()> {
+    println!("Machine: {}\n", crate::report::machine());
     println!("| measure | value |\n| --- | --- |");
     ingest(binary).await?;
     emits(binary).await?;
@@ -51,11 +54,12 @@ fn line(name: &str, value: f64) {
 }
 
 async fn ingest(binary: &Path) -> Result<()> {
-    let mut server = Server::start(binary, "ingest", &[]).await?;
-    let source = server.post("/sources", &json!({ "component_code": TAKES })).await?;
-    let url = source["data"]["configured_props"]["http"]["endpoint_url"]
-        .as_str()
-        .context("an endpoint")?;
+    let waiting = "1000000";
+    let mut server = Server::start(binary, "ingest", &["--waiting-runs-max", waiting]).await?;
+    let settings = json!({ "name": "queue", "concurrency": 1, "queue_max": 1_000_000 });
+    let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": SLOW }], "settings": settings });
+    let workflow = server.post("/workflows", &body).await?;
+    let url = workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?;
     load::run(url, CONNECTIONS, Duration::from_secs(2)).await?;
     let cell = load::run(url, CONNECTIONS, LENGTH).await?;
     line("events accepted each second, 64 connections", cell.requests as f64 / cell.seconds);

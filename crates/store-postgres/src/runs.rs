@@ -224,9 +224,9 @@ pub(crate) async fn owners_in_turn(
     Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
 }
 
-/// Runs of owners without limits, at most `share` of each. Rows that another server is claiming are passed
-/// over, not waited for. MATERIALIZED, so that the rows are picked and locked once, however the
-/// update is planned.
+/// Runs of owners without limits, at most `share` of each. Rows that another server is claiming are
+/// passed over, not waited for. MATERIALIZED, so that the rows are picked and locked once, however
+/// the update is planned.
 pub(crate) async fn claim(
     c: &Client,
     owners: &[String],
