@@ -56,7 +56,7 @@ fn line(name: &str, value: f64) {
 async fn ingest(binary: &Path) -> Result<()> {
     let waiting = "1000000";
     let mut server = Server::start(binary, "ingest", &["--waiting-runs-max", waiting]).await?;
-    let settings = json!({ "name": "queue", "concurrency": 1, "queue_max": 1_000_000 });
+    let settings = json!({ "name": "queue", "concurrency": 1, "queue_max": false });
     let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": SLOW }], "settings": settings });
     let workflow = server.post("/workflows", &body).await?;
     let url = workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?;
@@ -80,7 +80,7 @@ async fn emits(binary: &Path) -> Result<()> {
         server.post(&format!("/sources/{source}/run"), &event).await?;
         loop {
             let unfinished = server.get("/runs?status=queued,running&limit=1").await?;
-            let ended = server.get("/stats/runs?bucket=day").await?;
+            let ended = server.get("/stats/runs?bucket_ms=86400000").await?;
             if unfinished["page_info"]["total_count"] == 0
                 && succeeded(&ended) >= (EMITTED + 1) * (n as u64 + 1)
             {

@@ -1,7 +1,8 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { setEnvironmentData } from "node:worker_threads";
 
 import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, servesOneCall, whenQuiet } from "./context.ts";
@@ -263,3 +264,5 @@ process.on("uncaughtException", (error) => stray(error, scope()));
 process.on("unhandledRejection", (error) => stray(error, scopeOfRejection()));
 wire.start(onFrame);
 wire.send({ t: "hello", protocol: 1, node: process.version });
+// The first import makes Node's loader of modules: better while nothing waits for it. A host of a test has no such file.
+setImmediate(() => void import(pathToFileURL(join(dirname(__filename), "first.mjs")).href).catch(() => {}));

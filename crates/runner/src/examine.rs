@@ -62,6 +62,7 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
                 node: node.clone(),
                 walls,
                 thread_script: None,
+                first_module: None,
                 scratch_dir: scratch_dir.clone(),
                 file_bytes_max: config.tmp_bytes_max,
                 egress: config.egress.clone(),

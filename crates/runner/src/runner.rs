@@ -21,7 +21,7 @@ use crate::leaving::Leaving;
 use crate::node::check_node;
 use crate::outgoing;
 pub use crate::runner::queued::QueuedRun;
-use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
+use crate::sandbox::{self, ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
 use crate::types::{
     Call, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError,
@@ -76,10 +76,8 @@ impl Runner {
         tokio::fs::create_dir_all(&config.scratch_dir).await.map_err(scratch)?;
         // Hosts have another working directory.
         let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
-        let script = scratch_dir.join("host.cjs");
-        tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
-        let thread_script = scratch_dir.join("worker.cjs");
-        tokio::fs::write(&thread_script, &config.thread_script).await.map_err(scratch)?;
+        let [script, thread_script, first_module] =
+            sandbox::write_scripts(&scratch_dir, &config).await.map_err(scratch)?;
         let groups =
             if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
         if let Some(groups) = &groups {
@@ -89,6 +87,7 @@ impl Runner {
             node,
             walls,
             thread_script: Some(thread_script),
+            first_module: Some(first_module),
             scratch_dir,
             file_bytes_max: config.tmp_bytes_max,
             egress: config.egress.clone(),

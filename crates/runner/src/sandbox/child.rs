@@ -229,7 +229,8 @@ fn files(sandbox: &Sandbox, script: &Path, private: &Private) -> landlock::Files
     let own = [script, private.code()]
         .into_iter()
         .map(Path::to_owned)
-        .chain(sandbox.thread_script.clone());
+        .chain(sandbox.thread_script.clone())
+        .chain(sandbox.first_module.clone());
     landlock::Files {
         execute: node.executable.clone(),
         read: READABLE

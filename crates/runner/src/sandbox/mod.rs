@@ -15,6 +15,7 @@ mod removed;
 mod tests;
 mod trial;
 
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub(crate) use self::trial::trial;
 use self::child::{Confinement, Ends};
 use crate::egress::{self, Told};
 use crate::node::WebSocketGlobal;
+use crate::types::RunnerConfig;
 
 /// Threads that a host may have: Node has a dozen, a worker of a component's some more.
 pub(crate) const THREADS_MAX: usize = 512;
@@ -62,6 +64,9 @@ pub(crate) struct Sandbox {
     pub(crate) walls: WallReport,
     /// What Node loads first in each thread of a host.
     pub(crate) thread_script: Option<PathBuf>,
+    /// A module without anything in it, which a host imports while it waits for its code: the first
+    /// import makes Node's loader, and costs as much as the rest of loading a small module.
+    pub(crate) first_module: Option<PathBuf>,
     pub(crate) scratch_dir: PathBuf,
     /// The largest file that a host may write, bytes.
     pub(crate) file_bytes_max: u64,
@@ -69,6 +74,16 @@ pub(crate) struct Sandbox {
     pub(crate) egress: Shared,
     /// Control groups, where the server was given any.
     pub(crate) groups: Option<Arc<ControlGroups>>,
+}
+
+/// Writes what hosts load of ours: their program, what Node loads first in each thread, and
+/// [`Sandbox::first_module`].
+pub(crate) async fn write_scripts(dir: &Path, config: &RunnerConfig) -> io::Result<[PathBuf; 3]> {
+    let paths = ["host.cjs", "worker.cjs", "first.mjs"].map(|name| dir.join(name));
+    for (path, text) in paths.iter().zip([&*config.host_script, &config.thread_script, ""]) {
+        tokio::fs::write(path, text).await?;
+    }
+    Ok(paths)
 }
 
 impl Sandbox {

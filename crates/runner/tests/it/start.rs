@@ -94,5 +94,5 @@ async fn shutdown_ends_all_processes_and_the_calls_in_them() {
         .map(|e| e.file_name())
         .collect();
     left.sort();
-    assert_eq!(left, ["host.cjs", "worker.cjs"]);
+    assert_eq!(left, ["first.mjs", "host.cjs", "worker.cjs"]);
 }
