@@ -4,15 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use millrace_tests::{Client, Server, binary};
+use millrace_tests::{Client, Server, binary, slow};
 use serde_json::{Value, json};
 
 use crate::r2_endpoints::keys::Things;
 
 /// What is installed, to the last digit.
 const PACKAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/schemathesis.txt");
-/// Seconds that a run may go on.
-const SECONDS_MAX: u32 = 75;
+/// Requests that are made up for each operation, beside those that the document's limits give.
+const MADE_UP: u32 = 2;
+const MADE_UP_OF_ALL: u32 = 10;
+/// Seconds for which others are made up over and over, with all cases.
+const SECONDS_OF_ALL: u32 = 300;
 
 /// The program in an environment of its own beside the build, made once; none where Python or its
 /// index is not there, which is said.
@@ -89,7 +92,7 @@ fn run(program: &Path, server: &Client, document: &Path, args: &[&str]) {
         .arg(document)
         .args(["--url", &server.url, "--header", &format!("Authorization: Bearer {}", server.api_key)])
         .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"])
-        .args(["--max-time", &SECONDS_MAX.to_string(), "--request-timeout", "30", "--warnings", "off", "--no-color", "--seed", "1"])
+        .args(["--request-timeout", "30", "--warnings", "off", "--no-color", "--seed", "1"])
         // Streams have no end.
         .args(["--exclude-path-regex", "/(sse|stream)$"])
         .args(args)
@@ -117,12 +120,22 @@ async fn no_request_makes_the_server_fail_or_break_its_word() {
     let document = folder.path().join("openapi.json");
     std::fs::write(&document, tried(&server, &things).to_string()).expect("writes");
     // What deletes comes last, so that the rest meets what is there.
-    run(
-        &program,
-        &server,
-        &document,
-        &["--phases", "coverage,fuzzing", "--max-examples", "10", "--exclude-method", "DELETE"],
+    let (made_up, seconds) = (
+        if slow::all_cases() { MADE_UP_OF_ALL } else { MADE_UP }.to_string(),
+        SECONDS_OF_ALL.to_string(),
     );
+    let mut args = vec![
+        "--phases",
+        "coverage,fuzzing",
+        "--exclude-method",
+        "DELETE",
+        "--max-examples",
+        &made_up,
+    ];
+    if slow::all_cases() {
+        args.extend(["--max-time", &seconds]);
+    }
+    run(&program, &server, &document, &args);
     run(&program, &server, &document, &["--phases", "coverage", "--include-method", "DELETE"]);
     assert!(!server.log().contains("a handler panicked"), "{}", server.log());
 }

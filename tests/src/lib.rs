@@ -16,6 +16,7 @@ pub mod receiver;
 pub mod registry;
 pub mod schedule;
 pub mod shared;
+pub mod slow;
 pub mod smtp;
 pub mod sse;
 pub mod terminal;
@@ -212,9 +213,8 @@ impl Server {
             unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
         if unprivileged {
             chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
-            // The checkout may lie where only root looks.
-            // A copy is still open for writing in what other tests start meanwhile, and the kernel
-            // runs no such file.
+            // The checkout may lie where only root looks. A copy is still open for writing in what
+            // other tests start meanwhile, and the kernel runs no such file.
             let program = dir.path().join("millrace");
             std::fs::hard_link(binary(), &program)
                 .or_else(|_| std::fs::copy(binary(), &program).map(|_| ()))

@@ -175,7 +175,7 @@ async fn no_more_hosts_make_room_than_are_waited_for() {
     let mut long = Vec::new();
     for isolate in [a, b, c] {
         let log = Recorder::new();
-        long.push(bench.spawn(isolate, 50_000, LONG, &log));
+        long.push(bench.spawn(isolate, 10_000, LONG, &log));
         log.logged("here").await;
     }
     let pids = [value(bench.call(b, 0).await), value(bench.call(c, 0).await)];
