@@ -57,7 +57,7 @@ pub async fn what_is_left_of_a_share_goes_to_others(database: &dyn Database) {
     let flood = Owner::Workflow(org.add_workflow("flood").await.id);
     let few = Owner::Workflow(org.add_workflow("few").await.id);
     let limited = limited(&org, "limited", Some(1), None).await;
-    // Whoever comes last in turn.
+    // The owner that comes last in turn.
     for after in [&flood, &few, &limited] {
         for ms in 0..20 {
             org.accept(&flood, ms).await;
