@@ -218,11 +218,22 @@ pub struct Run {
     pub started_at: Option<Timestamp>,
     /// When it was settled.
     pub finished_at: Option<Timestamp>,
-    /// Step results, JSON text of [`RunResult`]; until it is settled, those of the finished steps
-    /// that its next attempt begins behind.
+    /// JSON text of [`RunResult`]; until it is settled, of the steps that the next attempt skips.
     pub result: Option<String>,
     /// The error body (spec 2.3), JSON text.
     pub error: Option<String>,
+}
+
+impl Run {
+    /// Milliseconds that it took; none until it has ended, or where it never started.
+    pub fn duration_ms(&self) -> Option<i64> {
+        self.started_at.zip(self.finished_at).map(|(start, end)| run_duration_ms(start, end))
+    }
+}
+
+/// Duration of a run, as filters, statistics and records have it: of its last attempt, at least 0.
+pub fn run_duration_ms(started: Timestamp, finished: Timestamp) -> i64 {
+    finished.since(started).max(0)
 }
 
 /// What a settled run leaves: results of steps in order, and how it ended. Stored as JSON.
@@ -237,8 +248,6 @@ pub struct RunResult {
     /// The reason of `$.flow.exit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_reason: Option<String>,
-    /// Wall time of the attempt that settled, milliseconds.
-    pub duration_ms: u64,
     /// Events of a source's run that its `dedupe` strategy left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub deduped: u64,

@@ -12,7 +12,7 @@ pub struct EndedRun {
     pub accepted_at: Timestamp,
     /// How it ended.
     pub status: RunStatus,
-    /// From its start to its end, pauses included; none: it never started.
+    /// As [`run_duration_ms`](crate::run::run_duration_ms) defines it; none: it never started.
     pub duration_ms: Option<i64>,
 }
 

@@ -6,6 +6,7 @@ use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::Page;
 use millrace_model::run::RunStatus;
 
+use crate::search::RUN_DURATION;
 use crate::{RUN_EVENT, RunFilter};
 
 /// Bytes of a run's result up to which a light record reads it.
@@ -121,7 +122,7 @@ impl RunQuery {
         }
         if let Some(ms) = filter.min_ms {
             let value = query.bind(SqlValue::Number(ms));
-            query.conditions.push_str(&format!(" AND finished_at - started_at >= {value}"));
+            query.conditions.push_str(&format!(" AND {RUN_DURATION} >= {value}"));
         }
         query
     }

@@ -60,7 +60,7 @@ pub struct RunTexts {
     pub created_at: i64,
     /// Whether nothing of it changes any more.
     pub is_ended: bool,
-    /// Milliseconds that its last attempt took, once it has ended.
+    /// Its duration in milliseconds, once it has ended.
     pub duration_ms: Option<i64>,
     /// What filters ask for, by name: `owner_id`, `kind` and so on.
     pub facets: Vec<(&'static str, Option<String>)>,
@@ -68,13 +68,17 @@ pub struct RunTexts {
     pub texts: [Option<String>; 3],
 }
 
+/// [`run_duration_ms`](millrace_model::run::run_duration_ms) as both engines compute it of a row.
+pub(crate) const RUN_DURATION: &str =
+    "CASE WHEN finished_at < started_at THEN 0 ELSE finished_at - started_at END";
+
 /// Columns of runs that [`RunTexts`] are read from, in their order, as both engines name them:
 /// seven facets, then error, event, result and duration.
 pub fn run_text_columns() -> String {
     format!(
         "id, org_id, created_at, finished_at IS NOT NULL AS is_ended, owner_id, kind, status, deployment_id, trigger_id, error_class, error_group,
          substr(error, 1, {INDEXED_CHARS}) AS error, substr({RUN_EVENT}, 1, {INDEXED_CHARS}) AS event, substr(result, 1, {INDEXED_CHARS}) AS result,
-         finished_at - started_at AS duration_ms"
+         {RUN_DURATION} AS duration_ms"
     )
 }
 

@@ -31,8 +31,9 @@ async fn r2_36_runs_are_listed_by_their_version_and_by_how_long_they_took() {
         let run = server.post(&format!("{path}/run"), &asked).await.data();
         assert_eq!(run["status"], "succeeded", "{run}");
         let at = |field: &str| run[field].as_i64().expect("a time");
-        // What its process took is less: `duration_ms`.
-        (id(&run).to_owned(), at("finished_at_ms") - at("started_at_ms"))
+        let took = at("finished_at_ms") - at("started_at_ms");
+        assert_eq!(at("duration_ms"), took, "{run}");
+        (id(&run).to_owned(), took)
     };
     let first = workflow["deployment_id"].as_str().expect("a version").to_owned();
     let of_first = [run(0).await, run(400).await];

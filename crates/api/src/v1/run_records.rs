@@ -70,7 +70,7 @@ record! {
         exit_reason: Option<String> = result.exit_reason,
         deduped: u64 = result.deduped,
         paused: Option<Paused> = result.paused.filter(|_| r.status == RunStatus::Paused),
-        duration_ms: Option<u64> = Some(result.duration_ms),
+        duration_ms: Option<i64> = r.duration_ms(),
         #[schemars(with = "Option<ErrorBody>")]
         error: Option<Value> = r.error.as_deref().map(shown),
         created_at: i64 = r.created_at.secs(),
@@ -134,11 +134,7 @@ record! {
             .as_ref()
             .filter(|_| r.status == RunStatus::Paused)
             .and_then(|result| result.paused.clone()),
-        duration_ms: Option<u64> = match (&result, r.started_at.zip(r.finished_at)) {
-            (Some(result), _) => Some(result.duration_ms),
-            (None, Some((from, to))) => Some(u64::try_from(to.since(from)).unwrap_or(0)),
-            (None, None) => None,
-        },
+        duration_ms: Option<i64> = r.duration_ms(),
         #[schemars(with = "Option<ErrorBody>")]
         error: Option<Value> = r.error.as_deref().map(shown),
         created_at: i64 = r.created_at.secs(),
@@ -308,8 +304,8 @@ mod tests {
             attempt: 1,
             created_at: Timestamp(1_500),
             started_at: Some(Timestamp(1_510)),
-            finished_at: None,
-            result: Some(r#"{"steps":[{"namespace":"a","status":"failed","duration_ms":3,"exports":{"n":1}}],"duration_ms":9}"#.into()),
+            finished_at: Some(Timestamp(1_520)),
+            result: Some(r#"{"steps":[{"namespace":"a","status":"failed","duration_ms":3,"exports":{"n":1}}]}"#.into()),
             error: Some(r#"{"code":"TypeError","message":"m","cellId":"c_1","ts":"t","stack":"s"}"#.into()),
         };
         let logs = vec![LogLine {
@@ -322,9 +318,9 @@ mod tests {
             "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
             "event": { "a": 1 }, "context": { "id": "x" },
             "steps": [{ "namespace": "a", "status": "failed", "duration_ms": 3, "exports": { "n": 1 } }],
-            "return_value": null, "exit_reason": null, "deduped": 0, "paused": null, "duration_ms": 9,
+            "return_value": null, "exit_reason": null, "deduped": 0, "paused": null, "duration_ms": 10,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
-            "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
+            "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": 1520,
             "version": null, "replay_of": null, "replayed_by": null, "event_edited": false,
             "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],
         });

@@ -355,11 +355,7 @@ fn result_of(
             .map_err(|e| EngineError::internal("could not write a result", e))
     };
     let tried = carried.tried;
-    let mut result = RunResult {
-        duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
-        steps: carried.steps,
-        ..RunResult::default()
-    };
+    let mut result = RunResult { steps: carried.steps, ..RunResult::default() };
     // A step that runs again is not finished, and is shown by its pause.
     let again = outcome
         .result

@@ -5,7 +5,9 @@ use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, Erro
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
-use millrace_model::run::{LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus};
+use millrace_model::run::{
+    LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus, run_duration_ms,
+};
 use millrace_model::run_stats::{EndedRun, VersionRuns};
 use millrace_model::source::Owner;
 use millrace_store::{
@@ -62,13 +64,13 @@ pub(crate) fn run_state(row: &Row<'_>) -> StoreResult<RunState> {
 }
 
 pub(crate) fn ended_run(row: &Row<'_>) -> StoreResult<(String, EndedRun)> {
-    let (started, finished): (Option<i64>, Option<i64>) =
-        (get(row, "started_at")?, get(row, "finished_at")?);
+    let ends = |name| get::<Option<i64>>(row, name).map(|ms| ms.map(Timestamp));
+    let (started, finished) = (ends("started_at")?, ends("finished_at")?);
     let run = EndedRun {
         accepted_at: time(row, "created_at")?,
         status: RunStatus::parse(&get::<String>(row, "status")?)
             .ok_or_else(|| corrupt("status"))?,
-        duration_ms: started.zip(finished).map(|(started, finished)| finished - started),
+        duration_ms: started.zip(finished).map(|(start, end)| run_duration_ms(start, end)),
     };
     Ok((get(row, "owner_id")?, run))
 }

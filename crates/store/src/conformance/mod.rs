@@ -328,6 +328,7 @@ macro_rules! suite {
                 runs_of_all_owners_are_listed_by_what_is_asked,
                 runs_that_fit_are_read_oldest_first_and_counted,
                 light_records_of_runs_leave_out_what_is_large,
+                a_run_has_one_duration_in_lists_searches_and_statistics,
             }
             history {
                 a_run_is_of_its_organization,

@@ -3,12 +3,14 @@
 use millrace_model::ids::RunId;
 use millrace_model::page::{Page, Room};
 use millrace_model::run::{NewRun, Original, Run, RunKind, RunStatus, Start};
+use millrace_model::search::asked;
 use millrace_model::source::Owner;
 
 use super::Database;
 use super::errors::group;
 use super::pauses::pausing;
 use super::sample::{LEASE_MS, NODE, Org, at, page, settlement};
+use super::search::index;
 use crate::{LIGHT_RESULT_BYTES, PauseEnd, RunFilter, Settlement, StoreError};
 
 #[expect(clippy::too_many_lines, reason = "a list of filters and what each finds")]
@@ -265,4 +267,37 @@ pub async fn light_records_of_runs_leave_out_what_is_large(database: &dyn Databa
     );
     assert_eq!(results(false, &room(1_000)).await.expect("lists"), [(None, 0), (Some(1), 0)]);
     assert!(matches!(results(true, &room(1_000)).await, Err(StoreError::NoMemory)));
+}
+
+pub async fn a_run_has_one_duration_in_lists_searches_and_statistics(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::Source(org.add_source("a").await.id);
+    // Its first attempt is lost; the second takes 7 ms.
+    let tried = org.start(&owner, 0).await;
+    assert_eq!(org.claim(NODE, LEASE_MS + 1, 10).await.len(), 1);
+    org.store.settle(settlement(&tried, 2, LEASE_MS + 8)).await.expect("settles");
+    // The clock goes back while it runs.
+    let back = org.start(&owner, LEASE_MS + 20).await;
+    org.store.settle(settlement(&back, 1, LEASE_MS + 15)).await.expect("settles");
+    assert_eq!(
+        (org.stored(&tried).await.duration_ms(), org.stored(&back).await.duration_ms()),
+        (Some(7), Some(0))
+    );
+    let within = (at(0), at(9 * LEASE_MS));
+    let ended =
+        org.store.ended_runs(&org.id, None, RunKind::Live, within, 10).await.expect("reads");
+    let counted: Vec<_> = ended.runs.iter().map(|run| run.duration_ms).collect();
+    assert_eq!(counted, [Some(0), Some(7)]);
+    index(&org, 9 * LEASE_MS, 10).await;
+    let words = asked("1").expect("a word");
+    for (least, expected) in [(0, vec![back, tried.clone()]), (7, vec![tried]), (8, vec![])] {
+        let filter = RunFilter { min_ms: Some(least), ..RunFilter::default() };
+        let page = page(10);
+        let listed = org.store.list_runs(&org.id, &filter, false, &page).await.expect("lists");
+        let found = org.store.search_runs(&org.id, &words, &filter, false, &page).await;
+        for items in [listed.items, found.expect("searches").listing.items] {
+            let ids: Vec<_> = items.into_iter().map(|listed| listed.run.id).collect();
+            assert_eq!(ids, expected, "{least}");
+        }
+    }
 }

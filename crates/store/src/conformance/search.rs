@@ -27,7 +27,7 @@ fn ended(run: &RunId, ms: i64, text: &str) -> Settlement {
 }
 
 /// Takes in what was accepted until then, in steps of this size; how many steps.
-async fn index(org: &Org, until: i64, limit: u32) -> u32 {
+pub(super) async fn index(org: &Org, until: i64, limit: u32) -> u32 {
     let step =
         IndexStep { now: at(until), until: at(until), swept_before: at(until - 1_000), limit };
     for n in 0..1_000 {

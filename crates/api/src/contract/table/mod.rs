@@ -249,7 +249,7 @@ pub(crate) static RUN_FILTER: [Param; 10] = [
     text("error_class", "Failed with an error of this class: its `code`"),
     text("group", "Failed with an error of this group"),
     text("replay_of", "Replays of this run"),
-    number("min_ms", "Finished, and took at least so many milliseconds"),
+    number("min_ms", "Finished, with a `duration_ms` of at least so many milliseconds"),
 ];
 
 /// The same as an object, in a field of a request.
