@@ -1,5 +1,6 @@
 //! One stream of many topics.
 
+use millrace_tests::cluster::cluster;
 use millrace_tests::sse::{opened, until};
 use millrace_tests::{Server, id};
 use reqwest::Method;
@@ -125,4 +126,55 @@ async fn r2_37_a_topic_that_is_not_there_is_refused() {
         .await
         .expect("an answer");
     assert_eq!(bad.status().as_u16(), 422);
+}
+
+/// An event may be committed after one with a greater id: two runs settle at one instant, or the
+/// clocks of servers differ. Here the clock goes back while the server is down.
+async fn an_event_that_is_committed_later_with_a_lesser_id_is_sent(args: &[&str]) {
+    const NOON: i64 = 1_767_182_400_000;
+    let mut server = Server::start_at(NOON, args).await;
+    let code = "export default { name: 's', version: '1', run() {} };";
+    let source = server.source(code, json!({})).await;
+    let emit = async |server: &Server, n: i64| {
+        let path = format!("/sources/{}/events", id(&source));
+        let sent = server.post(&path, &json!({ "event": { "n": n } })).await;
+        assert_eq!(sent.status, 200, "{}", sent.text);
+        sent.data()["event_id"].as_str().expect("an id").to_owned()
+    };
+    let topics = format!("events:{}", id(&source));
+    let is = |n: i64| move |event: &Value| event["event"]["n"] == n;
+    let (first, second, third) = (is(1), is(2), is(3));
+    server.set_clock(NOON + 1);
+    let mut stream = opened(&server, &topics, "").await;
+    let greater = emit(&server, 1).await;
+    let last = until(&mut stream, &[("event", &first)]).await.pop().expect("a frame").0;
+    drop(stream);
+    server.terminate();
+    server.set_clock(NOON);
+    server.launch().await;
+    let lesser = emit(&server, 2).await;
+    assert!(lesser.split('-').next() < greater.split('-').next(), "{lesser}, {greater}");
+    let mut stream = opened(&server, &topics, &last).await;
+    emit(&server, 3).await;
+    let seen = until(&mut stream, &[("event", &second), ("event", &third)]).await;
+    assert_eq!(seen.len(), 2, "each comes once: {seen:?}");
+    let last = seen.last().expect("frames").0.clone();
+    drop(stream);
+    let mut stream = opened(&server, &topics, &last).await;
+    emit(&server, 4).await;
+    let seen = until(&mut stream, &[("event", &is(4))]).await;
+    assert_eq!(seen.len(), 1, "what came before comes no more: {seen:?}");
+}
+
+#[tokio::test]
+async fn r2_37_a_resume_has_each_event_once_whatever_the_order_of_their_ids() {
+    an_event_that_is_committed_later_with_a_lesser_id_is_sent(&[]).await;
+}
+
+#[tokio::test]
+async fn r2_37_a_resume_has_each_event_once_whatever_the_order_of_their_ids_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    an_event_that_is_committed_later_with_a_lesser_id_is_sent(&["--database-url", &database.url()])
+        .await;
 }

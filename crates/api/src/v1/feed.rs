@@ -14,6 +14,8 @@ use millrace_model::tenant::Caller;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::v1::position::Position;
+
 /// Events read at once from the history, for a stream that resumes, where they are small: they wait
 /// in memory until its client takes them.
 const RESUME_PAGE_MAX: u32 = 16;
@@ -32,10 +34,10 @@ pub(crate) struct Feed {
     /// The channel asked for; none: all.
     name: Option<String>,
     live: broadcast::Receiver<StreamItem>,
-    /// The greatest id that the client has, or does not ask for.
-    last: EventId,
-    /// Whether the history after `last` has to be read before the live stream goes on.
-    behind: bool,
+    /// What the client has, or does not ask for.
+    position: Position,
+    /// The id after which the history has to be read before the live stream goes on, if it has to.
+    behind: Option<EventId>,
     sent: Sent,
     /// Read from the history and not yet sent; at most a page.
     waiting: VecDeque<Arc<Event>>,
@@ -45,9 +47,9 @@ pub(crate) struct Feed {
 
 /// An item of a [`Feed`].
 pub(crate) enum Fed {
-    Event(Arc<Event>),
-    /// The client was too slow for so many items. Those that the history has after this id follow.
-    Lag(u64, EventId),
+    Event(Arc<Event>, Position),
+    /// The client was too slow for so many items. Those that the history has after it follow.
+    Lag(u64, Position),
 }
 
 impl Feed {
@@ -57,14 +59,19 @@ impl Feed {
         caller: Caller,
         owner: String,
         name: Option<String>,
-        since: Option<EventId>,
+        since: Option<Position>,
     ) -> Result<Self, EngineError> {
         // Read before the subscription, so that nothing falls between: a client that is too slow
         // before its first event goes on from here.
-        let last = match since {
+        let behind = since.as_ref().map(|since| EventId::from_ordinal(since.low()));
+        let position = match since {
             Some(since) => since,
-            None => newest(&engine, &caller, &owner, name.as_deref()).await?,
+            None => newest(&engine, &caller, &owner, name.as_deref()).await?.into(),
         };
+        let mut sent = Sent::default();
+        for event in position.events_above() {
+            sent.insert(event);
+        }
         let live = engine.stream(&caller, &owner).await?;
         Ok(Self {
             engine,
@@ -72,17 +79,17 @@ impl Feed {
             owner,
             name,
             live,
-            last,
-            behind: since.is_some(),
-            sent: Sent::default(),
+            position,
+            behind,
+            sent,
             waiting: VecDeque::new(),
             page: 1,
         })
     }
 
-    /// The id after which a client goes on that has nothing of this feed yet.
-    pub(crate) fn position(&self) -> EventId {
-        self.last
+    /// Where a client goes on that has what this feed sent so far.
+    pub(crate) fn position(&self) -> Position {
+        self.position.clone()
     }
 
     pub(crate) fn items(self) -> impl Stream<Item = Fed> + Send + 'static {
@@ -93,12 +100,12 @@ impl Feed {
         loop {
             while let Some(event) = self.waiting.pop_front() {
                 if self.is_new(&event) {
-                    return Some(Fed::Event(event));
+                    return Some(Fed::Event(event, self.position()));
                 }
             }
-            if self.behind {
-                let (events, last) = (self.engine.events(), self.last);
-                match events.after(&self.caller, &self.owner, last, self.page).await {
+            if let Some(after) = self.behind {
+                let events = self.engine.events();
+                match events.after(&self.caller, &self.owner, after, self.page).await {
                     Ok(events) => {
                         let bytes: usize = events
                             .iter()
@@ -109,7 +116,7 @@ impl Feed {
                         } else {
                             RESUME_PAGE_MAX.min(self.page * 2)
                         };
-                        self.behind = !events.is_empty();
+                        self.behind = events.last().map(|event| event.id);
                         self.waiting = events.into_iter().map(Arc::new).collect();
                         continue;
                     }
@@ -124,13 +131,13 @@ impl Feed {
             match self.live.recv().await {
                 Ok(StreamItem::Event(event)) => {
                     if self.is_new(&event) {
-                        return Some(Fed::Event(event));
+                        return Some(Fed::Event(event, self.position()));
                     }
                 }
                 Ok(_) => {}
                 Err(RecvError::Lagged(skipped)) => {
-                    self.behind = true;
-                    return Some(Fed::Lag(skipped, self.last));
+                    self.behind = Some(EventId::from_ordinal(self.position.low()));
+                    return Some(Fed::Lag(skipped, self.position()));
                 }
                 Err(RecvError::Closed) => return None,
             }
@@ -141,13 +148,16 @@ impl Feed {
     /// tell by their order: runs that end together may settle in another order than that of their
     /// events' ids.
     fn is_new(&mut self, event: &Event) -> bool {
-        self.last = self.last.max(event.id);
         let wanted = match &self.name {
             Some(name) => *name == event.name,
             // As in the history: errors and what waits are asked for by name.
             None => ![ERRORS, DEFERRED].contains(&event.name.as_str()),
         };
-        self.sent.insert(event.id) && wanted
+        let is_new = wanted && self.sent.insert(event.id);
+        if is_new {
+            self.position.add(event.id);
+        }
+        is_new
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod members;
 pub(crate) mod names;
 pub(crate) mod oauth_clients;
 pub(crate) mod org_runs;
+pub(crate) mod position;
 pub(crate) mod registries;
 pub(crate) mod replays;
 pub(crate) mod run_records;

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::App;
 use crate::room::PageMemory;
+use crate::v1::position::OUT_OF_ORDER_MS;
 use crate::v1::run_records::ListedRunOut;
 use crate::v1::run_stream::Frame;
 
@@ -23,8 +24,6 @@ use crate::v1::run_stream::Frame;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often at most: a busy organization's changes are read together.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
-/// A run may be committed after one that was accepted later, by so much at most.
-const OUT_OF_ORDER_MS: i64 = 5_000;
 /// Runs whose state is remembered.
 const REMEMBERED_MAX: usize = 4096;
 /// Pages read in one look; beyond them the stream sends `lag` with the number skipped. The store

@@ -19,6 +19,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::v1::events::EmittedEventOut;
 use crate::v1::feed::{Fed, Feed};
+use crate::v1::position::Position;
 use crate::v1::run_records::LogLineOut;
 
 /// What a stream says, until the key that asked for it is taken no more.
@@ -86,7 +87,7 @@ pub(crate) async fn events<E: Emitter>(
     let since = last_event_id(&headers)?;
     let name = query.params.text("event_name")?;
     Ok(respond_with_events(
-        Feed::open(app.engine, caller, owner, name, since).await?,
+        Feed::open(app.engine, caller, owner, name, since.map(Position::from)).await?,
         key,
         event_frame,
     ))
@@ -115,7 +116,7 @@ pub(crate) async fn sends(
         since = Some(EventId::from_ordinal(before));
     }
     Ok(respond_with_events(
-        Feed::open(app.engine, caller, owner, None, since).await?,
+        Feed::open(app.engine, caller, owner, None, since.map(Position::from)).await?,
         key,
         send_frame,
     ))
@@ -124,7 +125,7 @@ pub(crate) async fn sends(
 /// `frame`: how an event is written.
 fn respond_with_events(feed: Feed, key: KeyWatch, frame: fn(&Event) -> SseEvent) -> Response {
     let frames = feed.items().map(move |item| match item {
-        Fed::Event(event) => frame(&event),
+        Fed::Event(event, _) => frame(&event),
         Fed::Lag(skipped, _) => lag_frame(skipped),
     });
     respond(lasting(frames, key))

@@ -12,7 +12,7 @@ use futures::stream::{BoxStream, SelectAll};
 use futures::{Stream, StreamExt as _, stream};
 use millrace_engine::StreamItem;
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{EventId, ReplayId, RunId, SourceId, WorkflowId};
+use millrace_model::ids::{ReplayId, RunId, SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::run::LogFilter;
 use millrace_model::tenant::Caller;
@@ -23,6 +23,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Lasting, ListQuery, id};
 use crate::v1::feed::{Fed, Feed};
+use crate::v1::position::Position;
 use crate::v1::replays::ReplayOut;
 use crate::v1::run_records::LogLineOut;
 use crate::v1::run_stream::Frame;
@@ -64,12 +65,12 @@ impl Topic {
 }
 
 /// Something of a topic, and where a client that has it goes on, where the topic can be resumed.
-type Said = (Frame, Option<i64>);
+type Said = (Frame, Option<Position>);
 
-/// Where a client is in each topic: what an id of the stream says, as `topic=number` with
+/// Where a client is in each topic: what an id of the stream says, as `topic=position` with
 /// semicolons between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Positions(BTreeMap<String, i64>);
+struct Positions(BTreeMap<String, Position>);
 
 impl FromStr for Positions {
     type Err = ApiError;
@@ -126,7 +127,7 @@ pub(crate) async fn topics(
     positions.0.retain(|topic, _| names.contains(topic));
     let mut all = SelectAll::new();
     for name in names {
-        let from = positions.0.get(&name).copied();
+        let from = positions.0.get(&name).cloned();
         let (start, said) = open(&app, &caller, &Topic::parse(&name)?, from).await?;
         // Also a frame of another topic says where this one goes on.
         if let Some(start) = start {
@@ -153,14 +154,15 @@ async fn open(
     app: &App,
     caller: &Caller,
     topic: &Topic,
-    from: Option<i64>,
-) -> Result<(Option<i64>, BoxStream<'static, Said>), ApiError> {
+    from: Option<Position>,
+) -> Result<(Option<Position>, BoxStream<'static, Said>), ApiError> {
     Ok(match topic {
         Topic::Runs => {
             let (start, frames) =
-                org_runs::frames(app.clone(), caller.clone(), from.map(Timestamp)).await?;
-            let said = frames.map(|(frame, position)| (frame, Some(position.ms())));
-            (Some(start.ms()), said.boxed())
+                org_runs::frames(app.clone(), caller.clone(), from.map(|at| Timestamp(at.low())))
+                    .await?;
+            let said = frames.map(|(frame, position)| (frame, Some(position.ms().into())));
+            (Some(start.ms().into()), said.boxed())
         }
         Topic::Run(run) => {
             let owner = run_stream::read(app, caller, run).await?.0.run.owner.as_str().to_owned();
@@ -169,15 +171,14 @@ async fn open(
             (None, frames.map(|frame| (frame, None)).boxed())
         }
         Topic::Events(source) => {
-            let since = from.map(EventId::from_ordinal);
             let (engine, source) = (app.engine.clone(), source.clone());
-            let feed = Feed::open(engine, caller.clone(), source, None, since).await?;
-            let start = feed.position().ordinal();
+            let feed = Feed::open(engine, caller.clone(), source, None, from).await?;
+            let start = feed.position();
             let said = |fed| match fed {
-                Fed::Event(event) => {
-                    (Frame::Of("event", events::event(&event)), Some(event.id.ordinal()))
+                Fed::Event(event, position) => {
+                    (Frame::Of("event", events::event(&event)), Some(position))
                 }
-                Fed::Lag(skipped, last) => (Frame::Lag(skipped), Some(last.ordinal())),
+                Fed::Lag(skipped, position) => (Frame::Lag(skipped), Some(position)),
             };
             (Some(start), feed.items().map(said).boxed())
         }
@@ -188,7 +189,10 @@ async fn open(
                     match live.recv().await {
                         Ok(StreamItem::Log(run, line)) => {
                             let shown = LogLineOut::show(&line, Some(&run));
-                            return Some(((Frame::Of("log", shown), Some(line.at.ms())), live));
+                            return Some((
+                                (Frame::Of("log", shown), Some(line.at.ms().into())),
+                                live,
+                            ));
                         }
                         Ok(_) => {}
                         Err(RecvError::Lagged(skipped)) => {
@@ -199,14 +203,16 @@ async fn open(
                 }
             });
             // Lines are not sent again: a lag says how many a client that was away can read.
+            let from = from.map(|at| at.low());
             let now = app.engine.now().ms();
             let missed = match from {
                 Some(from) => {
-                    Some((Frame::Lag(lines_since(app, caller, owner, from).await?), Some(now)))
+                    let skipped = lines_since(app, caller, owner, from).await?;
+                    Some((Frame::Lag(skipped), Some(now.into())))
                 }
                 None => None,
             };
-            let start = from.unwrap_or(now);
+            let start = from.unwrap_or(now).into();
             (Some(start), stream::iter(missed).chain(lines).boxed())
         }
         Topic::Replays => {
@@ -256,8 +262,8 @@ mod tests {
 
     #[test]
     fn an_id_says_where_a_client_is_in_each_topic() {
-        let positions: Positions = "events:dc_1=17;runs=5".parse().ok().unwrap();
-        assert_eq!(positions.to_string(), "events:dc_1=17;runs=5");
+        let positions: Positions = "events:dc_1=17.a;runs=5".parse().ok().unwrap();
+        assert_eq!(positions.to_string(), "events:dc_1=17.a;runs=5");
         assert_eq!("".parse::<Positions>().ok(), Some(Positions::default()));
         assert!(["x", "runs=", "runs=a;"].iter().all(|text| text.parse::<Positions>().is_err()));
     }
