@@ -65,6 +65,9 @@ pub struct ReplaySelection {
     /// In place of these: live runs that ended and fit this, replays among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<RunFilter>,
+    /// What takes the place of each run's event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<serde_json::Value>,
     /// Where each replay begins.
     pub begin: ReplayBegin,
     /// Which version runs.

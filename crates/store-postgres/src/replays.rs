@@ -63,14 +63,16 @@ pub(crate) async fn step(t: &Transaction<'_>, step: &ReplayStep) -> StoreResult<
     if changed == 0 {
         return Err(StoreError::StateChanged);
     }
-    let (originals, new): (Vec<&str>, Vec<_>) =
-        step.runs.iter().map(|(original, run)| (original.as_str(), run.clone())).unzip();
+    let (originals, new): (Vec<_>, Vec<_>) = step.runs.iter().cloned().unzip();
     let ids: Vec<&str> = new.iter().map(|run| run.id.as_str()).collect();
+    let edited: Vec<bool> = originals.iter().map(|original| original.event_edited).collect();
+    let originals: Vec<&str> = originals.iter().map(|original| original.id.as_str()).collect();
     runs::insert(t, &new, None).await?;
     execute(
         t,
-        "INSERT INTO replayed_runs (replay_id, original_id, run_id) SELECT $1, o, n FROM UNNEST($2::text[], $3::text[]) AS r (o, n)",
-        &[&r.id.as_str(), &originals, &ids],
+        "INSERT INTO replayed_runs (replay_id, original_id, run_id, event_edited)
+         SELECT $1, o, n, e FROM UNNEST($2::text[], $3::text[], $4::bool[]) AS r (o, n, e)",
+        &[&r.id.as_str(), &originals, &ids, &edited],
     )
     .await?;
     Ok(())

@@ -62,8 +62,8 @@ pub(crate) fn step(c: &Connection, step: &ReplayStep) -> StoreResult<()> {
     for (original, run) in &step.runs {
         execute(
             c,
-            "INSERT INTO replayed_runs (replay_id, original_id, run_id) VALUES (?1, ?2, ?3)",
-            params![r.id.as_str(), original.as_str(), run.id.as_str()],
+            "INSERT INTO replayed_runs (replay_id, original_id, run_id, event_edited) VALUES (?1, ?2, ?3, ?4)",
+            params![r.id.as_str(), original.id.as_str(), run.id.as_str(), original.event_edited],
         )?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, Erro
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
-use millrace_model::run::{NewRun, Run};
+use millrace_model::run::{NewRun, Original, Run};
 
 use crate::{Mail, StoreResult};
 
@@ -118,8 +118,8 @@ impl FailedRuns {
 pub struct ReplayStep {
     /// The replay after the step; its version is one more than before.
     pub replay: Replay,
-    /// The runs it queues, each with the id of the run that it replays.
-    pub runs: Vec<(RunId, NewRun)>,
+    /// The runs it queues, each with the run that it replays.
+    pub runs: Vec<(Original, NewRun)>,
 }
 
 /// Groups of errors, and replays of runs that failed.

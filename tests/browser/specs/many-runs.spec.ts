@@ -83,3 +83,31 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await page.close();
   await server.stop();
 });
+
+test("runs of one workflow are replayed with one event in the place of their own", async ({ page, server }) => {
+  const made = await workflow(server, "Addressed labels", { street: step("const { street } = steps.trigger.event.body; if (!street) throw new RangeError('no street'); return street;") });
+  for (const street of ["", ""]) await send(server, made, { street });
+  await page.goto(`/runs?owner=${made.id}&status=failed`);
+  await expect(page.getByRole("table", { name: "Runs" })).toContainText("no street");
+  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await page.keyboard.press("r");
+  const dialog = page.getByRole("dialog", { name: "Replay 2 runs" });
+  await dialog.getByRole("radio", { name: /^Each from its trigger/ }).click();
+  await dialog.getByRole("radio", { name: /^All with one event/ }).click();
+  const type = async (text: string) => {
+    await dialog.getByRole("textbox", { name: "Event" }).focus();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.press("Delete");
+    await page.keyboard.insertText(text);
+  };
+  await type("{ body: 8 }");
+  await expect(dialog.getByText("The event is no JSON. A text needs quotes.")).toBeVisible();
+  await expectAccessible(page);
+  await type('{ "body": { "street": "Harbour 9" } }');
+  await dialog.getByRole("button", { name: "Replay 2 runs" }).click();
+  await expect(page).toHaveURL(/\/replays\/rpl_/);
+  type Run = { status: string; event_edited: boolean; event: unknown };
+  const mended = () => server.call<Run[]>("GET", `/runs?owner_id=${made.id}&status=succeeded&include=status,event,event_edited`);
+  const run = { status: "succeeded", event: { body: { street: "Harbour 9" } }, event_edited: true };
+  await expect.poll(mended).toEqual([run, run]);
+});

@@ -1,5 +1,5 @@
-//! Runs by their version and duration, an invitation that is withdrawn, and tests of steps that are
-//! kept nowhere.
+//! Runs by their version and duration, replays with one event, an invitation that is withdrawn,
+//! and tests of steps that are kept nowhere.
 
 use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::{Client, Server, id};
@@ -198,4 +198,50 @@ async fn r4_2_steps_that_are_kept_nowhere_are_tested_on_a_runs_event_and_results
     assert_eq!(refused.refusal(), (404, "not_found"));
     assert_eq!(server.get(&format!("/workflows/{}", id(&workflow))).await.text, before);
     assert_eq!(server.get("/workflows").await.json["page_info"]["total_count"], made);
+}
+
+#[tokio::test]
+async fn r2_24_many_runs_are_replayed_with_one_event_in_the_place_of_their_own() {
+    let server = Server::shared().await;
+    let body = "const { n } = steps.trigger.event; if (n < 0) throw new RangeError('n'); return n;";
+    let workflow = server.workflow("w", json!([]), &[("counts", &step(body))]).await;
+    let path = format!("/workflows/{}", id(&workflow));
+    let mut originals = Vec::new();
+    for n in [-1, -2] {
+        let run = server.post(&format!("{path}/run"), &json!({ "event": { "n": n } })).await.data();
+        originals.push(id(&run).to_owned());
+    }
+    let asked = json!({ "workflow_id": workflow["id"], "runs": originals, "event": { "n": 7 } });
+    let made = server.post("/replays", &asked).await.json["data"].clone();
+    assert_eq!(made["selection"]["event"], json!({ "n": 7 }));
+    let path = format!("/replays/{}", id(&made));
+    server.until("all ended", &path, |r| r["data"]["runs"]["succeeded"] == 2).await;
+    for original in &originals {
+        let found =
+            server.get(&format!("/runs?replay_of={original}&include=id,event_edited")).await;
+        let run = server.get(&format!("/runs/{}", id(&found.json["data"][0]))).await.data();
+        assert_eq!(
+            (&run["event"], &run["event_edited"], &run["steps"][0]["exports"]["$return_value"]),
+            (&json!({ "n": 7 }), &json!(true), &json!(7))
+        );
+    }
+    let large = json!("x".repeat(64 << 10));
+    let owner = &workflow["id"];
+    for (asked, refusal, field) in [
+        (json!({ "runs": originals, "event": 1 }), (422, "invalid_field"), "event"),
+        (json!({ "filter": {}, "event": 1 }), (422, "invalid_field"), "event"),
+        (json!({ "workflow_id": owner, "version": "draft" }), (422, "invalid_field"), "version"),
+        (json!({ "workflow_id": owner, "event": large }), (413, "too_large"), ""),
+    ] {
+        let refused = server.post("/replays", &asked).await;
+        assert_eq!(refused.refusal(), refusal, "{}", refused.text);
+        assert_eq!(refused.json["details"]["field"].as_str().unwrap_or(""), field);
+    }
+    let keeps_nothing = json!({ "settings": { "keep_data": false } });
+    server.put(&format!("/workflows/{}", id(&workflow)), &keeps_nothing).await.data();
+    server.post(&format!("/workflows/{}/deploy", id(&workflow)), &json!({})).await.data();
+    let asked = json!({ "workflow_id": owner, "event": 1 });
+    assert_eq!(server.post("/replays", &asked).await.refusal(), (422, "invalid_field"));
+    let event = json!({ "filter": { "owner_id": owner }, "event": null, "dry_run": true });
+    assert_eq!(server.post("/replays", &event).await.data(), json!({ "total": 4 }));
 }

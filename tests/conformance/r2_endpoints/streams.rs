@@ -2,7 +2,7 @@
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::sse::{opened, until};
-use millrace_tests::{Server, id};
+use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -177,4 +177,16 @@ async fn r2_37_a_resume_has_each_event_once_whatever_the_order_of_their_ids_on_p
     let database = cluster.database().await;
     an_event_that_is_committed_later_with_a_lesser_id_is_sent(&["--database-url", &database.url()])
         .await;
+}
+
+#[tokio::test]
+async fn r2_37_a_request_that_is_kept_for_tests_is_an_event_of_its_workflow() {
+    let server = Server::shared().await;
+    let step = "export default defineComponent({ run() {} });";
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("one", step)]).await;
+    let mut stream = opened(&server, &format!("events:{}", id(&workflow)), "").await;
+    let request = server.raw(Method::POST, &endpoint(&workflow)).header("x-pd-notrigger", "1");
+    assert_eq!(answer(request.json(&json!({ "n": 4 }))).await.status, 200);
+    let kept = |event: &Value| event["event"]["body"]["n"] == 4;
+    until(&mut stream, &[("event", &kept)]).await;
 }

@@ -18,7 +18,7 @@ type Described = {
   error?: ReactNode;
 };
 
-/** What a control needs to be read with its label, hint and error. */
+/** What a control needs to be read with its label, hint and error. The label has the id of the control with `-l`. */
 export type ControlProps = {
   id: string;
   "aria-describedby": string | undefined;
@@ -39,7 +39,9 @@ export function Field({
   const below = error ?? hint;
   return (
     <div className={cn("field", className)}>
-      <label htmlFor={id}>{label}</label>
+      <label id={`${id}-l`} htmlFor={id}>
+        {label}
+      </label>
       {children({
         id,
         "aria-describedby": below === undefined ? undefined : `${id}-m`,

@@ -114,6 +114,11 @@ pub(crate) fn routes() -> Vec<Route> {
             &["live", "original"],
             "`live` (where absent), or `original`: the version that each run had",
         ),
+        Param::new(
+            "event",
+            Kind::Any,
+            "In the place of each run's event, at most 64 KiB; for runs of one workflow or source. The new runs say that it was edited",
+        ),
         flag("dry_run", "Count the runs only"),
     ];
     vec![
@@ -176,7 +181,8 @@ pub(crate) async fn create(
         .transpose()?;
     let (class, from, to, version) =
         (params.text("class")?, time(&params, "from")?, time(&params, "to")?, version(&params)?);
-    let new = NewReplay { owner, runs, class, group, from, to, filter, begin, version };
+    let event = params.0.get("event").filter(|event| !event.is_null()).cloned();
+    let new = NewReplay { owner, runs, class, group, from, to, filter, begin, version, event };
     if params.flag("dry_run")?.unwrap_or(false) {
         let total = app.engine.count_replay(&caller, new).await?;
         return Ok(Fields::default().data(ReplayCountOut::show(total)));

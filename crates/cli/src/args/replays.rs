@@ -41,6 +41,9 @@ pub enum ReplayCommand {
         /// The version that runs: the live one, or the one that each run had
         #[arg(long, value_name = "VERSION", default_value = "live", value_parser = ["live", "original"])]
         with_version: String,
+        /// Another event in place of each run's: JSON, `@FILE` for a file's, `-` for standard input
+        #[arg(long, value_name = "JSON")]
+        event: Option<String>,
         /// Count the runs only
         #[arg(long)]
         dry_run: bool,

@@ -37,6 +37,7 @@ pub(super) async fn replays(
             from_failed,
             status,
             with_version,
+            event,
             dry_run,
             detach,
         } => {
@@ -51,6 +52,9 @@ pub(super) async fn replays(
             };
             if let (Some(body), Some(which)) = (body.as_object_mut(), which.as_object_mut()) {
                 body.append(which);
+            }
+            if let Some(event) = event {
+                body["event"] = super::event::read(&event)?;
             }
             if !runs.is_empty() {
                 body["runs"] = json!(runs);

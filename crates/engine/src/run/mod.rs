@@ -20,6 +20,8 @@ pub(crate) mod late;
 pub(crate) mod pauses;
 pub(crate) mod program;
 pub(crate) mod progress;
+
+mod replay_plan;
 pub(crate) mod replayer;
 pub(crate) mod replays;
 pub(crate) mod scheduler;

@@ -4,13 +4,12 @@
 
 use std::sync::Arc;
 
-use millrace_model::ids::{DeploymentId, ErrorGroupId, OrgId, ReplayId, RunId};
+use millrace_model::ids::{DeploymentId, ErrorGroupId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{
-    RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, ReplayPosition, ReplaySelection,
-    ReplayStatus, ReplayVersion, ReplayedRun,
+    Replay, ReplayBegin, ReplayCounts, ReplayStatus, ReplayVersion, ReplayedRun,
 };
-use millrace_model::run::{Context, NewRun, Original, Run, RunKind, RunStatus, Start};
+use millrace_model::run::{Context, NewRun, Original, Run, RunKind, Start};
 use millrace_model::run_filter::RunFilter;
 use millrace_model::source::Owner;
 use millrace_model::tenant::{Caller, Scope};
@@ -22,7 +21,6 @@ use serde_json::Value;
 use crate::background::Task;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::deploy::workflows::results_before;
-use crate::owners::check_owner;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom, check_scope};
@@ -31,8 +29,6 @@ use crate::{Engine, EngineError, ReplayFrom, check_scope};
 const UNDER_WAY_MAX: u64 = 100;
 /// Runs that one step queues.
 const STEP_RUNS: u32 = 50;
-/// Runs that are counted when a replay is made.
-const COUNT_MAX: u32 = 100_000;
 /// How often a change is tried anew where a step came first.
 const TRIES_MAX: u32 = 50;
 
@@ -58,6 +54,8 @@ pub struct NewReplay {
     pub begin: ReplayBegin,
     /// Which version runs.
     pub version: ReplayVersion,
+    /// What takes the place of each run's event; only for runs of one owner.
+    pub event: Option<Value>,
 }
 
 /// A replay of one run, as it is asked for.
@@ -111,141 +109,6 @@ impl Engine {
         new: NewReplay,
     ) -> Result<Option<i64>, EngineError> {
         Ok(self.planned(caller, new).await?.total)
-    }
-
-    /// A replay that can be made, with the number of its runs.
-    async fn planned(&self, caller: &Caller, new: NewReplay) -> Result<Replay, EngineError> {
-        if let Some(owner) = &new.owner {
-            check_owner(&self.0.ctx, caller, owner).await?;
-        }
-        let now = self.now();
-        let selects =
-            new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
-        if new.runs.is_some() && (selects || new.filter.is_some()) {
-            return Err(EngineError::invalid(
-                "runs",
-                "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`",
-            ));
-        }
-        if new.filter.is_some() && (selects || new.owner.is_some()) {
-            let message = "`filter` says which runs; it excludes `workflow_id`, `source_id`, `class`, `group`, `from` and `to`: put them into it";
-            return Err(EngineError::invalid("filter", message));
-        }
-        if new.from.zip(new.to).is_some_and(|(from, to)| from >= to) {
-            return Err(EngineError::invalid("from", "`from` is not before `to`: no run fits"));
-        }
-        if new.version == ReplayVersion::Draft {
-            let message = "a draft runs as a test, one run at a time: POST /v1/runs/{id}/replay; allowed here are `live` and `original`";
-            return Err(EngineError::invalid("version", message));
-        }
-        let owner = new
-            .owner
-            .clone()
-            .or_else(|| new.filter.as_ref().and_then(|filter| filter.owner.clone()));
-        if owner
-            .as_deref()
-            .is_some_and(|owner| owner.starts_with(millrace_model::ids::SourceId::PREFIX))
-            && new.begin != ReplayBegin::Start
-        {
-            return Err(EngineError::invalid(
-                "from_step",
-                "a source has no steps; only a workflow's run is replayed from a step",
-            ));
-        }
-        if let Some(group) = &new.group {
-            let known = self
-                .0
-                .store
-                .error_group(&caller.org_id, group)
-                .await?
-                .is_some_and(|g| Some(&g.owner) == new.owner.as_ref());
-            if !known {
-                return Err(EngineError::not_found("group of errors", group));
-            }
-        }
-        let runs = match new.runs {
-            Some(runs) => Some(self.check_named(&caller.org_id, new.owner.as_deref(), runs).await?),
-            None => None,
-        };
-        let filter = new.filter.map(|filter| ended_before(filter, now)).transpose()?;
-        // What fails from now on is not replayed: a replay would else meet its own runs.
-        let to = if runs.is_none() && filter.is_none() {
-            Some(new.to.unwrap_or(now).min(now))
-        } else {
-            None
-        };
-        let selection = ReplaySelection {
-            runs,
-            class: new.class,
-            group: new.group,
-            from: new.from,
-            to,
-            filter,
-            begin: new.begin,
-            version: new.version,
-        };
-        let mut replay = Replay {
-            id: ReplayId::generate(&self.0.ids),
-            org_id: caller.org_id.clone(),
-            owner: owner.unwrap_or_default(),
-            selection,
-            status: ReplayStatus::Running,
-            version: 0,
-            position: ReplayPosition::default(),
-            total: None,
-            replayed: 0,
-            skipped: 0,
-            note: None,
-            created_at: now,
-            updated_at: now,
-        };
-        let count = match (&replay.selection.runs, &replay.selection.filter) {
-            (Some(runs), _) => runs.len() as u64,
-            (None, Some(filter)) => {
-                self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?
-            }
-            (None, None) => {
-                self.0
-                    .store
-                    .count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) })
-                    .await?
-            }
-        };
-        replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
-        Ok(replay)
-    }
-
-    /// Runs that are the owner's, or the organization's, and have ended, each once.
-    async fn check_named(
-        &self,
-        org: &OrgId,
-        owner: Option<&str>,
-        mut runs: Vec<RunId>,
-    ) -> Result<Vec<RunId>, EngineError> {
-        if runs.is_empty() || runs.len() > RUNS_NAMED_MAX {
-            return Err(EngineError::invalid(
-                "runs",
-                format!("`runs` names {} runs; allowed are 1 to {RUNS_NAMED_MAX}", runs.len()),
-            ));
-        }
-        runs.sort();
-        runs.dedup();
-        for id in &runs {
-            let run = self
-                .0
-                .store
-                .run(org, id)
-                .await?
-                .filter(|run| owner.is_none_or(|owner| run.owner.as_str() == owner))
-                .ok_or_else(|| EngineError::not_found("run", id))?;
-            if !run.status.is_final() {
-                return Err(EngineError::invalid(
-                    "runs",
-                    format!("the run `{id}` has not ended: it is {}", run.status.as_str()),
-                ));
-            }
-        }
-        Ok(runs)
     }
 
     /// A replay.
@@ -547,13 +410,14 @@ impl Engine {
         &self,
         replay: &mut Replay,
         originals: Vec<Run>,
-    ) -> Result<Vec<(RunId, NewRun)>, EngineError> {
+    ) -> Result<Vec<(Original, NewRun)>, EngineError> {
         let from = match &replay.selection.begin {
             ReplayBegin::Start => ReplayFrom::Start,
             ReplayBegin::Failed => ReplayFrom::Failed,
             ReplayBegin::Step(step) => ReplayFrom::Step(step.clone()),
         };
-        let asked = RunReplay { from, version: replay.selection.version, event: None };
+        let event = replay.selection.event.clone();
+        let asked = RunReplay { from, version: replay.selection.version, event };
         let mut runs = Vec::with_capacity(originals.len());
         for original in originals {
             if original.kind != RunKind::Live {
@@ -576,7 +440,10 @@ impl Engine {
             };
             match self.replaying(&program, &original, &asked, Start::Queued) {
                 // The replay keeps which run replays which.
-                Ok(run) => runs.push((original.id, NewRun { replays: None, ..run })),
+                Ok(mut run) => {
+                    let of = run.replays.take().unwrap_or_else(|| Original::of(original.id));
+                    runs.push((of, run));
+                }
                 Err(error @ EngineError::Internal { .. }) => return Err(error),
                 Err(error) => skip(replay, &error.to_string()),
             }
@@ -590,36 +457,13 @@ fn version_of(run: &Run, version: ReplayVersion) -> Option<&DeploymentId> {
     run.deployment_id.as_ref().filter(|_| version == ReplayVersion::Original)
 }
 
-/// The filter of live runs that ended, accepted before now: a replay never meets its own runs.
-fn ended_before(mut filter: RunFilter, now: Timestamp) -> Result<RunFilter, EngineError> {
-    if filter.statuses.is_empty() {
-        filter.statuses = vec![RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
-    }
-    if let Some(other) = filter.statuses.iter().find(|status| !status.is_final()) {
-        let message = format!(
-            "a run that is {} cannot be replayed; allowed are succeeded, failed and cancelled",
-            other.as_str()
-        );
-        return Err(EngineError::invalid("status", message));
-    }
-    if filter.kind.is_some_and(|kind| kind != RunKind::Live) {
-        return Err(EngineError::invalid(
-            "kind",
-            "only live runs are replayed together; allowed is `live`",
-        ));
-    }
-    filter.kind = Some(RunKind::Live);
-    filter.to = Some(filter.to.unwrap_or(now).min(now));
-    Ok(filter)
-}
-
 fn skip(replay: &mut Replay, why: &str) {
     replay.skipped += 1;
     replay.note = Some(why.chars().take(500).collect());
 }
 
 /// Which runs fit a replay that names none, from where it stands.
-fn fitting(replay: &Replay) -> FailedRuns {
+pub(super) fn fitting(replay: &Replay) -> FailedRuns {
     let selection = &replay.selection;
     FailedRuns {
         org_id: replay.org_id.clone(),

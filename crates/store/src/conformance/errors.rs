@@ -392,14 +392,14 @@ async fn add_replay(org: &Org, ms: i64) -> Replay {
     replay
 }
 
-fn next(replay: &Replay, originals: &[&RunId], runs: Vec<NewRun>) -> ReplayStep {
+fn next(replay: &Replay, of: &[&RunId], runs: Vec<NewRun>) -> ReplayStep {
     let replay = Replay {
         version: replay.version + 1,
         replayed: replay.replayed + runs.len() as i64,
         note: Some("n".into()),
         ..replay.clone()
     };
-    ReplayStep { replay, runs: originals.iter().map(|id| (*id).clone()).zip(runs).collect() }
+    ReplayStep { replay, runs: of.iter().map(|&id| Original::of(id.clone())).zip(runs).collect() }
 }
 
 /// A run as a replay makes it.

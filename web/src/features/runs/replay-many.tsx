@@ -8,14 +8,17 @@ import { useId, useState } from "react";
 import { client, data } from "~/api/client";
 import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
+import { asJson } from "~/api/json";
 import type { ReplayWanted } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
+import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
-import { Checkbox } from "~/ui/field";
+import { Checkbox, Message } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { Pick } from "./replay-parts";
+import { editedOf } from "./replay-plan";
 import "./replay.css";
 
 type Many = Extract<ReplayWanted, { kind: "many" }>;
@@ -29,6 +32,12 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
   const refused = useRefusal("invoke");
   const [begin, setBegin] = useState<"failed" | "trigger">(wanted.stepwise ? "failed" : "trigger");
   const [version, setVersion] = useState<"live" | "original">("live");
+  // One event takes the place of those of one workflow or source.
+  const isOfOne = wanted.owner !== undefined || typeof wanted.filter?.owner_id === "string";
+  const [edits, setEdits] = useState(false);
+  const [text, setText] = useState("{}");
+  const edited = edits ? editedOf(text) : undefined;
+  const problem = edited !== undefined && "problem" in edited ? edited.problem : undefined;
   const deploys = useRefusal("deploy");
   const [wantsResolved, setWantsResolved] = useState(wanted.mended === true);
   // The version that failed fails again.
@@ -67,6 +76,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
               ...asked,
               ...(begin === "failed" ? { from_failed: true } : {}),
               ...(version === "original" ? { version } : {}),
+              ...(edited !== undefined && "event" in edited ? { event: asJson(edited.event) } : {}),
             },
           }),
         );
@@ -90,7 +100,8 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
         ? "No run that ended fits."
         : undefined;
   const submit = () => {
-    if (refused === undefined && nothing === undefined && !replay.isPending) replay.mutate();
+    if (refused !== undefined || nothing !== undefined || problem !== undefined) return;
+    if (!replay.isPending) replay.mutate();
   };
   const error = replay.error ?? counted.error;
   return (
@@ -109,7 +120,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
             look="primary"
             icon={RotateCcw}
             keys="mod+enter"
-            refused={refused ?? nothing}
+            refused={refused ?? nothing ?? problem}
             busy={replay.isPending && "Beginning…"}
             onClick={submit}
           >
@@ -149,6 +160,34 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
           <Pick value="live" title="With the code that is live" says="Of each workflow or source" />
           <Pick value="original" title="With the version that each run had" says="As it was then" />
         </RadioGroup>
+        {isOfOne && (
+          <RadioGroup
+            aria-label="Event"
+            value={edits ? "edited" : "kept"}
+            onValueChange={(next) => setEdits(next === "edited")}
+          >
+            <Pick value="kept" title="Each with its own event" says="As it came" />
+            <Pick
+              value="edited"
+              title="All with one event"
+              says="In the place of their own; the new runs say that it was edited"
+            />
+          </RadioGroup>
+        )}
+        {edits && (
+          <div className="replay-event">
+            <Editor
+              language="json"
+              label="Event"
+              value={text}
+              onChange={setText}
+              invalid={problem !== undefined}
+              minHeight={96}
+              maxHeight="24dvh"
+            />
+            {problem !== undefined && <Message error={problem} />}
+          </div>
+        )}
         {resolvable !== undefined && (
           <Resolves checked={wantsResolved} onChange={setWantsResolved} />
         )}

@@ -58,7 +58,7 @@ export function SelectionBar({
       ),
       ...(selection.isAll
         ? { filter: { ...forReplay } }
-        : { runs: ended.map(({ id }) => id), count: ended.length }),
+        : { runs: ended.map(({ id }) => id), count: ended.length, ...ownerOf(ended) }),
     });
   };
   const startCancel = () => {
@@ -135,4 +135,12 @@ export function SelectionBar({
       )}
     </section>
   );
+}
+
+/** The workflow or source whose runs they all are. */
+function ownerOf(runs: readonly RunRow[]) {
+  const [first] = runs;
+  if (first === undefined || runs.some(({ ownerId }) => ownerId !== first.ownerId)) return {};
+  const { ownerId, isWorkflow } = first;
+  return { owner: isWorkflow ? { workflow_id: ownerId } : { source_id: ownerId } };
 }

@@ -1,0 +1,219 @@
+//! Plan of a replay of many runs: checks what is asked for, and counts the runs.
+
+use millrace_model::Timestamp;
+use millrace_model::ids::{OrgId, ReplayId, RunId};
+use millrace_model::replay::{
+    RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayPosition, ReplaySelection, ReplayStatus,
+    ReplayVersion,
+};
+use millrace_model::run::{RunKind, RunStatus};
+use millrace_model::run_filter::RunFilter;
+use millrace_model::source::Owner;
+use millrace_model::tenant::Caller;
+use millrace_store::FailedRuns;
+use serde_json::Value;
+
+use super::replays::{NewReplay, fitting};
+use crate::owners::check_owner;
+use crate::{Engine, EngineError};
+
+/// Runs that are counted when a replay is made.
+const COUNT_MAX: u32 = 100_000;
+/// Bytes of an event that a replay of many runs keeps.
+const GIVEN_EVENT_BYTES_MAX: usize = 64 << 10;
+
+impl Engine {
+    /// A replay that can be made, with the number of its runs.
+    pub(super) async fn planned(
+        &self,
+        caller: &Caller,
+        new: NewReplay,
+    ) -> Result<Replay, EngineError> {
+        if let Some(owner) = &new.owner {
+            check_owner(&self.0.ctx, caller, owner).await?;
+        }
+        let now = self.now();
+        let selects =
+            new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
+        if new.runs.is_some() && (selects || new.filter.is_some()) {
+            return Err(EngineError::invalid(
+                "runs",
+                "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`",
+            ));
+        }
+        if new.filter.is_some() && (selects || new.owner.is_some()) {
+            let message = "`filter` says which runs; it excludes `workflow_id`, `source_id`, `class`, `group`, `from` and `to`: put them into it";
+            return Err(EngineError::invalid("filter", message));
+        }
+        if new.from.zip(new.to).is_some_and(|(from, to)| from >= to) {
+            return Err(EngineError::invalid("from", "`from` is not before `to`: no run fits"));
+        }
+        if new.version == ReplayVersion::Draft {
+            let message = "a draft runs as a test, one run at a time, and no test is queued: use POST /v1/runs/{id}/replay for each run; allowed here are `live` and `original`";
+            return Err(EngineError::invalid("version", message));
+        }
+        let owner = new
+            .owner
+            .clone()
+            .or_else(|| new.filter.as_ref().and_then(|filter| filter.owner.clone()));
+        if let Some(event) = &new.event {
+            self.check_given_event(caller, owner.as_deref(), event).await?;
+        }
+        if owner
+            .as_deref()
+            .is_some_and(|owner| owner.starts_with(millrace_model::ids::SourceId::PREFIX))
+            && new.begin != ReplayBegin::Start
+        {
+            return Err(EngineError::invalid(
+                "from_step",
+                "a source has no steps; only a workflow's run is replayed from a step",
+            ));
+        }
+        if let Some(group) = &new.group {
+            let known = self
+                .0
+                .store
+                .error_group(&caller.org_id, group)
+                .await?
+                .is_some_and(|g| Some(&g.owner) == new.owner.as_ref());
+            if !known {
+                return Err(EngineError::not_found("group of errors", group));
+            }
+        }
+        let runs = match new.runs {
+            Some(runs) => Some(self.check_named(&caller.org_id, new.owner.as_deref(), runs).await?),
+            None => None,
+        };
+        let filter = new.filter.map(|filter| ended_before(filter, now)).transpose()?;
+        // What fails from now on is not replayed: a replay would else meet its own runs.
+        let to = if runs.is_none() && filter.is_none() {
+            Some(new.to.unwrap_or(now).min(now))
+        } else {
+            None
+        };
+        let selection = ReplaySelection {
+            runs,
+            class: new.class,
+            group: new.group,
+            from: new.from,
+            to,
+            filter,
+            event: new.event,
+            begin: new.begin,
+            version: new.version,
+        };
+        let mut replay = Replay {
+            id: ReplayId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            owner: owner.unwrap_or_default(),
+            selection,
+            status: ReplayStatus::Running,
+            version: 0,
+            position: ReplayPosition::default(),
+            total: None,
+            replayed: 0,
+            skipped: 0,
+            note: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let count = match (&replay.selection.runs, &replay.selection.filter) {
+            (Some(runs), _) => runs.len() as u64,
+            (None, Some(filter)) => {
+                self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?
+            }
+            (None, None) => {
+                self.0
+                    .store
+                    .count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) })
+                    .await?
+            }
+        };
+        replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
+        Ok(replay)
+    }
+
+    /// Checks an event that takes the place of those of many runs: the replay keeps it.
+    async fn check_given_event(
+        &self,
+        caller: &Caller,
+        owner: Option<&str>,
+        event: &Value,
+    ) -> Result<(), EngineError> {
+        let Some(owner) = owner else {
+            let message = "`event` takes the place of the events of one workflow's or source's runs; say whose with `workflow_id`, `source_id` or `owner_id` of `filter`";
+            return Err(EngineError::invalid("event", message));
+        };
+        let bytes = event.to_string().len();
+        if bytes > GIVEN_EVENT_BYTES_MAX {
+            return Err(EngineError::TooLarge {
+                message: format!(
+                    "`event` has {bytes} bytes; allowed for a replay of many runs are {GIVEN_EVENT_BYTES_MAX}"
+                ),
+            });
+        }
+        let owner = Owner::from_row(owner.to_owned());
+        let program = self.program_or_damaged(&caller.org_id, &owner, None).await?;
+        if program.is_some_and(|program| program.keeps_nothing()) {
+            let message = "the workflow keeps no data (`keep_data`), and a replay of many runs keeps its `event`; use POST /v1/runs/{id}/replay for each run";
+            return Err(EngineError::invalid("event", message));
+        }
+        Ok(())
+    }
+
+    /// Runs that are the owner's, or the organization's, and have ended, each once.
+    async fn check_named(
+        &self,
+        org: &OrgId,
+        owner: Option<&str>,
+        mut runs: Vec<RunId>,
+    ) -> Result<Vec<RunId>, EngineError> {
+        if runs.is_empty() || runs.len() > RUNS_NAMED_MAX {
+            return Err(EngineError::invalid(
+                "runs",
+                format!("`runs` names {} runs; allowed are 1 to {RUNS_NAMED_MAX}", runs.len()),
+            ));
+        }
+        runs.sort();
+        runs.dedup();
+        for id in &runs {
+            let run = self
+                .0
+                .store
+                .run(org, id)
+                .await?
+                .filter(|run| owner.is_none_or(|owner| run.owner.as_str() == owner))
+                .ok_or_else(|| EngineError::not_found("run", id))?;
+            if !run.status.is_final() {
+                return Err(EngineError::invalid(
+                    "runs",
+                    format!("the run `{id}` has not ended: it is {}", run.status.as_str()),
+                ));
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// The filter of live runs that ended, accepted before now: a replay never meets its own runs.
+fn ended_before(mut filter: RunFilter, now: Timestamp) -> Result<RunFilter, EngineError> {
+    if filter.statuses.is_empty() {
+        filter.statuses = vec![RunStatus::Succeeded, RunStatus::Failed, RunStatus::Cancelled];
+    }
+    if let Some(other) = filter.statuses.iter().find(|status| !status.is_final()) {
+        let message = format!(
+            "a run that is {} cannot be replayed; allowed are succeeded, failed and cancelled",
+            other.as_str()
+        );
+        return Err(EngineError::invalid("status", message));
+    }
+    if filter.kind.is_some_and(|kind| kind != RunKind::Live) {
+        return Err(EngineError::invalid(
+            "kind",
+            "only live runs are replayed together; allowed is `live`",
+        ));
+    }
+    filter.kind = Some(RunKind::Live);
+    filter.to = Some(filter.to.unwrap_or(now).min(now));
+    Ok(filter)
+}
