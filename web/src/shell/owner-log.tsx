@@ -6,14 +6,13 @@ import { useState } from "react";
 import { body, client } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import type { LogLine } from "~/api/schema";
+import { useLive } from "~/api/stream";
 import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { Log } from "~/ui/log";
 import { PaneHead, Segments } from "~/ui/pane";
 import { Select } from "~/ui/select";
 import { ReadFailed } from "./read-failed";
-
-const ASK_MS = 2_000;
 
 type Least = "all" | "warn" | "error";
 
@@ -74,8 +73,8 @@ export function OwnerLog({
       last.data.length < PAGE_MAX ? undefined : (last.page_info.start_cursor ?? undefined),
     select: inOrder,
     placeholderData: (before) => before,
-    refetchInterval: live ? ASK_MS : false,
   });
+  useLive(live ? `logs:${owner}` : undefined, ["log", owner]);
   const filtered = Object.keys(asked).length > 0;
   return (
     <section className={cn("owner-log", docked && "is-docked")} aria-label="Log">

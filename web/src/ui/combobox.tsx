@@ -88,6 +88,9 @@ function ariaOf(props: Shared) {
     "aria-invalid": props["aria-invalid"],
     "aria-required": props["aria-required"],
     "aria-label": props["aria-label"],
+    // While the list is open its label is hidden, which `for` does not reach.
+    "aria-labelledby":
+      props.id === undefined || props["aria-label"] !== undefined ? undefined : `${props.id}-l`,
   };
 }
 

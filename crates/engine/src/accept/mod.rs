@@ -199,11 +199,10 @@ impl Engine {
                 .await?;
         }
         let event = self.new_event(owner, org, TEST.into(), event, "{}".into());
-        Ok(self
-            .0
-            .store
-            .settle_effects(Effects { events: vec![event], ..Effects::default() })
-            .await?)
+        let effects = Effects { events: vec![event.clone()], ..Effects::default() };
+        self.0.store.settle_effects(effects).await?;
+        self.tell_streams(vec![event]);
+        Ok(())
     }
 
     /// An endpoint that takes requests, and whose it is.

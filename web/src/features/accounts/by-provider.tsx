@@ -31,6 +31,7 @@ export function ByProvider({
   const [name, setName] = useState("");
   const [values, setValues] = useState<Record<string, string>>({});
   const [blocked, setBlocked] = useState<string | null>(null);
+  const opened = useRef<Window | null>(null);
   const fields = fieldsOf(app.custom_fields_json);
   const begin = useMutation({
     mutationFn: async (popup: Window | null) => {
@@ -73,6 +74,7 @@ export function ByProvider({
   take.current = onConnected;
   useEffect(() => {
     if (came === null) return;
+    opened.current?.close();
     void queries.invalidateQueries({ queryKey: ["accounts"] });
     queries.fetchQuery(accountQuery(came)).then(
       (account) => {
@@ -89,7 +91,8 @@ export function ByProvider({
       onSubmit={(event) => {
         event.preventDefault();
         // Opened at the press itself: a window that is opened later is blocked.
-        begin.mutate(window.open("about:blank", "_blank", "popup,width=560,height=720"));
+        opened.current = window.open("about:blank", "_blank", "popup,width=560,height=720");
+        begin.mutate(opened.current);
       }}
     >
       <div className="dialog-body form-grid">

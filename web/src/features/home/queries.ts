@@ -5,8 +5,6 @@ import { listedRowOf } from "~/api/run-list";
 import type { RunKind } from "~/api/runs";
 import type { Range } from "./ranges";
 
-/** Beside the stream, which may be lost. */
-const ASK_MS = 15_000;
 const GROUPS_ASK_MS = 10_000;
 const STATS_ASK_MS = 5_000;
 const SLOW_ASK_MS = 30_000;
@@ -25,7 +23,6 @@ export const newestRuns = (filter: Filter, limit: number) =>
       );
       return { rows: page.data.map(listedRowOf), total: page.page_info.total_count };
     },
-    refetchInterval: ASK_MS,
   });
 
 export const newestGroups = queryOptions({

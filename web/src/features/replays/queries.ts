@@ -3,8 +3,6 @@ import { client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import type { ReplayWithRuns } from "~/api/schema";
 
-const ASK_MS = 1_500;
-
 /** What a state of a replay is called. */
 export const replayWords: Record<string, string> = {
   queued: "About to begin",
@@ -29,8 +27,6 @@ export const replayQuery = (id: string) =>
     queryKey: ["replay", id],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/replays/{id}", { params: { path: { id } }, signal })),
-    refetchInterval: ({ state: { data: replay } }) =>
-      replay !== undefined && isFinal(replay) ? false : ASK_MS,
   });
 
 /** `isFinal`: no run of it changes any more. They are read once more then, as they ended. */
@@ -44,7 +40,6 @@ export const replayRunsQuery = (id: string, isFinal: boolean) =>
           signal,
         }),
       ),
-    refetchInterval: isFinal ? false : ASK_MS,
     placeholderData: keepPreviousData,
   });
 

@@ -6,6 +6,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { body, client } from "~/api/client";
 import { ownersQuery, pagesOf } from "~/api/queries";
+import { useLive } from "~/api/stream";
 import { ListState } from "~/shell/list-state";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -13,9 +14,7 @@ import { count, shortId } from "~/ui/format";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Glyph, type Shape } from "~/ui/status";
 import { When } from "~/ui/time";
-import { isOver, replayWords } from "./queries";
-
-const ASK_MS = 3_000;
+import { replayWords } from "./queries";
 
 const replaysQuery = pagesOf(["replays"], (query, signal) =>
   body(client.GET("/v1/replays", { params: { query }, signal })),
@@ -32,13 +31,8 @@ const shapes: Record<string, Shape> = {
 
 export function ReplayList() {
   useTitle("Replays");
-  const replays = useInfiniteQuery({
-    ...replaysQuery,
-    refetchInterval: ({ state }) =>
-      state.data?.pages.some(({ data }) => data.some(({ status }) => !isOver(status))) === true
-        ? ASK_MS
-        : false,
-  });
+  const replays = useInfiniteQuery(replaysQuery);
+  useLive("replays", replaysQuery.queryKey);
   const { data: owners } = useQuery(ownersQuery);
   return (
     <>

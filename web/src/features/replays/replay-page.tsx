@@ -10,6 +10,7 @@ import { setErrorState } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { statusOf } from "~/api/runs";
 import type { ReplayWithRuns } from "~/api/schema";
+import { useLive } from "~/api/stream";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
@@ -27,7 +28,11 @@ export function ReplayPage({ id }: { id: string }) {
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
   const { data: replay, error, refetch } = useQuery(replayQuery(id));
-  const { data: runs } = useQuery(replayRunsQuery(id, replay !== undefined && isFinal(replay)));
+  const final = replay !== undefined && isFinal(replay);
+  const { data: runs } = useQuery(replayRunsQuery(id, final));
+  // Its runs go on after the last of them was queued.
+  useLive(final ? undefined : "replays", ["replay", id]);
+  useLive(final ? undefined : "runs", ["replay", id]);
   const change = useMutation({
     mutationFn: (act: "pause" | "resume" | "cancel") => {
       const params = { params: { path: { id } } };

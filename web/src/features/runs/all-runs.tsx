@@ -78,7 +78,8 @@ export function AllRuns({
       return body(client.GET("/v1/runs", { params: { query }, signal }));
     },
     rowOf: listedRowOf,
-    askMs: ASK_MS,
+    // The index of words is made behind the runs.
+    askMs: q === "" ? false : ASK_MS,
     soon: q === "" ? undefined : SOON,
   });
   const { shown: rows, fresh, show } = useFresh(all, scroll, false);

@@ -38,7 +38,6 @@ export function useDeploymentMarks(owner: string, isWorkflow: boolean): Marks {
       ),
     select: (records) => records.map(runOf),
     enabled: isDev,
-    refetchInterval: ASK_MS,
   });
   const marks = all.map((deployed, at) =>
     markOf(

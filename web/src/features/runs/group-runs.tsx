@@ -6,6 +6,7 @@ import { useRef } from "react";
 import { body, client } from "~/api/client";
 import { pagesOf } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
+import { useLiveRuns } from "~/api/stream";
 import { ListState } from "~/shell/list-state";
 import { Empty } from "~/ui/banner";
 import { useListKeys } from "~/ui/list-keys";
@@ -24,7 +25,8 @@ const runsOfGroup = (group: string) =>
 export function GroupRuns({ group }: { group: string }) {
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
-  const runs = useInfiniteQuery({ ...runsOfGroup(group), refetchInterval: 15_000 });
+  const runs = useInfiniteQuery(runsOfGroup(group));
+  useLiveRuns();
   const rows = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);

@@ -7,12 +7,12 @@ import { client, data } from "~/api/client";
 import { textOf } from "~/api/json";
 import { PAGE_MAX } from "~/api/queries";
 import { isFinal, type RunDetail } from "~/api/runs";
+import { useLive } from "~/api/stream";
 import { count, shortId } from "~/ui/format";
 import { Fact } from "~/ui/pane";
 import { type KinRun, kinOf } from "./kin-of";
 
 const SHOWN_MAX = 3;
-const ASK_MS = 5_000;
 
 const traceQuery = (trace: string) => ({
   queryKey: ["runs", "of-trace", trace],
@@ -37,11 +37,9 @@ const traceQuery = (trace: string) => ({
 /** The runs of the same event as `run`; none is looked for where it has no trace. */
 export function useKin(run: RunDetail | undefined) {
   const trace = textOf(run?.context.trace_id) ?? "";
-  return useQuery({
-    ...traceQuery(trace),
-    enabled: trace !== "",
-    refetchInterval: run === undefined || isFinal(run.status) ? false : ASK_MS,
-  });
+  const goesOn = run !== undefined && !isFinal(run.status);
+  useLive(goesOn ? "runs" : undefined, traceQuery(trace).queryKey);
+  return useQuery({ ...traceQuery(trace), enabled: trace !== "" });
 }
 
 export function Kin({ run }: { run: RunDetail }) {

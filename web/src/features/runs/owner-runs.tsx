@@ -5,6 +5,7 @@ import { useRef } from "react";
 import { body, client } from "~/api/client";
 import { ROW_FIELDS, rowOf } from "~/api/run-list";
 import type { Status } from "~/api/status";
+import { useLiveRuns } from "~/api/stream";
 import { ColumnsMenu } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
 import { Empty } from "~/ui/banner";
@@ -17,8 +18,6 @@ import { NewBar } from "./new-bar";
 import { useRunPages } from "./pages";
 import { rememberRuns } from "./run-order";
 import { RUN_COLUMNS, RunTable } from "./run-table";
-
-const ASK_MS = 3_000;
 
 type Filter = Status | "all";
 
@@ -34,6 +33,7 @@ export function OwnerRuns({
   onStatus: (status: Filter) => void;
 }) {
   const navigate = useNavigate();
+  useLiveRuns();
   const scroll = useRef<HTMLDivElement>(null);
   const { pages: runs, rows: all } = useRunPages({
     queryKey: ["runs", owner, status],
@@ -45,7 +45,6 @@ export function OwnerRuns({
         : body(client.GET("/v1/sources/{id}/runs", { params, signal }));
     },
     rowOf,
-    askMs: ASK_MS,
   });
   const { shown: rows, fresh, show } = useFresh(all, scroll, false);
   const ids = rows.map(({ id }) => id);

@@ -42,7 +42,7 @@ export function useRunPages<T>({
   queryKey,
   read,
   rowOf,
-  askMs,
+  askMs = false,
   soon,
 }: {
   /** Begins with `runs`: what the stream of runs invalidates. */
@@ -52,7 +52,7 @@ export function useRunPages<T>({
     signal: AbortSignal,
   ) => Promise<Page<T>>;
   rowOf: (record: T) => RunRow;
-  askMs: number;
+  askMs?: number | false;
   /** How the first answers of a list that lags behind are asked for. */
   soon?: { everyMs: number; max: number } | undefined;
 }) {

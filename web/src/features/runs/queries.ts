@@ -1,12 +1,9 @@
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { isObject, listOf, objectOf, textOf } from "~/api/json";
-import { isFinal, runOf } from "~/api/runs";
+import { runOf } from "~/api/runs";
 import type { Deployment } from "~/api/schema";
 import { DRAFT } from "./replay-plan";
-
-/** Where no stream tells of a run that goes on, it is asked for again. */
-const ASK_MS = 1_000;
 
 export const runQuery = (id: string) =>
   queryOptions({
@@ -14,8 +11,6 @@ export const runQuery = (id: string) =>
     queryFn: ({ signal }) =>
       data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal })),
     select: runOf,
-    refetchInterval: ({ state }) =>
-      state.data !== undefined && isFinal(runOf(state.data).status) ? false : ASK_MS,
   });
 
 export type PlannedStep = {

@@ -17,6 +17,7 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
+import { useLive } from "~/api/stream";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
@@ -53,6 +54,7 @@ export function RunPage({
   onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
 }) {
   const { data: run, error, refetch } = useQuery(runQuery(id));
+  useLive(run !== undefined && isFinal(run.status) ? undefined : `run:${id}`, ["run", id]);
   const planned = useQuery({
     ...planQuery(run?.ownerId ?? "", run?.deploymentId ?? ""),
     enabled: run?.isWorkflow === true && run.deploymentId !== undefined,

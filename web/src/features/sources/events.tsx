@@ -10,6 +10,7 @@ import { sentence } from "~/api/errors";
 import { eventQuery } from "~/api/events";
 import { nextTickQuery } from "~/api/queries";
 import type { EventSummary, Source } from "~/api/schema";
+import { useLive } from "~/api/stream";
 import { OwnerLog } from "~/shell/owner-log";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
@@ -31,7 +32,6 @@ import { eventsQuery, summaryOf } from "./events-query";
 import { sentTo } from "./sent-to";
 import { rateOf, skippedWords, useSkipped } from "./tail";
 
-const ASK_MS = 1_000;
 const ROW_HEIGHT = 29;
 
 export function SourceEvents({
@@ -50,10 +50,8 @@ export function SourceEvents({
   const [asked, setAsked] = useState("");
   const field = useRef<HTMLInputElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
-  const events = useInfiniteQuery({
-    ...eventsQuery(source.id, asked),
-    refetchInterval: paused ? false : ASK_MS,
-  });
+  const events = useInfiniteQuery(eventsQuery(source.id, asked));
+  useLive(paused ? undefined : `events:${source.id}`, ["source", source.id, "events"]);
   const all = events.data?.pages.flatMap((page) => page.data) ?? [];
   const needle = words.toLowerCase();
   // What the server found may have the words in its data, which the list does not hold.

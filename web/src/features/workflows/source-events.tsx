@@ -10,6 +10,7 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import type { Source } from "~/api/schema";
+import { useLive } from "~/api/stream";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
@@ -20,8 +21,6 @@ import { say } from "~/ui/toast";
 import { keptEventsQuery, newestEventsQuery, sourceQuery } from "./queries";
 import { eventOfSource } from "./test-event";
 import { useBuilder } from "./use-builder";
-
-const ASK_MS = 2_000;
 
 function endpointOf(source: Source): string | undefined {
   for (const value of Object.values(source.configured_props)) {
@@ -39,10 +38,8 @@ export function SourceEvents({ source, eventName }: { source: string; eventName:
     data: events,
     error,
     refetch: readEvents,
-  } = useQuery({
-    ...newestEventsQuery(source, eventName),
-    refetchInterval: ASK_MS,
-  });
+  } = useQuery(newestEventsQuery(source, eventName));
+  useLive(`events:${source}`, ["newest-events", source]);
   const newest = events?.[0]?.id;
   useEffect(() => {
     // Tests begin with the newest event until another one is chosen.

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Hourglass } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
+import { useLive } from "~/api/stream";
 import { Button } from "~/ui/button";
 import { say } from "~/ui/toast";
 import type { Draft } from "./model";
@@ -12,8 +13,6 @@ import { useBuilder } from "./use-builder";
 import { useNamedEvent } from "./use-named-event";
 import { eventOfRunQuery } from "./use-test";
 
-const ASK_MS = 1_000;
-
 /** The newest run and kept event as it began to wait. */
 type Before = { run: string | undefined; kept: string | undefined };
 
@@ -21,13 +20,13 @@ export function WaitForNext() {
   const { id, state, draft, test } = useBuilder();
   const [before, setBefore] = useState<Before | undefined>(undefined);
   const waits = before !== undefined;
-  const refetchInterval = waits ? ASK_MS : (false as const);
-  const { data: runs } = useQuery({ ...recentRunsQuery(id), refetchInterval });
+  const { data: runs } = useQuery(recentRunsQuery(id));
   const { data: kept } = useQuery({
     ...keptEventsQuery(id, "$test"),
     enabled: state.base.deployment_id !== null,
-    refetchInterval,
   });
+  useLive(waits ? "runs" : undefined, recentRunsQuery(id).queryKey);
+  useLive(waits ? `events:${id}` : undefined, keptEventsQuery(id, "$test").queryKey);
   const isRead = runs !== undefined && kept !== undefined;
   const [run, event] = [runs?.[0]?.id, kept?.[0]];
   const came = waits && run !== undefined && run !== before.run ? run : undefined;

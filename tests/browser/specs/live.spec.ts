@@ -1,0 +1,50 @@
+// What happens comes over the stream: lists and logs ask for nothing while nothing happens.
+import { expect, test } from "../fixtures/test.ts";
+import { send, step, workflow } from "../fixtures/workflows.ts";
+
+type Source = { id: string };
+
+const code = `export default { name: "Tail", version: "0.1.0", run({ n }) { console.log("order " + n + " came"); this.$emit({ n }, { summary: "order " + n }); } };`;
+
+test("events and lines of a log come by the stream, and nothing is asked for meanwhile", async ({ page, server }) => {
+  const made = await server.call<Source>("POST", "/sources", { component_code: code, name: "Tail" });
+  await server.call("POST", `/sources/${made.id}/run`, { event: { n: 1 } });
+  await page.clock.install();
+  await page.goto(`/sources/${made.id}`);
+  const log = page.getByRole("region", { name: "Log", exact: true });
+  const events = page.getByRole("table", { name: "Events" });
+  await expect(log).toContainText("order 1 came");
+  await expect(events).toContainText("order 1");
+  // The stream is open: what is shown was read again as it opened.
+  await server.call("POST", `/sources/${made.id}/run`, { event: { n: 2 } });
+  await expect(log).toContainText("order 2 came");
+  await expect(events).toContainText("order 2");
+  const asked: string[] = [];
+  page.on("request", (request) => {
+    const { pathname } = new URL(request.url());
+    if (/\/(logs|event_summaries)$/.test(pathname)) asked.push(pathname);
+  });
+  await page.clock.fastForward("05:00");
+  expect(asked).toEqual([]);
+  await server.call("POST", `/sources/${made.id}/run`, { event: { n: 3 } });
+  await expect(log).toContainText("order 3 came");
+  await expect(events).toContainText("order 3");
+  expect(asked.length).toBeGreaterThan(0);
+});
+
+test("one tab reads the stream for all: what the others show comes too, and goes on when that tab is closed", async ({ page, context, server }) => {
+  const made = await server.call<Source>("POST", "/sources", { component_code: code, name: "Tail of tabs" });
+  const other = await workflow(server, "Log of tabs", { says: step(`console.log("parcel", steps.trigger.event.body.n); return 1;`) });
+  await page.goto(`/sources/${made.id}`);
+  await expect(page.getByRole("heading", { name: "Tail of tabs" })).toBeVisible();
+  const second = await context.newPage();
+  await second.goto(`/workflows/${other.id}/logs`);
+  await second.getByRole("region", { name: "Log", exact: true }).waitFor();
+  await send(server, other, { n: 1 });
+  await expect(second.getByRole("region", { name: "Log", exact: true })).toContainText("parcel 1");
+  await server.call("POST", `/sources/${made.id}/run`, { event: { n: 7 } });
+  await expect(page.getByRole("table", { name: "Events" })).toContainText("order 7");
+  await page.close();
+  await send(server, other, { n: 2 });
+  await expect(second.getByRole("region", { name: "Log", exact: true })).toContainText("parcel 2");
+});
