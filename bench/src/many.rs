@@ -68,7 +68,7 @@ async fn ingest(binary: &Path) -> Result<()> {
 }
 
 async fn emits(binary: &Path) -> Result<()> {
-    let mut server = Server::start(binary, "emits", &[]).await?;
+    let mut server = Server::start(binary, "emits", &["--requests-per-minute", "0"]).await?;
     let source = server.post("/sources", &json!({ "component_code": EMITS })).await?;
     let source = source["data"]["id"].as_str().context("an id")?.to_owned();
     let body = json!({ "triggers": [{ "type": "source", "id": source }], "steps": [{ "namespace": "step", "code": STEP }], "settings": { "name": "takes" } });

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Page } from "@playwright/test";
 import { startServer } from "../fixtures/server.ts";
-import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { expect, expectAccessible, expectOpenListAccessible, test } from "../fixtures/test.ts";
 
 const code = `export default {
   name: "Asks", version: "0.1.0",
@@ -43,6 +43,7 @@ test("options come by pages and by search; their errors are asked again; what ta
   await field(page, "Sheet").click();
   const options = page.getByRole("option");
   await expect(options).toHaveText(["Orderssheet_Orders", "Payoutssheet_Payouts", "Returnssheet_Returns"]);
+  await expectOpenListAccessible(page);
   await page.getByRole("button", { name: "Load the next" }).click();
   await expect(options).toHaveCount(5);
   await field(page, "Sheet").fill("su");
@@ -76,6 +77,7 @@ test("a component says its props anew: what was typed stays, and what is optiona
   await page.getByLabel("Region").fill("south");
   await field(page, "Kind").click();
   await expect(page.getByRole("option", { name: "No value" })).toHaveCount(0);
+  await expectOpenListAccessible(page);
   await choose(page, "parcel");
   await page.getByLabel("Weight of the parcel").fill("7");
   await expect(field(page, "Kind")).toContainText("parcel");
@@ -135,7 +137,8 @@ test.describe("accounts", () => {
     const popup = page.waitForEvent("popup");
     await page.getByRole("dialog").getByLabel("Name").fill("Shop of the north");
     await page.getByRole("button", { name: "Open Acme" }).click();
-    await popup;
+    const opened = await popup;
+    if (!opened.isClosed()) await opened.waitForEvent("close");
     await expect(page.getByText("Shop of the north is connected")).toBeVisible();
     const account = page.getByRole("combobox", { name: "acme" });
     await expect(account).toContainText("Shop of the north");
@@ -143,6 +146,8 @@ test.describe("accounts", () => {
     await expectAccessible(page);
 
     await account.click();
+    await expect(page.getByRole("option", { name: "Shop of the north" })).toHaveAttribute("aria-selected", "true");
+    await expectOpenListAccessible(page);
     await choose(page, "No value");
     await expect(account).toContainText("Choose an account");
     await page.close();
