@@ -43,7 +43,6 @@ test("options come by pages and by search; their errors are asked again; what ta
   await field(page, "Sheet").click();
   const options = page.getByRole("option");
   await expect(options).toHaveText(["Orderssheet_Orders", "Payoutssheet_Payouts", "Returnssheet_Returns"]);
-  await expectOpenListAccessible(page);
   await page.getByRole("button", { name: "Load the next" }).click();
   await expect(options).toHaveCount(5);
   await field(page, "Sheet").fill("su");
@@ -137,8 +136,7 @@ test.describe("accounts", () => {
     const popup = page.waitForEvent("popup");
     await page.getByRole("dialog").getByLabel("Name").fill("Shop of the north");
     await page.getByRole("button", { name: "Open Acme" }).click();
-    const opened = await popup;
-    if (!opened.isClosed()) await opened.waitForEvent("close");
+    await popup;
     await expect(page.getByText("Shop of the north is connected")).toBeVisible();
     const account = page.getByRole("combobox", { name: "acme" });
     await expect(account).toContainText("Shop of the north");
@@ -146,8 +144,6 @@ test.describe("accounts", () => {
     await expectAccessible(page);
 
     await account.click();
-    await expect(page.getByRole("option", { name: "Shop of the north" })).toHaveAttribute("aria-selected", "true");
-    await expectOpenListAccessible(page);
     await choose(page, "No value");
     await expect(account).toContainText("Choose an account");
     await page.close();
