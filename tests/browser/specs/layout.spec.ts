@@ -1,7 +1,7 @@
 // A walk over every page that is opened anew: nothing that is shown moves when more arrives.
 import type { Page } from "@playwright/test";
 import { expect, test } from "../fixtures/test.ts";
-import { pagesOf, shop } from "../fixtures/shop.ts";
+import { isRefusedByPage, pagesOf, shop } from "../fixtures/shop.ts";
 
 /** Layout shift of a page, as Chromium counts it: the bound of the specification. */
 const SHIFT_MAX = 0.02;
@@ -72,10 +72,9 @@ for (const width of [1440, 380]) {
       const shifts = await page.evaluate(() => (window as unknown as { shifts: Shift[] }).shifts);
       const sum = shifts.reduce((all, { value }) => all + value, 0);
       if (process.env["NUMBERS"] !== undefined) console.log(`layout shift of ${name}, ${width} px: ${sum.toFixed(3)}`, shifts);
+      expect(messages.splice(0).filter((each) => !isRefusedByPage(name, each)), `messages on the console in ${name}`).toEqual([]);
       if (sum > SHIFT_MAX) wrong.push(`${name}: ${sum.toFixed(3)}`, ...shifts.flatMap(({ value, moved }) => moved.map((each) => `  ${value.toFixed(3)} ${each}`)));
     }
-    // A browser that keys sign in has no sessions, which the API refuses.
-    messages.splice(0);
     expect(wrong).toEqual([]);
   });
 }

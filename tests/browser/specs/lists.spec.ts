@@ -111,7 +111,7 @@ test("times are shown in UTC for whoever wants them so, on every page", async ({
 test("rows of a plain list are reached by j and k, and opened", async ({ page, server }) => {
   for (const name of ["crates", "orders"]) await server.call("POST", "/data_stores", { name });
   await page.goto("/data");
-  const row = (name: string) => page.getByRole("table", { name: "Data stores" }).getByRole("link", { name });
+  const row = (name: string) => page.getByRole("table", { name: "Data stores" }).getByRole("link", { name, exact: true });
   await expect(row("crates")).toBeVisible();
   await page.keyboard.press("j");
   await expect(row("orders")).toBeFocused();

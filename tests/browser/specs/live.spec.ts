@@ -19,6 +19,9 @@ test("events and lines of a log come by the stream, and nothing is asked for mea
   await server.call("POST", `/sources/${made.id}/run`, { event: { n: 2 } });
   await expect(log).toContainText("order 2 came");
   await expect(events).toContainText("order 2");
+  // A second change within a second is read at the end of it; an answer of the server says that the page has asked for it.
+  await page.clock.fastForward(2_000);
+  await page.evaluate(() => fetch("/readyz").then(() => undefined));
   const asked: string[] = [];
   page.on("request", (request) => {
     const { pathname } = new URL(request.url());

@@ -1,6 +1,6 @@
 // A walk over every page on a screen of 380 px: nothing scrolls sideways but code and JSON, and no text ends unseen.
 import { expect, test } from "../fixtures/test.ts";
-import { pagesOf, shop } from "../fixtures/shop.ts";
+import { isRefusedByPage, pagesOf, shop } from "../fixtures/shop.ts";
 import type { Page } from "@playwright/test";
 
 const WIDTH = 380;
@@ -48,8 +48,7 @@ test("every page fits 380 px, with names of 80 characters and more", async ({ pa
     await expect.poll(wide, { message: `the width of ${name}` }).toBeLessThanOrEqual(WIDTH);
     await expect.poll(() => sideways(page), { message: `what scrolls sideways in ${name}` }).toEqual([]);
     wrong.push(...(await over(page)).map((each) => `${name}: ${each}`));
+    expect(messages.splice(0).filter((each) => !isRefusedByPage(name, each)), `messages on the console in ${name}`).toEqual([]);
   }
   expect(wrong).toEqual([]);
-  // A browser that keys sign in has no sessions, which the API refuses.
-  messages.splice(0);
 });

@@ -129,6 +129,11 @@ export function useLive(
       timer = undefined;
       waits = document.hidden;
       if (waits) return;
+      // What is being read, as the next page of a list, is not cut off: it is read again then.
+      if (queries.isFetching({ queryKey }) > 0) {
+        timer = setTimeout(read, SOON_MS);
+        return;
+      }
       readAt = Date.now();
       void queries.invalidateQueries({
         queryKey,

@@ -31,7 +31,6 @@ export function ByProvider({
   const [name, setName] = useState("");
   const [values, setValues] = useState<Record<string, string>>({});
   const [blocked, setBlocked] = useState<string | null>(null);
-  const opened = useRef<Window | null>(null);
   const fields = fieldsOf(app.custom_fields_json);
   const begin = useMutation({
     mutationFn: async (popup: Window | null) => {
@@ -74,7 +73,6 @@ export function ByProvider({
   take.current = onConnected;
   useEffect(() => {
     if (came === null) return;
-    opened.current?.close();
     void queries.invalidateQueries({ queryKey: ["accounts"] });
     queries.fetchQuery(accountQuery(came)).then(
       (account) => {
@@ -91,8 +89,7 @@ export function ByProvider({
       onSubmit={(event) => {
         event.preventDefault();
         // Opened at the press itself: a window that is opened later is blocked.
-        opened.current = window.open("about:blank", "_blank", "popup,width=560,height=720");
-        begin.mutate(opened.current);
+        begin.mutate(window.open("about:blank", "_blank", "popup,width=560,height=720"));
       }}
     >
       <div className="dialog-body form-grid">

@@ -175,7 +175,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
           </RadioGroup>
         )}
         {edits && (
-          <div className="replay-event">
+          <div>
             <Editor
               language="json"
               label="Event"

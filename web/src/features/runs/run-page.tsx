@@ -54,7 +54,8 @@ export function RunPage({
   onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
 }) {
   const { data: run, error, refetch } = useQuery(runQuery(id));
-  useLive(run !== undefined && isFinal(run.status) ? undefined : `run:${id}`, ["run", id]);
+  const goesOn = run !== undefined && !isFinal(run.status);
+  useLive(goesOn ? `run:${id}` : undefined, ["run", id]);
   const planned = useQuery({
     ...planQuery(run?.ownerId ?? "", run?.deploymentId ?? ""),
     enabled: run?.isWorkflow === true && run.deploymentId !== undefined,
