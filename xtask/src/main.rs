@@ -33,6 +33,7 @@ cargo xtask openapi             write crates/api/openapi.json
 cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/dev/conformance.md;
                                 --names: of the tests that there are, without running them
 cargo xtask bench [ARGS]        measure a release build
+cargo xtask bench many          many events: ingest, a run that emits 1,000, 10,000 idle sources
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
 cargo xtask bench history       lists, search and ingestion with a long history (`--rows COUNT`, `--postgres`)
 cargo xtask bench waiting       a step that awaits 100 ms: runs/s, memory for each further run, a burst of 64

@@ -98,13 +98,13 @@ pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{
-    DeploymentView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,
+    DeploymentView, ReplayView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,
 };
 pub use overview::names::WouldGo;
 pub use overview::system::System;
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
-pub use run::replays::{NewReplay, ReplayChange, ReplayView, RunReplay};
+pub use run::replays::{NewReplay, ReplayChange, RunReplay};
 pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
 pub use tenants::app_images::AppImage;
@@ -179,7 +179,7 @@ struct Inner {
     admission: run::admission::Admission,
     refusals: accept::refusals::Refusals,
     /// Runs that this node holds: renewed by the lease keeper.
-    held: Mutex<HashMap<millrace_model::ids::RunId, run::execute::Hold>>,
+    held: Mutex<HashMap<millrace_model::ids::RunId, run::hold::Hold>>,
     /// Tests that this node runs, each with its stop.
     tests: Mutex<HashMap<millrace_model::ids::RunId, CancellationToken>>,
     /// Numbers holds.

@@ -138,7 +138,7 @@ test.describe("accounts", () => {
     await page.getByRole("dialog").getByLabel("Name").fill("Shop of the north");
     await page.getByRole("button", { name: "Open Acme" }).click();
     const opened = await popup;
-    // The page has no hold of a window of another origin: whoever connects closes it.
+    // The page has no hold of a window of another origin, so the user closes it.
     await expect(opened.getByText(/of Acme is connected. You may close this page/)).toBeVisible();
     await opened.close();
     await expect(page.getByText("Shop of the north is connected")).toBeVisible();

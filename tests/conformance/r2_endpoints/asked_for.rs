@@ -211,9 +211,11 @@ async fn r2_24_many_runs_are_replayed_with_one_event_in_the_place_of_their_own()
         let run = server.post(&format!("{path}/run"), &json!({ "event": { "n": n } })).await.data();
         originals.push(id(&run).to_owned());
     }
-    let asked = json!({ "workflow_id": workflow["id"], "runs": originals, "event": { "n": 7 } });
+    // So large that it is stored once for both.
+    let event = json!({ "n": 7, "note": "x".repeat(8 << 10) });
+    let asked = json!({ "workflow_id": workflow["id"], "runs": originals, "event": event });
     let made = server.post("/replays", &asked).await.json["data"].clone();
-    assert_eq!(made["selection"]["event"], json!({ "n": 7 }));
+    assert_eq!(made["selection"]["event"], event);
     let path = format!("/replays/{}", id(&made));
     server.until("all ended", &path, |r| r["data"]["runs"]["succeeded"] == 2).await;
     for original in &originals {
@@ -222,7 +224,7 @@ async fn r2_24_many_runs_are_replayed_with_one_event_in_the_place_of_their_own()
         let run = server.get(&format!("/runs/{}", id(&found.json["data"][0]))).await.data();
         assert_eq!(
             (&run["event"], &run["event_edited"], &run["steps"][0]["exports"]["$return_value"]),
-            (&json!({ "n": 7 }), &json!(true), &json!(7))
+            (&event, &json!(true), &json!(7))
         );
     }
     let large = json!("x".repeat(64 << 10));

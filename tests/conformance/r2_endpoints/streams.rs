@@ -100,6 +100,50 @@ async fn r2_37_a_run_and_replays_are_topics() {
     until(&mut stream, &[("replay", &ended)]).await;
 }
 
+/// The stream of a run that began before has what came before, once: nothing of a test is stored
+/// before its end, of a live run what ended steps left.
+#[tokio::test]
+async fn r2_37_a_stream_that_begins_late_has_what_the_run_did_so_far() {
+    let server = Server::shared().await;
+    let quick = "export default defineComponent({ run() { console.log('first'); return 1; } });";
+    let slow = "export default defineComponent({ async run() { console.log('second'); console.log('second'); console.log('last'); await new Promise(() => setInterval(() => {}, 1e3)); } });";
+    let steps =
+        json!([{ "namespace": "quick", "code": quick }, { "namespace": "slow", "code": slow }]);
+    let triggers = json!([{ "type": "http" }]);
+    let workflow = server.workflow("w", triggers, &[("quick", quick), ("slow", slow)]).await;
+    // Its answer is not waited for.
+    let answered = tokio::spawn(reqwest::get(endpoint(&workflow)));
+    let runs = format!("/workflows/{}/runs", id(&workflow));
+    let live = server.until("it runs", &runs, |runs| runs["data"][0]["status"] == "running").await;
+    let live = live["data"][0].clone();
+    let test = json!({ "workflow_id": workflow["id"], "triggers": [], "steps": steps, "event": {}, "wait": false });
+    let test = server.post("/workflows/test", &test).await.data();
+    for run in [&live, &test] {
+        let topic = format!("run:{}", id(run));
+        for late in [false, true] {
+            let mut stream = opened(&server, &topic, "").await;
+            let wrote = |line: &Value| line["text"] == "last";
+            let seen = until(&mut stream, &[("log", &wrote)]).await;
+            let shown: Vec<&Value> = seen.iter().map(|(.., data)| &data["data"]).collect();
+            let lines = |text: &str| shown.iter().filter(|data| data["text"] == text).count();
+            assert_eq!(lines("second"), 2, "{late}: {seen:?}");
+            let has = |step: &str, status: &str| {
+                shown.iter().any(|data| {
+                    let steps = data["steps"].as_array().into_iter().flatten();
+                    let is = |one: &Value| one["namespace"] == step && one["status"] == status;
+                    is(data) || steps.into_iter().any(is)
+                })
+            };
+            assert!(has("slow", "running"), "{late}: {seen:?}");
+            assert!(has("quick", "finished") || has("quick", "succeeded"), "{late}: {seen:?}");
+        }
+    }
+    let test = format!("/runs/{}", id(&test));
+    server.post(&format!("{test}/cancel"), &json!({})).await.data();
+    server.until("it is stopped", &test, |run| run["data"]["status"] == "cancelled").await;
+    answered.abort();
+}
+
 #[tokio::test]
 async fn r2_37_a_topic_that_is_not_there_is_refused() {
     let server = Server::shared().await;

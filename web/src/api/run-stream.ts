@@ -10,6 +10,8 @@ type Watcher = {
   onRun: (run: Run) => void;
   onStep: (name: string) => void;
   onLog: (line: LogRecord) => void;
+  /** The stream begins, also once more where it broke off: steps and lines come from the first one on. */
+  onOpen: () => void;
 };
 
 /** A pause ends it: it goes on when somebody resumes the run. */
@@ -19,7 +21,7 @@ export function isOver(run: Run): boolean {
 }
 
 /** The run as it is when it is over. */
-export function watchRun(id: string, { onRun, onStep, onLog }: Watcher): Promise<Run> {
+export function watchRun(id: string, { onRun, onStep, onLog, onOpen }: Watcher): Promise<Run> {
   return new Promise((resolve, reject) => {
     const source = new EventSource(`/v1/runs/${encodeURIComponent(id)}/sse`);
     const heard = (kind: string, act: (given: unknown) => void) =>
@@ -49,6 +51,7 @@ export function watchRun(id: string, { onRun, onStep, onLog }: Watcher): Promise
       const line = lineOf(given);
       if (line !== undefined) onLog(line);
     });
+    source.onopen = onOpen;
     // It connects again by itself; once the server refuses, the record says why.
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED) return;

@@ -13,7 +13,7 @@ use millrace_engine::{EngineError, ErrorKind, RunState, RunView, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::page::Page;
-use millrace_model::run::{Run, RunStatus};
+use millrace_model::run::{LogLine, Run, RunStatus};
 use millrace_model::tenant::Caller;
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -30,10 +30,6 @@ use crate::v1::sse::{lag_frame, lasting, respond};
 
 /// How often the run is looked at though nothing was heard: another server may have it.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// The first time sooner: steps that ended before the stream began are stored a moment after their
-/// end.
-const LOOK_FIRST: Duration = Duration::from_millis(100);
 
 /// After so long it is tried again, where there was no room for what is to be shown.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -53,8 +49,8 @@ pub(crate) async fn read(
     }
 }
 
-/// First the run as it is; then `step`, `log`, and `run` whenever its state changes, until it is
-/// over.
+/// First the run as it is, and the steps and lines that its record does not have yet; then `step`,
+/// `log`, and `run` whenever its state changes, until it is over.
 pub(crate) async fn run(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -74,19 +70,22 @@ pub(crate) async fn frames_of(
     owner: String,
 ) -> Result<impl Stream<Item = Frame> + Send + 'static, EngineError> {
     // Listened to before the run is read for the first frame, so that nothing falls between.
-    let live = app.engine.stream(&caller, &owner).await?;
+    let (so_far, live) = app.engine.run_stream(&caller, &owner, &run).await?;
     let mut feed = Feed {
         app,
         caller,
         run,
         live,
-        next_look: Instant::now() + LOOK_FIRST,
+        next_look: Instant::now() + LOOK_EVERY,
         shown: None,
         steps: HashSet::new(),
         ended: false,
         waiting: VecDeque::new(),
     };
-    feed.look().await?;
+    let stored = feed.look().await?;
+    if !feed.ended {
+        feed.catch_up(so_far, &stored);
+    }
     Ok(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
 }
 
@@ -131,23 +130,11 @@ impl Feed {
                 return None;
             }
             match timeout_at(self.next_look, self.live.recv()).await {
-                Ok(Ok(StreamItem::Log(run, line))) if run == self.run => {
-                    return Some(Frame::Of("log", LogLineOut::show(&line, None)));
-                }
-                Ok(Ok(StreamItem::Step(run, namespace, end))) if run == self.run => {
-                    let frame =
-                        Frame::Of("step", LiveStepOut::show(&namespace, end.as_ref(), None));
-                    if end.is_some() {
-                        self.steps.insert(namespace);
-                    }
-                    return Some(frame);
-                }
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}
-                Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..) | StreamItem::Step(..))) => {}
                 Ok(Err(RecvError::Lagged(skipped))) => return Some(Frame::Lag(skipped)),
                 Ok(Err(RecvError::Closed)) => return None,
                 Ok(Ok(StreamItem::Run(_))) | Err(_) => match self.look().await {
-                    Ok(()) => {}
+                    Ok(_) => {}
                     Err(EngineError::NoMemory) => self.next_look = Instant::now() + LOOK_AGAIN,
                     Err(error) => {
                         // The client connects again, and gets a 404 where the run is gone.
@@ -155,13 +142,54 @@ impl Feed {
                         return None;
                     }
                 },
+                Ok(Ok(item)) => {
+                    if let Some(frame) = self.frame(item) {
+                        return Some(frame);
+                    }
+                }
             }
         }
     }
 
+    /// The frame of what the run did; none for what others did.
+    fn frame(&mut self, item: StreamItem) -> Option<Frame> {
+        match item {
+            StreamItem::Log(run, line) if run == self.run => {
+                Some(Frame::Of("log", LogLineOut::show(&line, None)))
+            }
+            StreamItem::Step(run, namespace, end) if run == self.run => {
+                let shown = LiveStepOut::show(&namespace, end.as_ref(), None);
+                if end.is_some() {
+                    self.steps.insert(namespace);
+                }
+                Some(Frame::Of("step", shown))
+            }
+            _ => None,
+        }
+    }
+
+    /// Shows what came before the stream began, but for what the record that was shown has.
+    fn catch_up(&mut self, so_far: Vec<StreamItem>, stored: &[LogLine]) {
+        let mut lines = Vec::new();
+        for item in so_far {
+            match item {
+                StreamItem::Log(_, line) => lines.push(line),
+                StreamItem::Step(_, ref namespace, Some(_)) if self.steps.contains(namespace) => {}
+                item => {
+                    let frame = self.frame(item);
+                    self.waiting.extend(frame);
+                }
+            }
+        }
+        // The lines of an attempt are stored from its first one on.
+        let known = (0..=lines.len()).rev().find(|count| stored.ends_with(&lines[..*count]));
+        let unknown = lines.into_iter().skip(known.unwrap_or(0));
+        self.waiting.extend(unknown.map(|line| Frame::Of("log", LogLineOut::show(&line, None))));
+    }
+
     /// Shows the run where its state is another than the one shown last, or a step ended that was
-    /// not shown.
-    async fn look(&mut self) -> Result<(), EngineError> {
+    /// not shown. Gives the lines of its record.
+    async fn look(&mut self) -> Result<Vec<LogLine>, EngineError> {
         let (view, _memory) = read(&self.app, &self.caller, &self.run).await?;
         self.next_look = Instant::now() + LOOK_EVERY;
         let state = (view.run.status, view.run.attempt);
@@ -179,7 +207,7 @@ impl Feed {
         }
         self.ended =
             !matches!(view.run.status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused);
-        Ok(())
+        Ok(view.logs)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Records as they are shown: secrets taken away, addresses filled in.
 
 use millrace_model::component::SavedComponent;
+use millrace_model::replay::{Replay, ReplayCounts};
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::{Source, SourceDeployment};
 use millrace_model::workflow::{Deployment, Step, Workflow};
@@ -76,6 +77,15 @@ pub struct RunView {
     pub logs: Vec<LogLine>,
     /// What it sent, in order, with where it goes to.
     pub deliveries: Vec<(String, Delivery)>,
+}
+
+/// A replay with what became of its runs.
+#[derive(Clone, Debug)]
+pub struct ReplayView {
+    /// The replay.
+    pub replay: Replay,
+    /// What became of its runs.
+    pub counts: ReplayCounts,
 }
 
 impl SourceView {

@@ -1,5 +1,6 @@
 //! Live streams of runs, events and logs, also of what other servers do.
 
+use millrace_model::ids::RunId;
 use millrace_model::tenant::Caller;
 use millrace_store::News;
 use tokio::sync::broadcast;
@@ -23,5 +24,20 @@ impl Engine {
         let stream = self.0.streams.subscribe(owner);
         self.tell_others(|| News::Followed(owner.to_owned()));
         Ok(stream)
+    }
+
+    /// Steps and lines of a run so far, where this server runs it, and what its owner's stream says
+    /// from then on.
+    pub async fn run_stream(
+        &self,
+        caller: &Caller,
+        owner: &str,
+        run: &RunId,
+    ) -> Result<(Vec<StreamItem>, broadcast::Receiver<StreamItem>), EngineError> {
+        let stream = self.stream(caller, owner).await?;
+        Ok(match self.call_of(run) {
+            Some(call) => call.follow(),
+            None => (Vec::new(), stream),
+        })
     }
 }

@@ -1,7 +1,6 @@
 //! Running: a held run goes to a host, and what it did comes back to be settled.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
@@ -18,6 +17,7 @@ use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
+use crate::run::hold::Grip;
 use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
@@ -83,69 +83,7 @@ impl Held {
     }
 }
 
-/// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
-pub(crate) struct Grip {
-    engine: Engine,
-    id: RunId,
-    number: u64,
-    /// Of a source: runs of one begin in order.
-    begins: Option<BeginTurn>,
-}
-
-impl Grip {
-    /// Waits until the run may begin.
-    pub(crate) async fn may_begin(&self) {
-        if let Some(turn) = &self.begins {
-            turn.comes().await;
-        }
-    }
-}
-
-/// What this node has of a run under a lease. An attempt that is not counted is followed by one of
-/// the same number: its hold has another.
-#[derive(Clone, Copy)]
-pub(crate) struct Hold {
-    pub(crate) attempt: i64,
-    number: u64,
-}
-
-impl Drop for Grip {
-    fn drop(&mut self) {
-        self.engine.unhold(&self.id, self.number);
-    }
-}
-
 impl Engine {
-    /// From now on the run's lease is renewed, until what this gives is dropped.
-    pub(crate) fn hold(&self, held: &Held) -> Grip {
-        let number = self.0.holds.fetch_add(1, Ordering::Relaxed);
-        self.0.held.lock().insert(held.id.clone(), Hold { attempt: held.attempt, number });
-        let begins = if let Owner::Source(id) = &held.owner {
-            Some(self.0.begin_order.enter(id))
-        } else {
-            None
-        };
-        Grip { engine: self.clone(), id: held.id.clone(), number, begins }
-    }
-
-    /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end
-    /// is waited for.
-    fn unhold(&self, id: &RunId, number: u64) {
-        let waiter = {
-            let mut held = self.0.held.lock();
-            match held.get(id) {
-                Some(hold) if hold.number != number => return,
-                _ => held.remove(id),
-            };
-            self.0.unstored.over(id);
-            self.0.waiters.lock().remove(id)
-        };
-        if let Some(waiter) = waiter {
-            // The caller may have gone away.
-            let _ = waiter.send(());
-        }
-    }
-
     /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
     pub(crate) async fn execute(
         &self,
@@ -194,6 +132,7 @@ impl Engine {
             Some(scope),
         );
         sink.tell_lines(held.attempt);
+        self.calls(&held.id, &sink);
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program {

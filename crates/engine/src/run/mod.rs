@@ -14,6 +14,7 @@ pub(crate) mod dispatch;
 pub(crate) mod execute;
 pub(crate) mod files;
 pub(crate) mod full_queues;
+pub(crate) mod hold;
 pub(crate) mod inputs;
 mod installed;
 pub(crate) mod late;

@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::background::Task;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::deploy::workflows::results_before;
+use crate::observe::views::ReplayView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom, check_scope};
@@ -67,15 +68,6 @@ pub struct RunReplay {
     pub version: ReplayVersion,
     /// Another event than the run had.
     pub event: Option<Value>,
-}
-
-/// A replay with what became of its runs.
-#[derive(Clone, Debug)]
-pub struct ReplayView {
-    /// The replay.
-    pub replay: Replay,
-    /// What became of its runs.
-    pub counts: ReplayCounts,
 }
 
 /// What is asked of a replay.
@@ -417,6 +409,8 @@ impl Engine {
             ReplayBegin::Step(step) => ReplayFrom::Step(step.clone()),
         };
         let event = replay.selection.event.clone();
+        // Shared, since one text that several runs have is stored once.
+        let shared: Option<Arc<str>> = event.as_ref().map(|event| event.to_string().into());
         let asked = RunReplay { from, version: replay.selection.version, event };
         let mut runs = Vec::with_capacity(originals.len());
         for original in originals {
@@ -442,6 +436,9 @@ impl Engine {
                 // The replay keeps which run replays which.
                 Ok(mut run) => {
                     let of = run.replays.take().unwrap_or_else(|| Original::of(original.id));
+                    if let Some(event) = shared.as_ref().filter(|_| of.event_edited) {
+                        run.event = event.clone();
+                    }
                     runs.push((of, run));
                 }
                 Err(error @ EngineError::Internal { .. }) => return Err(error),

@@ -9,14 +9,14 @@ use millrace_model::run::{LogLine, Sent, StepAttempt, StepResult};
 use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 
-use crate::Engine;
 use crate::run::asks::AskScope;
 use crate::run::late::{Handle, Late};
 use crate::run::progress::Progress;
 use crate::run::unstored::UnstoredRun;
 use crate::service_db::{DbWrite, HookDb};
+use crate::{Engine, StepEnd, StreamItem};
 
 /// For calls whose effects do not matter.
 pub(crate) struct Ignore;
@@ -194,6 +194,23 @@ impl Collector {
         self.kept.lock().progress = progress;
     }
 
+    /// Steps and lines so far, and what the owner's stream says from then on.
+    pub(crate) fn follow(&self) -> (Vec<StreamItem>, broadcast::Receiver<StreamItem>) {
+        // Held meanwhile, so that nothing falls between and nothing comes twice.
+        let state = self.state.lock();
+        let stream = self.engine.0.streams.subscribe(&self.owner);
+        let steps = state.0.steps.iter().map(|step| {
+            let end = step.finished.as_ref().map(|(duration_ms, exports)| StepEnd {
+                duration_ms: *duration_ms,
+                exports: exports.get().to_owned(),
+            });
+            StreamItem::Step(self.run_id.clone(), step.namespace.clone(), end)
+        });
+        let lines = state.0.logs.iter().cloned();
+        let lines = lines.map(|line| StreamItem::Log(self.run_id.clone(), line));
+        (steps.chain(lines).collect(), stream)
+    }
+
     /// What is not written yet, as `read` gives it; from then on it counts as written.
     pub(crate) fn unwritten<T>(&self, read: impl FnOnce(&Progress, &Collected) -> T) -> Option<T> {
         // In the order in which a step's end takes them.
@@ -275,9 +292,10 @@ impl EffectSink for Collector {
             Effect::Log { level, text, ts_ms } => {
                 let line =
                     LogLine { at: Timestamp(ts_ms), level, text, step: collected.step_under_way() };
-                self.engine.0.streams.send(&self.owner, || {
-                    crate::StreamItem::Log(self.run_id.clone(), line.clone())
-                });
+                self.engine
+                    .0
+                    .streams
+                    .send(&self.owner, || StreamItem::Log(self.run_id.clone(), line.clone()));
                 if let Some(attempt) = self.told.get() {
                     self.engine.tell_line(
                         &self.owner,
@@ -316,14 +334,14 @@ impl EffectSink for Collector {
             }
             Effect::StepStarted { namespace } => {
                 self.engine.0.streams.send(&self.owner, || {
-                    crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None)
+                    StreamItem::Step(self.run_id.clone(), namespace.clone(), None)
                 });
                 collected.steps.push(StepTrace::new(namespace, self.engine.now()));
             }
             Effect::StepFinished { namespace, duration_ms, exports } => {
                 self.engine.0.streams.send(&self.owner, || {
-                    let end = crate::StepEnd { duration_ms, exports: exports.get().to_owned() };
-                    crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
+                    let end = StepEnd { duration_ms, exports: exports.get().to_owned() };
+                    StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
                 });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => {

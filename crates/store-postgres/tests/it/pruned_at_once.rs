@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use millrace_model::ids::{IdSource, RunId};
-use millrace_model::run::{NewRun, RunStatus, Start};
-use millrace_store::conformance::Database as _;
+use millrace_model::ids::IdSource;
+use millrace_model::run::{NewRun, Start};
+use millrace_store::conformance::{Database as _, settlement};
 use millrace_store::{Effects, Pruning, SHARED_EVENT_BYTES_MIN, Settlement};
 
 use crate::cluster::Database;
@@ -22,18 +22,6 @@ async fn shared_events(database: &Database) -> i64 {
 async fn a_shared_event_is_stored_once_and_goes_with_its_last_run() {
     let Some(database) = fresh().await else { return };
     let (ids, store) = (IdSource::default(), database.open().await);
-    let settled = |id: &RunId, effects, forget: Option<&str>| Settlement {
-        run_id: id.clone(),
-        attempt: 1,
-        status: RunStatus::Succeeded,
-        finished_at: NOW,
-        result: "{}".into(),
-        error: None,
-        group: None,
-        forget: forget.map(str::to_owned),
-        unstored: None,
-        effects,
-    };
     let pruned = |run: &NewRun| Pruning {
         owner: run.owner.as_str().into(),
         before: Some(NOW.plus_ms(100)),
@@ -46,10 +34,10 @@ async fn a_shared_event_is_stored_once_and_goes_with_its_last_run() {
         (1..9).map(|ms| NewRun { event: event.clone(), ..run(&ids, ms) }).collect();
     store.accept(emitting.clone(), "node").await.expect("accepted");
     let effects = Effects { runs: runs.clone(), ..Effects::default() };
-    store.settle(settled(&emitting.id, effects, None)).await.expect("settles");
+    store.settle(Settlement { effects, ..settlement(&emitting.id, 1, 0) }).await.expect("settles");
     assert_eq!(claim(&*store, "node", 10).await.len(), runs.len());
     for run in &runs[1..] {
-        store.settle(settled(&run.id, Effects::default(), None)).await.expect("settles");
+        store.settle(settlement(&run.id, 1, 0)).await.expect("settles");
     }
     assert_eq!(shared_events(&database).await, 1);
     let mut all = tokio::task::JoinSet::new();
@@ -61,6 +49,9 @@ async fn a_shared_event_is_stored_once_and_goes_with_its_last_run() {
         assert_eq!(gone.expect("prunes"), 1);
     }
     assert_eq!(shared_events(&database).await, 1);
-    store.settle(settled(&runs[0].id, Effects::default(), Some("{}"))).await.expect("settles");
+    store
+        .settle(Settlement { forget: Some("{}".into()), ..settlement(&runs[0].id, 1, 0) })
+        .await
+        .expect("settles");
     assert_eq!(shared_events(&database).await, 0);
 }

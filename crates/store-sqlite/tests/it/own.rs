@@ -5,9 +5,9 @@ use std::sync::Arc;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
 use millrace_model::page::Page;
-use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
+use millrace_model::run::{NewRun, RunKind, Start};
 use millrace_model::source::Owner;
-use millrace_store::conformance::Database as _;
+use millrace_store::conformance::{Database as _, settlement};
 use millrace_store::{
     Claim, Effects, ExportFilter, Pruning, RunFilter, Runs as _, SHARED_EVENT_BYTES_MIN,
     Settlement, Store, StoreError,
@@ -167,21 +167,6 @@ async fn an_export_names_the_row_that_cannot_be_read() {
     assert!(what.contains(accepted.id.as_str()) && what.contains("utf-8"), "{what}");
 }
 
-fn settled(id: &RunId, effects: Effects, forget: Option<String>) -> Settlement {
-    Settlement {
-        run_id: id.clone(),
-        attempt: 1,
-        status: RunStatus::Succeeded,
-        finished_at: NOW,
-        result: "{}".into(),
-        error: None,
-        group: None,
-        forget,
-        unstored: None,
-        effects,
-    }
-}
-
 fn shared_events(folder: &Folder) -> i64 {
     Connection::open(folder.options().path)
         .expect("opens")
@@ -200,7 +185,7 @@ async fn a_shared_event_is_stored_once_and_goes_with_its_last_run() {
         (0..3).map(|_| NewRun { event: event.clone(), ..run(&ids, &org) }).collect();
     store.accept(emitting.clone(), "node").await.expect("accepted");
     let effects = Effects { runs: runs.clone(), ..Effects::default() };
-    store.settle(settled(&emitting.id, effects, None)).await.expect("settles");
+    store.settle(Settlement { effects, ..settlement(&emitting.id, 1, 0) }).await.expect("settles");
     assert_eq!(shared_events(&folder), 1);
     let claim = Claim {
         node: "node",
@@ -214,7 +199,7 @@ async fn a_shared_event_is_stored_once_and_goes_with_its_last_run() {
     for (n, run) in runs.iter().enumerate() {
         assert_eq!(shared_events(&folder), 1, "{n}");
         let forget = (n == 1).then(|| "{}".to_owned());
-        store.settle(settled(&run.id, Effects::default(), forget)).await.expect("settles");
+        store.settle(Settlement { forget, ..settlement(&run.id, 1, 0) }).await.expect("settles");
         let pruned = Pruning {
             owner: run.owner.as_str().into(),
             before: Some(NOW.plus_ms(1)),

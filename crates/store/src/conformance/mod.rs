@@ -52,6 +52,8 @@ use async_trait::async_trait;
 
 use crate::Store;
 
+pub use sample::settlement;
+
 /// A database that is empty at first, and goes with this value.
 #[async_trait]
 pub trait Database: Send + Sync {

@@ -467,7 +467,7 @@ impl Org {
 }
 
 /// The end of a run that went well and left nothing.
-pub(super) fn settlement(id: &RunId, attempt: i64, ms: i64) -> Settlement {
+pub fn settlement(id: &RunId, attempt: i64, ms: i64) -> Settlement {
     Settlement {
         run_id: id.clone(),
         attempt,

@@ -15,14 +15,13 @@ import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
-import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
-import { Message } from "~/ui/field";
 import { bytes, plural } from "~/ui/format";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
+import { EventEditor } from "./event-editor";
 import { type Plan, planQuery, runQuery, versionsQuery } from "./queries";
 import { CallsOut, Flow, Pick } from "./replay-parts";
 import {
@@ -290,16 +289,13 @@ function Asks({
       {fates.length > 0 && <Flow fates={fates} />}
       {edits && (
         <div className="replay-event">
-          <Editor
-            language="json"
-            label="Event"
-            value={text}
+          <EventEditor
+            text={text}
             onChange={setText}
-            invalid={problem !== undefined}
+            problem={problem}
             minHeight={120}
             maxHeight="32dvh"
           />
-          {problem !== undefined && <Message error={problem} />}
         </div>
       )}
       {changes.length > 0 && (

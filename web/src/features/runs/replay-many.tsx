@@ -12,11 +12,11 @@ import { asJson } from "~/api/json";
 import type { ReplayWanted } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
-import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
-import { Checkbox, Message } from "~/ui/field";
+import { Checkbox } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { EventEditor } from "./event-editor";
 import { Pick } from "./replay-parts";
 import { editedOf } from "./replay-plan";
 import "./replay.css";
@@ -176,16 +176,13 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
         )}
         {edits && (
           <div>
-            <Editor
-              language="json"
-              label="Event"
-              value={text}
+            <EventEditor
+              text={text}
               onChange={setText}
-              invalid={problem !== undefined}
+              problem={problem}
               minHeight={96}
               maxHeight="24dvh"
             />
-            {problem !== undefined && <Message error={problem} />}
           </div>
         )}
         {resolvable !== undefined && (

@@ -48,6 +48,9 @@ export function useGoing() {
       let drawn: ReturnType<typeof setTimeout> | undefined;
       try {
         return await watchRun(id, {
+          onOpen() {
+            lines = [];
+          },
           onStep: (name) => change({ running: name }),
           onRun(now) {
             const ended = now.steps.flatMap(stepOf).map(({ name }) => name);
