@@ -3,7 +3,7 @@
 //! Such an index gives its rows in no order. So the newest runs are looked through in theirs, which
 //! finds enough of what is frequent; what is rarer is taken from the index as a whole and sorted.
 
-use std::collections::HashSet;
+mod walk;
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
@@ -11,15 +11,16 @@ use millrace_model::ids::{OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::search::AskedWord;
 use millrace_store::{
-    Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter,
-    RunQuery, RunTexts, SWEPT_MAX, SearchTimes, StoreResult, run_text_columns,
+    FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, RunFilter, RunTexts, SWEPT_MAX,
+    SearchTimes, StoreResult, run_text_columns,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
-use crate::db::{database, text};
+use crate::db::database;
 use crate::history;
 use crate::rows::{execute, many, one};
+use walk::{Typed, Walk, planned};
 
 /// The advisory lock of the index: one server at a time makes it.
 const LOCK: i64 = 0x6d69_6c6c_7365_6b31;
@@ -27,15 +28,10 @@ const LOCK: i64 = 0x6d69_6c6c_7365_6b31;
 const ORGS: i64 = 16;
 /// Runs that go on that a step looks at, whether they ended.
 const OPEN_LOOKED_AT: i64 = 500;
-/// Runs that are held against a filter at once.
-const READ_AT_ONCE: usize = 2_500;
 /// Runs that are counted exactly.
 const COUNTED: usize = 1_000;
 /// How many of the newest runs are counted first, where words are asked for that begin in some way.
 const NEWEST_COUNTED: usize = 20_000;
-/// How many of the newest runs are looked through in their order for words that many runs have, in
-/// one step after the other, before all that have them are taken from the index of words.
-const NEWEST: [usize; 2] = [2_000, 100_000];
 
 /// Whether a step has nothing to do. It is asked first: a transaction twice a second would be seen
 /// by all that count them.
@@ -259,135 +255,16 @@ pub(crate) async fn state(c: &Client, org: &OrgId) -> StoreResult<IndexState> {
     Ok(IndexState { until, from: sweep_at.filter(|_| swept_at.is_none()).map(Timestamp) })
 }
 
-/// A run that has the words.
-struct Candidate {
-    id: String,
-    at: Timestamp,
-    duration_ms: Option<i64>,
-}
-
-/// Runs that have the words, in the order that is asked for, until there are enough.
-struct Walk<'a> {
-    c: &'a Client,
-    org: &'a OrgId,
-    filter: &'a RunFilter,
-    query: &'a IndexQuery,
-    /// Whether the newest runs are not looked through first.
-    is_rare: bool,
-}
-
-impl Walk<'_> {
-    /// Ids of `count` runs within these times (inclusive) and beyond the cursor, in their order;
-    /// and how far it looked, where it did not look at all.
-    async fn ids(
-        &self,
-        within: (i64, i64),
-        beyond: Option<(i64, &str)>,
-        is_ascending: bool,
-        count: usize,
-    ) -> StoreResult<(Vec<String>, Option<Timestamp>)> {
-        let (than, order) = if is_ascending { (">", "ASC") } else { ("<", "DESC") };
-        let order = format!("ORDER BY created_at {order}, run_id {order}");
-        let wanted = if self.query.is_bounded() { LOOKED_AT_MAX } else { count };
-        // A cursor that is beyond all: no text is greater than this one.
-        let (at, id) =
-            beyond.unwrap_or(if is_ascending { (i64::MIN, "") } else { (i64::MAX, "\u{10ffff}") });
-        let place = format!(
-            "org_id = $1 AND created_at >= $2 AND created_at <= $3 AND (created_at, run_id) {than} ($4, $5)"
-        );
-        let query = self.query.tsquery();
-        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
-        let id = text(id);
-        let params: [Typed<'_>; 7] = [
-            (&self.org.as_str(), Type::TEXT),
-            (&within.0, Type::INT8),
-            (&within.1, Type::INT8),
-            (&at, Type::INT8),
-            (&id, Type::TEXT),
-            (&query, Type::TEXT),
-            (&limit, Type::INT8),
-        ];
-        let read = |row: &Row| {
-            Ok(Candidate {
-                id: row.try_get(0).map_err(database)?,
-                at: Timestamp(row.try_get(1).map_err(database)?),
-                duration_ms: row.try_get(2).map_err(database)?,
-            })
-        };
-        for most in NEWEST.into_iter().take(if self.is_rare { 0 } else { NEWEST.len() }) {
-            let newest = format!(
-                "SELECT run_id, created_at, duration_ms FROM (SELECT run_id, created_at, duration_ms, words FROM indexed_runs WHERE {place} {order} LIMIT {most}) AS newest
-                 WHERE words @@ $6::text::tsquery {order} LIMIT $7"
-            );
-            let found = planned(self.c, &newest, &params, read).await?;
-            let ids = self.fits(&found, count).await?;
-            if ids.len() == count || found.len() == wanted {
-                let cut = self.cut(&found, ids.len() == count);
-                return Ok((ids, cut));
-            }
-        }
-        let all = format!(
-            "WITH found AS MATERIALIZED (SELECT run_id, created_at, duration_ms FROM indexed_runs WHERE words @@ $6::text::tsquery AND {place})
-             SELECT run_id, created_at, duration_ms FROM found {order} LIMIT $7"
-        );
-        let found = planned(self.c, &all, &params, read).await?;
-        let ids = self.fits(&found, count).await?;
-        let cut = self.cut(&found, ids.len() == count);
-        Ok((ids, cut))
-    }
-
-    /// How far it was looked, where there may be more that fit.
-    fn cut(&self, candidates: &[Candidate], is_enough: bool) -> Option<Timestamp> {
-        let last = candidates.last()?;
-        (self.query.is_bounded() && candidates.len() == LOOKED_AT_MAX && !is_enough)
-            .then_some(last.at)
-    }
-
-    /// The first `count` of the candidates that fit, in their order.
-    async fn fits(&self, candidates: &[Candidate], count: usize) -> StoreResult<Vec<String>> {
-        let named: HashSet<&str> = self.filter.ids.iter().map(RunId::as_str).collect();
-        let asked: Vec<_> = candidates
-            .iter()
-            .filter(|run| self.query.takes(run.duration_ms))
-            .map(|run| &run.id)
-            .filter(|id| named.is_empty() || named.contains(id.as_str()))
-            .collect();
-        if !self.query.needs_rows {
-            return Ok(asked.into_iter().take(count).cloned().collect());
-        }
-        let mut fitting = Vec::new();
-        for chunk in asked.chunks(READ_AT_ONCE) {
-            let ids = chunk.iter().map(|id| RunId::from_row((*id).clone())).collect();
-            let (sql, values) = RunQuery::new(
-                Dialect::Postgres,
-                self.org,
-                &RunFilter { ids, ..self.filter.clone() },
-            )
-            .ids();
-            let values = history::storable(values);
-            let fit = many(self.c, &sql, &history::to_sql(&values), |row| {
-                row.try_get::<_, String>(0).map_err(database)
-            })
-            .await?;
-            let fit: HashSet<String> = fit.into_iter().collect();
-            fitting.extend(chunk.iter().filter(|id| fit.contains(**id)).map(|id| (*id).clone()));
-            if fitting.len() >= count {
-                fitting.truncate(count);
-                break;
-            }
-        }
-        Ok(fitting)
-    }
-}
-
 /// How many runs within these times (inclusive) have the words, counted up to [`COUNTED`]; and
-/// whether they are so rare that the newest runs are not worth being looked through.
+/// whether they are so rare that the newest runs are not worth being looked through. No number
+/// where all of them are to be read and the `walk_counts` of those.
 async fn with_words(
     c: &Client,
     org: &OrgId,
     (from, to): (i64, i64),
     query: &IndexQuery,
-) -> StoreResult<(usize, bool)> {
+    walk_counts: bool,
+) -> StoreResult<(Option<usize>, bool)> {
     const PLACE: &str = "org_id = $1 AND created_at >= $2 AND created_at <= $3";
     let (words, most) = (query.tsquery(), COUNTED as i64);
     let params: [Typed<'_>; 5] = [
@@ -414,28 +291,14 @@ async fn with_words(
         let newest = format!(
             "(SELECT words FROM indexed_runs WHERE {PLACE} ORDER BY created_at DESC, run_id DESC LIMIT {NEWEST_COUNTED}) AS newest WHERE true"
         );
-        let counted = count(&newest).await?;
-        return match counted {
-            COUNTED => Ok((counted, false)),
-            _ => Ok((count(&of_all).await?, true)),
+        return match count(&newest).await? {
+            COUNTED => Ok((Some(COUNTED), false)),
+            _ if walk_counts => Ok((None, true)),
+            _ => Ok((Some(count(&of_all).await?), true)),
         };
     }
     let counted = count(&of_all).await?;
-    Ok((counted, counted < COUNTED))
-}
-
-/// A parameter, with its type.
-type Typed<'a> = (&'a (dyn ToSql + Sync), Type);
-
-/// The rows of a statement that is planned for these parameters: how many runs have a word is what
-/// decides, and a plan for any words would not know.
-async fn planned<T>(
-    c: &Client,
-    sql: &str,
-    params: &[Typed<'_>],
-    read: impl Fn(&Row) -> StoreResult<T>,
-) -> StoreResult<Vec<T>> {
-    c.query_typed(sql, params).await.map_err(database)?.iter().map(read).collect()
+    Ok((Some(counted), counted < COUNTED))
 }
 
 pub(crate) async fn search(
@@ -453,23 +316,27 @@ pub(crate) async fn search(
     );
     let times = SearchTimes::new(filter, page, cursors);
     let limit = page.limit as usize;
-    let (with_words, is_rare) = with_words(c, org, times.of_all, &query).await?;
+    let is_first = times.beyond.is_none() && !page.from_end();
+    let (with_words, is_rare) =
+        with_words(c, org, times.of_all, &query, is_first && !query.is_bounded()).await?;
     let walk = Walk { c, org, filter, query: &query, is_rare };
     // A first page is the beginning of what is counted.
-    let counted = if query.is_bounded() {
-        Some(walk.ids(times.of_all, None, false, COUNTED).await?)
+    let (walked, total) = if query.is_bounded() {
+        let mut all = walk.ids(times.of_all, None, false, COUNTED).await?;
+        let total = all.ids.len();
+        if is_first {
+            all.cut = all.cut.filter(|_| total < limit);
+            all.ids.truncate(limit);
+            (all, total)
+        } else {
+            (walk.ids(times.within, times.beyond, page.from_end(), limit).await?, total)
+        }
     } else {
-        None
+        let walked = walk.ids(times.within, times.beyond, page.from_end(), limit).await?;
+        let total = with_words.or(walked.with_words).map_or(0, |all| all.min(COUNTED));
+        (walked, total)
     };
-    let (found, looked_at_from) = match &counted {
-        Some((ids, looked_at_from)) if times.beyond.is_none() && !page.from_end() => (
-            ids.iter().take(limit).cloned().collect(),
-            looked_at_from.filter(|_| ids.len() < limit),
-        ),
-        _ => walk.ids(times.within, times.beyond, page.from_end(), limit).await?,
-    };
-    let total = counted.map_or(with_words, |(ids, _)| ids.len());
-    let ids: Vec<_> = found.into_iter().map(RunId::from_row).collect();
+    let ids: Vec<_> = walked.ids.into_iter().map(RunId::from_row).collect();
     let listing = if ids.is_empty() {
         Listing::of(Vec::new(), total as u64)
     } else {
@@ -479,5 +346,5 @@ pub(crate) async fn search(
             ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page).await?
         }
     };
-    Ok(FoundRuns { listing, looked_at_from })
+    Ok(FoundRuns { listing, looked_at_from: walked.cut })
 }
