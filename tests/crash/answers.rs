@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{FAIL_POINTS, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UdpSocket};
 
-const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 /// Between the start of a run and the commit that stores it, and around it.
 const INSTANTS: [&str; 6] = [
     "engine.accept.before_answer",

@@ -1,9 +1,7 @@
 //! `apply` that a kill of the server breaks off: the next one does what is missing.
 
 use millrace_tests::cli::Shell;
-use millrace_tests::{Server, endpoint};
-
-const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
+use millrace_tests::{FAIL_POINTS, Server, endpoint};
 
 fn answers(shell: &Shell, text: &str) {
     let code = format!(

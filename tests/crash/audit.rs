@@ -1,7 +1,7 @@
 //! No change is without a record of who made it, however the server ends.
 
 use millrace_tests::cluster::cluster;
-use millrace_tests::{Server, id};
+use millrace_tests::{FAIL_POINTS, Server, id};
 use serde_json::{Value, json};
 
 async fn records_outlive_the_server(args: &[&str]) {
@@ -14,7 +14,7 @@ async fn records_outlive_the_server(args: &[&str]) {
         [("store.delete.before_commit", true), ("store.delete.after_commit", false)]
     {
         server.kill();
-        server.set_env("MILLRACE_FAIL_POINTS", &format!("{point}=exit@1"));
+        server.set_env(FAIL_POINTS, &format!("{point}=exit@1"));
         server.launch().await;
         let deleting = server
             .raw(reqwest::Method::DELETE, &format!("/v1/sources/{}", id(&source)))
@@ -23,7 +23,7 @@ async fn records_outlive_the_server(args: &[&str]) {
             .await;
         assert!(deleting.is_err(), "the server ends at {point}");
         server.kill();
-        server.set_env("MILLRACE_FAIL_POINTS", "");
+        server.set_env(FAIL_POINTS, "");
         server.launch().await;
         assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.status == 200, is_there);
         let newest: Value = server.get("/audit?limit=1").await.json["data"][0].clone();

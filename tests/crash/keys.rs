@@ -6,10 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use millrace_tests::cluster::cluster;
-use millrace_tests::{Server, binary, id};
+use millrace_tests::{FAIL_POINTS, Server, binary, id};
 use serde_json::json;
-
-const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 
 /// A server that ended by itself starts again, with nothing that makes it fail.
 async fn goes_on(server: &mut Server) {

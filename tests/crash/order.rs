@@ -2,7 +2,7 @@
 //! agrees with what is stored.
 
 use millrace_tests::cluster::cluster;
-use millrace_tests::{Server, answer, endpoint, id};
+use millrace_tests::{FAIL_POINTS, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn first_settlement_fails(args: &[&str], code: &str, when: &str) -> (Serve
     let source = server.source(code, json!({})).await;
     server.kill();
     let point = format!("store.settle.{when}_commit");
-    server.set_env("MILLRACE_FAIL_POINTS", &format!("store.commit=delay(300);{point}=error@1"));
+    server.set_env(FAIL_POINTS, &format!("store.commit=delay(300);{point}=error@1"));
     server.launch().await;
     (server, source, point)
 }

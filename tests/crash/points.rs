@@ -1,15 +1,14 @@
-//! The instants that matter, each hit on purpose: the program with fail points ends, fails or
-//! panics there while events flow.
+//! The instants that matter, each hit on purpose: the program ends, fails or panics there while
+//! events flow.
 
 use std::time::{Duration, Instant};
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::flow::Flow;
-use millrace_tests::{Server, answer, binary, binary_with_fail_points, endpoint, id};
+use millrace_tests::{FAIL_POINTS, Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 const PACE: Duration = Duration::from_millis(10);
 /// Around the commit of each.
 const COMMITS: [&str; 12] = [
@@ -42,16 +41,11 @@ const INSTANTS: [&str; 7] = [
 /// A source that runs by itself, so that ticks come.
 const TICKING: &str = "export default { name: 'tick', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run() {} };";
 
+/// They are there with debug assertions.
 #[test]
-fn only_the_program_for_tests_has_fail_points() {
-    let has = |path: std::path::PathBuf| {
-        std::fs::read(path)
-            .expect("reads")
-            .windows(FAIL_POINTS.len())
-            .any(|w| w == FAIL_POINTS.as_bytes())
-    };
-    assert!(has(binary_with_fail_points()), "the check finds nothing where there is something");
-    assert!(!has(binary()), "the program that is released has fail points");
+fn a_release_has_no_fail_points() {
+    let manifest = include_str!("../../Cargo.toml");
+    assert!(!manifest.contains("debug-assertions"), "a profile says otherwise than cargo does");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

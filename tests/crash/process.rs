@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use millrace_tests::{Server, answer, binary, endpoint};
+use millrace_tests::{FAIL_POINTS, Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::json;
 
@@ -119,7 +119,7 @@ async fn a_second_server_is_refused_and_the_first_goes_on() {
 async fn tasks_that_panic_are_started_again() {
     let mut server = Server::failing(&[]);
     server.set_env(
-        "MILLRACE_FAIL_POINTS",
+        FAIL_POINTS,
         "engine.claim.before_start=panic@1;engine.tick.before_store=panic@1;engine.run.after_call=panic@1;store.settle.before_commit=panic@1;store.accept.before_commit=panic@1",
     );
     server.launch().await;
@@ -160,7 +160,7 @@ async fn a_client_that_goes_away_while_its_event_is_stored_leaves_no_run_stuck()
         .await;
     let url = endpoint(&source);
     server.kill();
-    server.set_env("MILLRACE_FAIL_POINTS", "store.accept.before_commit=delay(1500)@1");
+    server.set_env(FAIL_POINTS, "store.accept.before_commit=delay(1500)@1");
     server.launch().await;
     let (host, path) = url.trim_start_matches("http://").split_once('/').expect("an address");
     let mut client = tokio::net::TcpStream::connect(host).await.expect("connects");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use millrace_tests::cluster::cluster;
 use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::smtp::MailServer;
-use millrace_tests::{Server, endpoint};
+use millrace_tests::{FAIL_POINTS, Server, endpoint};
 use serde_json::json;
 
 const POINTS: [&str; 7] = [
@@ -87,7 +87,7 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
         server.skew_clock(later);
         // Not always the first time.
         server.set_env(
-            "MILLRACE_FAIL_POINTS",
+            FAIL_POINTS,
             &format!("{point}=exit@{}", if doomed.is_some() { 1 } else { 1 + n % 2 }),
         );
         if !server.try_launch().await {
@@ -107,7 +107,7 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
         }
         if let Some(doomed) = doomed {
             server.kill();
-            server.set_env("MILLRACE_FAIL_POINTS", "");
+            server.set_env(FAIL_POINTS, "");
             server.launch().await;
             let status = server.get(&format!("/sources/{doomed}")).await.status;
             assert_eq!(
@@ -118,7 +118,7 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
         }
     }
     server.kill();
-    server.set_env("MILLRACE_FAIL_POINTS", "");
+    server.set_env(FAIL_POINTS, "");
     server.skew_clock(later + LATER_MS);
     server.launch().await;
     stop.store(true, Ordering::SeqCst);

@@ -8,11 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use millrace_tests::cluster::{Cluster, cluster};
-use millrace_tests::{Answer, Server, answer, endpoint};
+use millrace_tests::{Answer, FAIL_POINTS, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 pub const SOURCE: &str = "export default { name: 'one', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ n: e.body.n }); } };";
 
 pub async fn ready(server: &Server) -> Answer {

@@ -59,7 +59,7 @@ pub async fn kill_at_random(
                 } else {
                     server.kill();
                 }
-                server.take_next_program();
+                server.take_own_program();
                 server.launch().await;
                 kills.upgrades += 1;
             }

@@ -39,22 +39,14 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// The user and group that unprivileged servers run as.
 pub const NOBODY: u32 = 65534;
 
+/// The variable that says which fail points fire.
+pub const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
+
 /// The binary, built before the tests by `cargo xtask test`.
 pub fn binary() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
     let path = target.join("debug/millrace");
-    assert!(
-        path.exists(),
-        "{} is missing: run `cargo xtask test`, which builds it first",
-        path.display()
-    );
-    path
-}
-
-/// The same with fail points, built beside it.
-pub fn binary_with_fail_points() -> PathBuf {
-    let path = binary().with_file_name("millrace-fail-points");
     assert!(
         path.exists(),
         "{} is missing: run `cargo xtask test`, which builds it first",
@@ -73,8 +65,7 @@ pub struct Server {
     group: Option<PathBuf>,
     /// How many descriptors it may have, where not as many as the tests.
     descriptors_max: Option<u64>,
-    /// With fail points, and these variables.
-    failing: bool,
+    /// With these variables.
     /// What it is started from, where not from the build of the tests.
     program: Option<PathBuf>,
     env: Vec<(String, String)>,
@@ -149,10 +140,10 @@ impl Server {
         Self::start_as(args, true, None).await
     }
 
-    /// The program that has fail points; it starts with the first [`Server::launch`].
+    /// One whose fail points a test sets; it starts with the first [`Server::launch`].
     pub fn failing(args: &[&str]) -> Self {
         let mut server = Self::new(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false);
-        server.failing = true;
+        server.set_env(FAIL_POINTS, "");
         server
     }
 
@@ -226,7 +217,6 @@ impl Server {
             unprivileged,
             group: None,
             descriptors_max: None,
-            failing: false,
             program: None,
             env: Vec::new(),
             clock: None,
@@ -240,7 +230,7 @@ impl Server {
         self.dir.path().join("data")
     }
 
-    /// As [`Server::start_with`], from another build; [`Server::take_next_program`] puts the build
+    /// As [`Server::start_with`], from another build; [`Server::take_own_program`] puts the build
     /// of the tests in its place.
     pub async fn start_from(program: &Path, args: &[&str]) -> Self {
         let mut server = Self::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
@@ -249,12 +239,9 @@ impl Server {
         server
     }
 
-    /// Starts from another build the next time: after that of another release from the tests' own,
-    /// and from then on in turn from that and from the one with fail points, where there is one.
-    pub fn take_next_program(&mut self) {
-        let own = self.program.as_ref().is_none_or(|program| *program == binary());
-        let other = binary().with_file_name("millrace-fail-points");
-        self.program = Some(if own && other.exists() { other } else { binary() });
+    /// Starts from the build of the tests from now on.
+    pub fn take_own_program(&mut self) {
+        self.program = None;
     }
 
     /// Starts the process; after the first time at the same address.
@@ -280,11 +267,10 @@ impl Server {
             .append(true)
             .open(self.dir.path().join("log"))
             .expect("a log");
-        let program = match (self.unprivileged, self.failing, &self.program) {
-            (true, ..) => self.dir.path().join("millrace"),
-            (false, true, _) => binary_with_fail_points(),
-            (false, false, Some(program)) => program.clone(),
-            (false, false, None) => binary(),
+        let program = match (self.unprivileged, &self.program) {
+            (true, _) => self.dir.path().join("millrace"),
+            (false, Some(program)) => program.clone(),
+            (false, None) => binary(),
         };
         let mut command = match (&self.group, self.descriptors_max) {
             // Only root moves a process into a part of the tree that is another's.

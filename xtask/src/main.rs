@@ -148,33 +148,17 @@ fn embedded() -> Result<()> {
     web::build(&root()).map(|_| ())
 }
 
-/// Builds the program a second time, as `millrace-fail-points`: with instants at which tests make
-/// it fail. Then again without, where all look for it.
-fn build_with_fail_points() -> Result<()> {
-    embedded()?;
-    cargo(&[&DEV_BINARY[..], &["--features", "millrace/fail-points"]].concat())?;
-    let (from, to) =
-        (Profile::Dev.program("millrace"), Profile::Dev.program("millrace-fail-points"));
-    // Beside it first: a server of an earlier test may still run the old one.
-    let part = to.with_extension("part");
-    std::fs::copy(&from, &part)
-        .and_then(|_| std::fs::rename(&part, &to))
-        .with_context(|| format!("could not copy `{}`", from.display()))?;
-    build(Profile::Dev)
-}
-
 /// Kills a server, its hosts and its database for as long as is asked, and looks whether anything
 /// was lost.
 fn torture(args: &[&str]) -> Result<()> {
-    // Another build of the same head, which servers are exchanged for.
-    build_with_fail_points()?;
+    build(Profile::Dev)?;
     cargo(&["build", "--workspace", "--bin", "torture", "--test", A_SMALL_TEST])?;
     let program = Profile::Dev.program("torture");
     run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
 }
 
 fn test() -> Result<()> {
-    build_with_fail_points()?;
+    build(Profile::Dev)?;
     let root = root();
     // All of them, whatever becomes of the one before: who waits for tests learns of every failure.
     let ends = [

@@ -1,8 +1,5 @@
-//! Fail points: named instants at which a build made for tests ends, panics, fails or waits, as
-//! `MILLRACE_FAIL_POINTS` says.
-//!
-//! Only with the feature `fail-points`, which no release has: without it
-//! [`fail_point!`](crate::fail_point) is nothing at all.
+//! Fail points: named instants at which a debug build ends, panics, fails or waits, as
+//! `MILLRACE_FAIL_POINTS` says. In a release [`fail_point!`](crate::fail_point) is nothing at all.
 //!
 //! `MILLRACE_FAIL_POINTS=store.settle.before_commit=exit@3;store.commit=delay(500)`: of `exit` (the
 //! process is gone at once), `panic`, `error` (the database fails), `full` (its disk is full) and
@@ -11,7 +8,7 @@
 
 /// Fails at a named instant where a test asks for it. In functions that give a `Result` of an error
 /// made from `StoreError`.
-#[cfg(feature = "fail-points")]
+#[cfg(debug_assertions)]
 #[macro_export]
 macro_rules! fail_point {
     ($name:expr) => {
@@ -21,20 +18,23 @@ macro_rules! fail_point {
     };
 }
 
-/// Nothing: this build has no fail points.
-#[cfg(not(feature = "fail-points"))]
+/// Nothing: a release has no fail points.
+#[cfg(not(debug_assertions))]
 #[macro_export]
 macro_rules! fail_point {
     ($name:expr) => {};
 }
 
-#[cfg(all(feature = "fail-points", not(debug_assertions)))]
-compile_error!("fail points are for tests: a release must not have them");
+#[cfg(debug_assertions)]
+pub use points::{are_asked_for, hit};
 
-#[cfg(feature = "fail-points")]
-pub use points::hit;
+/// Whether a test asks for fail points.
+#[cfg(not(debug_assertions))]
+pub fn are_asked_for() -> bool {
+    false
+}
 
-#[cfg(feature = "fail-points")]
+#[cfg(debug_assertions)]
 mod points {
     use std::collections::HashMap;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,6 +99,11 @@ mod points {
             )),
         };
         Some((name.to_owned(), Point { action, from, to, hits: AtomicU64::new(0) }))
+    }
+
+    /// Whether a test asks for fail points.
+    pub fn are_asked_for() -> bool {
+        std::env::var_os(VARIABLE).is_some()
     }
 
     /// What happens at a point; an error where the caller has to fail with it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millrace_model::retention::Retention;
 use millrace_model::tenant::Caller;
-use millrace_store::{Leftovers, Pruning, StoreResult};
+use millrace_store::{Leftovers, Pruning, StoreResult, fail};
 use tokio_util::sync::CancellationToken;
 
 use crate::EngineError;
@@ -14,8 +14,9 @@ use crate::ctx::Ctx;
 use crate::owners::{check_owner, owner_of};
 
 /// How often history is pruned.
-const PRUNE_EVERY: Duration =
-    Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// The same where a test waits for an instant of it.
+const PRUNE_EVERY_IN_TESTS: Duration = Duration::from_secs(1);
 /// Rows of a kind in a step, and the pause after it: events that come in meanwhile wait for one
 /// step at most.
 const PRUNE_ROWS: u32 = 200;
@@ -129,7 +130,7 @@ impl Background for Pruner {
             Ok(rows) => tracing::info!(rows, "old history was pruned"),
             Err(error) => now.warned("could not prune history", &error),
         }
-        Next::After(PRUNE_EVERY)
+        Next::After(if fail::are_asked_for() { PRUNE_EVERY_IN_TESTS } else { PRUNE_EVERY })
     }
 }
 
