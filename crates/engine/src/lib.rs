@@ -105,6 +105,7 @@ pub use overview::system::System;
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replays::{NewReplay, ReplayChange, RunReplay};
+pub use run::so_far::SoFar;
 pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
 pub use tenants::app_images::AppImage;

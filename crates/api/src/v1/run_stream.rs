@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{EngineError, ErrorKind, RunState, RunView, StreamItem};
+use millrace_engine::{EngineError, ErrorKind, RunState, RunView, SoFar, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::page::Page;
@@ -70,11 +70,12 @@ pub(crate) async fn frames_of(
     owner: String,
 ) -> Result<impl Stream<Item = Frame> + Send + 'static, EngineError> {
     // Listened to before the run is read for the first frame, so that nothing falls between.
-    let (so_far, live) = app.engine.run_stream(&caller, &owner, &run).await?;
+    let (mut so_far, live) = app.engine.run_stream(&caller, &owner, &run).await?;
     let mut feed = Feed {
         app,
         caller,
         run,
+        so_far: SoFar::default(),
         live,
         next_look: Instant::now() + LOOK_EVERY,
         shown: None,
@@ -84,7 +85,8 @@ pub(crate) async fn frames_of(
     };
     let stored = feed.look().await?;
     if !feed.ended {
-        feed.catch_up(so_far, &stored);
+        so_far.skip_stored(&stored);
+        feed.so_far = so_far;
     }
     Ok(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
 }
@@ -110,6 +112,8 @@ struct Feed {
     app: App,
     caller: Caller,
     run: RunId,
+    /// What it did before the stream was opened and its record does not have.
+    so_far: SoFar,
     live: broadcast::Receiver<StreamItem>,
     next_look: Instant,
     /// The status and attempt shown last.
@@ -128,6 +132,13 @@ impl Feed {
             }
             if self.ended {
                 return None;
+            }
+            if let Some(item) = self.so_far.next() {
+                let is_shown = matches!(&item, StreamItem::Step(_, namespace, Some(_)) if self.steps.contains(namespace));
+                match self.frame(item) {
+                    Some(frame) if !is_shown => return Some(frame),
+                    _ => continue,
+                }
             }
             match timeout_at(self.next_look, self.live.recv()).await {
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}
@@ -166,25 +177,6 @@ impl Feed {
             }
             _ => None,
         }
-    }
-
-    /// Shows what came before the stream began, but for what the record that was shown has.
-    fn catch_up(&mut self, so_far: Vec<StreamItem>, stored: &[LogLine]) {
-        let mut lines = Vec::new();
-        for item in so_far {
-            match item {
-                StreamItem::Log(_, line) => lines.push(line),
-                StreamItem::Step(_, ref namespace, Some(_)) if self.steps.contains(namespace) => {}
-                item => {
-                    let frame = self.frame(item);
-                    self.waiting.extend(frame);
-                }
-            }
-        }
-        // The lines of an attempt are stored from its first one on.
-        let known = (0..=lines.len()).rev().find(|count| stored.ends_with(&lines[..*count]));
-        let unknown = lines.into_iter().skip(known.unwrap_or(0));
-        self.waiting.extend(unknown.map(|line| Frame::Of("log", LogLineOut::show(&line, None))));
     }
 
     /// Shows the run where its state is another than the one shown last, or a step ended that was

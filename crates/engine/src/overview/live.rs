@@ -6,6 +6,7 @@ use millrace_store::News;
 use tokio::sync::broadcast;
 
 use crate::owners::check_owner;
+use crate::run::so_far::SoFar;
 use crate::{Engine, EngineError, StreamItem};
 
 impl Engine {
@@ -26,18 +27,18 @@ impl Engine {
         Ok(stream)
     }
 
-    /// Steps and lines of a run so far, where this server runs it, and what its owner's stream says
-    /// from then on.
+    /// What a run did so far, where this server runs it, and what its owner's stream says from then
+    /// on.
     pub async fn run_stream(
         &self,
         caller: &Caller,
         owner: &str,
         run: &RunId,
-    ) -> Result<(Vec<StreamItem>, broadcast::Receiver<StreamItem>), EngineError> {
+    ) -> Result<(SoFar, broadcast::Receiver<StreamItem>), EngineError> {
         let stream = self.stream(caller, owner).await?;
         Ok(match self.call_of(run) {
-            Some(call) => call.follow(),
-            None => (Vec::new(), stream),
+            Some(call) => SoFar::of(run, &call, || self.0.streams.subscribe(owner)),
+            None => (SoFar::default(), stream),
         })
     }
 }

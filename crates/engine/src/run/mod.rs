@@ -27,6 +27,7 @@ pub(crate) mod replayer;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
 pub(crate) mod sink;
+pub(crate) mod so_far;
 pub(crate) mod store_grants;
 pub(crate) mod unstored;
 mod watched;

@@ -9,7 +9,7 @@ use millrace_model::run::{LogLine, Sent, StepAttempt, StepResult};
 use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 
 use crate::run::asks::AskScope;
 use crate::run::late::{Handle, Late};
@@ -106,7 +106,7 @@ pub(crate) struct Collected {
 
 impl Collected {
     /// The name of the step that is under way.
-    fn step_under_way(&self) -> Option<String> {
+    pub(crate) fn step_under_way(&self) -> Option<String> {
         self.steps.last().filter(|step| step.finished.is_none()).map(|step| step.namespace.clone())
     }
 }
@@ -194,21 +194,9 @@ impl Collector {
         self.kept.lock().progress = progress;
     }
 
-    /// Steps and lines so far, and what the owner's stream says from then on.
-    pub(crate) fn follow(&self) -> (Vec<StreamItem>, broadcast::Receiver<StreamItem>) {
-        // Held meanwhile, so that nothing falls between and nothing comes twice.
-        let state = self.state.lock();
-        let stream = self.engine.0.streams.subscribe(&self.owner);
-        let steps = state.0.steps.iter().map(|step| {
-            let end = step.finished.as_ref().map(|(duration_ms, exports)| StepEnd {
-                duration_ms: *duration_ms,
-                exports: exports.get().to_owned(),
-            });
-            StreamItem::Step(self.run_id.clone(), step.namespace.clone(), end)
-        });
-        let lines = state.0.logs.iter().cloned();
-        let lines = lines.map(|line| StreamItem::Log(self.run_id.clone(), line));
-        (steps.chain(lines).collect(), stream)
+    /// What `read` makes of what was collected until now. Nothing is added meanwhile.
+    pub(crate) fn look<T>(&self, read: impl FnOnce(&Collected) -> T) -> T {
+        read(&self.state.lock().0)
     }
 
     /// What is not written yet, as `read` gives it; from then on it counts as written.
