@@ -41,14 +41,15 @@ impl SoFar {
         })
     }
 
-    /// Leaves out the lines that are stored: those of an attempt are from its first one on.
+    /// Leaves out the lines that are stored: those of an attempt are from its first one on, and
+    /// later than those of the attempts before.
     pub fn skip_stored(&mut self, stored: &[LogLine]) {
         let Some(call) = self.call.upgrade() else { return };
-        self.lines.start = call.look(|collected| {
-            let lines = collected.logs.get(self.lines.clone()).unwrap_or_default();
-            let known = (0..=lines.len()).rev().find(|count| stored.ends_with(&lines[..*count]));
-            known.unwrap_or(0)
-        });
+        let Some(first) = call.look(|collected| collected.logs.first().map(|line| line.at)) else {
+            return;
+        };
+        let of_attempt = stored.iter().rev().take_while(|line| line.at >= first).count();
+        self.lines.start = of_attempt.min(self.lines.end);
     }
 }
 
