@@ -10,6 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::{cargo_program, command};
+
 const DOCUMENT: &str = "docs/dev/conformance.md";
 /// Folders of tests that speak through the public interface.
 const FOLDERS: &[&str] = &["tests/conformance", "tests/crash", "tests/security"];
@@ -274,10 +276,9 @@ fn mentioned(comment: &str) -> Vec<String> {
 
 /// Runs the tests: whether each passed, by its name.
 fn run(root: &Path) -> Result<BTreeMap<String, bool>> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let args = ["test", "--package", "millrace-tests", "--no-fail-fast"];
     eprintln!("$ cargo {}", args.join(" "));
-    let output = Command::new(cargo)
+    let output = command(&cargo_program())
         .args(args)
         .current_dir(root)
         .output()

@@ -116,7 +116,7 @@ pub fn root() -> PathBuf {
 /// Runs a program in a folder; its output is ours.
 pub fn run(folder: &Path, program: &str, args: &[&str]) -> Result<()> {
     eprintln!("$ {program} {}", args.join(" "));
-    let status = Command::new(program)
+    let status = command(program)
         .args(args)
         .current_dir(folder)
         .status()
@@ -129,8 +129,24 @@ pub fn run(folder: &Path, program: &str, args: &[&str]) -> Result<()> {
 }
 
 fn cargo(args: &[&str]) -> Result<()> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    run(&root(), &cargo, args)
+    run(&root(), &cargo_program(), args)
+}
+
+pub fn cargo_program() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+/// A program without what cargo says of this package: some build scripts look at it, and all that
+/// depends on them would be built again by a cargo that is called by itself.
+pub fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    let is_own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_own) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Builds the runtime, the web application, and the binary that embeds both.

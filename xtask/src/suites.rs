@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::root;
+use crate::{cargo_program, command, root};
 
 /// More failures than this in one suite are no accident: nothing is tried again.
 const SECOND_TRIES_MAX: usize = 4;
@@ -49,7 +49,7 @@ pub fn rust_tests() -> Result<()> {
 /// Of the whole workspace each time: for a part of it, cargo would build the dependencies with
 /// other features again.
 fn cargo_test(args: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    let mut command = command(&cargo_program());
     command.args(["test", "--workspace", "--no-fail-fast"]).args(args).current_dir(root());
     command
 }
