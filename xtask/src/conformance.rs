@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -300,7 +299,7 @@ fn of_cargo(log: &str) -> BTreeMap<String, bool> {
 }
 
 fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
-    let output = Command::new("node")
+    let output = command("node")
         .args(["--test", "--test-reporter=tap"])
         .arg(RUNTIME)
         .current_dir(root)
