@@ -73,13 +73,13 @@ pub(crate) async fn result(c: &Client, id: &MailId, result: &MailResult) -> Stor
         MailResult::Retry { at, error } => {
             execute(
                 c,
-                "UPDATE mail SET attempts = attempts + 1, next_at = $2, last_error = $3 WHERE id = $1 AND status = 'queued'",
+                "UPDATE mail SET attempts = attempts + 1, next_at = $2, last_error = $3 WHERE id = $1 AND status || '' = 'queued'",
                 &[&id, &at.ms(), &text(error)],
             )
             .await?
         }
         MailResult::Failed { error } => {
-            execute(c, "UPDATE mail SET status = 'failed', attempts = attempts + 1, last_error = $2 WHERE id = $1 AND status = 'queued'", &[&id, &text(error)])
+            execute(c, "UPDATE mail SET status = 'failed', attempts = attempts + 1, last_error = $2 WHERE id = $1 AND status || '' = 'queued'", &[&id, &text(error)])
                 .await?
         }
     };

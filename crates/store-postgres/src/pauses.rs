@@ -18,7 +18,7 @@ use crate::settle;
 pub(crate) async fn pause(t: &Transaction<'_>, p: &Pausing) -> StoreResult<RunStatus> {
     let held = execute(
         t,
-        "UPDATE runs SET status = 'paused', result = $3, lease_until = NULL, node = NULL WHERE id = $1 AND attempt = $2 AND status = 'running'",
+        "UPDATE runs SET status = 'paused', result = $3, lease_until = NULL, node = NULL WHERE id = $1 AND attempt = $2 AND status || '' = 'running'",
         &[&p.run_id.as_str(), &p.attempt, &p.result],
     )
     .await?;
@@ -52,7 +52,7 @@ async fn end(
         if cancels { (RunStatus::Cancelled, Some(now.ms())) } else { (RunStatus::Queued, None) };
     execute(
         t,
-        "UPDATE runs SET status = $2, finished_at = $3 WHERE id = $1 AND status = 'paused'",
+        "UPDATE runs SET status = $2, finished_at = $3 WHERE id = $1 AND status || '' = 'paused'",
         &[&id.as_str(), &status.as_str(), &finished_at],
     )
     .await?;

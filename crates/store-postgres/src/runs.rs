@@ -283,7 +283,7 @@ pub(crate) async fn renew(
     let kept: HashSet<(String, i64)> = many(
         t,
         "UPDATE runs SET lease_until = $3 FROM UNNEST($1::text[], $2::bigint[]) AS h (held_id, held_attempt)
-         WHERE id = held_id AND attempt = held_attempt AND status = 'running' RETURNING id, attempt",
+         WHERE id = held_id AND attempt = held_attempt AND status || '' = 'running' RETURNING id, attempt",
         &[&ids, &attempts, &lease_until.ms()],
         |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?)),
     )
@@ -305,7 +305,7 @@ pub(crate) async fn release(
 ) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL, attempt = attempt - $3 WHERE id = $1 AND attempt = $2 AND status = 'running'",
+        "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL, attempt = attempt - $3 WHERE id = $1 AND attempt = $2 AND status || '' = 'running'",
         &[&id.as_str(), &attempt, &i64::from(!count_attempt)],
     )
     .await?;
@@ -330,7 +330,7 @@ pub(crate) async fn keep_progress(
 ) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE runs SET result = $3 WHERE id = $1 AND attempt = $2 AND status = 'running'",
+        "UPDATE runs SET result = $3 WHERE id = $1 AND attempt = $2 AND status || '' = 'running'",
         &[&id.as_str(), &attempt, &result],
     )
     .await?;
