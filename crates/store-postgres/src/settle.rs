@@ -15,6 +15,7 @@ const CLASS_CHARS_MAX: usize = 500;
 
 /// The run is found by its id. Its status is spelled so that no index of unfinished runs fits: the
 /// planner takes one for small, and it has an entry of each run that ended since the last vacuum.
+/// All statements that name a run, or a mail, and its status are spelled so.
 const END: &str =
     "UPDATE runs SET status = $3, finished_at = $4, result = $5, error = $6, error_class = $7, error_group = $8, event = coalesce($9, event), lease_until = NULL
      WHERE id = $1 AND attempt = $2 AND status || '' = 'running'";

@@ -2,6 +2,7 @@
 //! (`/workflows/{id}/runs/sse`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::iter::Fuse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ pub(crate) async fn frames_of(
         app,
         caller,
         run,
-        so_far: SoFar::default(),
+        so_far: SoFar::default().fuse(),
         live,
         next_look: Instant::now() + LOOK_EVERY,
         shown: None,
@@ -86,7 +87,7 @@ pub(crate) async fn frames_of(
     let stored = feed.look().await?;
     if !feed.ended {
         so_far.skip_stored(&stored);
-        feed.so_far = so_far;
+        feed.so_far = so_far.fuse();
     }
     Ok(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
 }
@@ -113,7 +114,7 @@ struct Feed {
     caller: Caller,
     run: RunId,
     /// What it did before the stream was opened and its record does not have.
-    so_far: SoFar,
+    so_far: Fuse<SoFar>,
     live: broadcast::Receiver<StreamItem>,
     next_look: Instant,
     /// The status and attempt shown last.
@@ -135,10 +136,10 @@ impl Feed {
             }
             if let Some(item) = self.so_far.next() {
                 let is_shown = matches!(&item, StreamItem::Step(_, namespace, Some(_)) if self.steps.contains(namespace));
-                match self.frame(item) {
-                    Some(frame) if !is_shown => return Some(frame),
-                    _ => continue,
+                if !is_shown && let Some(frame) = self.frame(item) {
+                    return Some(frame);
                 }
+                continue;
             }
             match timeout_at(self.next_look, self.live.recv()).await {
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}

@@ -37,7 +37,7 @@ impl Engine {
     ) -> Result<(SoFar, broadcast::Receiver<StreamItem>), EngineError> {
         let stream = self.stream(caller, owner).await?;
         Ok(match self.call_of(run) {
-            Some(call) => SoFar::of(run, &call, || self.0.streams.subscribe(owner)),
+            Some(call) => SoFar::of(run, &call, || stream.resubscribe()),
             None => (SoFar::default(), stream),
         })
     }

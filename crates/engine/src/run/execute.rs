@@ -132,7 +132,7 @@ impl Engine {
             Some(scope),
         );
         sink.tell_lines(held.attempt);
-        self.calls(&held.id, &sink);
+        self.note_call(&held.id, &sink);
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program {

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// The run's code is called now.
-    pub(crate) fn calls(&self, id: &RunId, call: &Arc<Collector>) {
+    pub(crate) fn note_call(&self, id: &RunId, call: &Arc<Collector>) {
         if let Some(hold) = self.0.held.lock().get_mut(id) {
             hold.call = Arc::downgrade(call);
         }

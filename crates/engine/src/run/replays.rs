@@ -70,6 +70,12 @@ pub struct RunReplay {
     pub event: Option<Value>,
 }
 
+impl RunReplay {
+    fn text(&self) -> Option<Arc<str>> {
+        self.event.as_ref().map(|event| event.to_string().into())
+    }
+}
+
 /// What is asked of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayChange {
@@ -210,7 +216,7 @@ impl Engine {
         let replay = self.replaying(
             &program,
             &run,
-            asked,
+            (asked, asked.text().as_ref()),
             Start::Claimed { lease_until: self.lease_until() },
         )?;
         self.wait_for(caller, &program, replay).await
@@ -246,7 +252,7 @@ impl Engine {
         let ended = match self.replaying(
             &program,
             run,
-            asked,
+            (asked, asked.text().as_ref()),
             Start::Claimed { lease_until: self.lease_until() },
         ) {
             Ok(replay) => self.wait_for(caller, &program, replay).await,
@@ -258,12 +264,13 @@ impl Engine {
         ended
     }
 
-    /// A run of the same event again, or of another one.
+    /// A run of the same event again, or of another one. `text`: that of [`RunReplay::event`],
+    /// shared by all runs that get it, as one text that several runs have is stored once.
     fn replaying(
         &self,
         program: &Program,
         run: &Run,
-        asked: &RunReplay,
+        (asked, text): (&RunReplay, Option<&Arc<str>>),
         start: Start,
     ) -> Result<NewRun, EngineError> {
         let context: Context = serde_json::from_str(&run.context)
@@ -304,11 +311,8 @@ impl Engine {
         let event_edited = asked.event.as_ref().is_some_and(|event| {
             serde_json::from_str::<Value>(&run.event).ok().as_ref() != Some(event)
         });
-        let event = asked
-            .event
-            .as_ref()
-            .filter(|_| event_edited)
-            .map_or_else(|| run.event.clone(), Value::to_string);
+        let event: Arc<str> =
+            text.filter(|_| event_edited).cloned().unwrap_or_else(|| run.event.as_str().into());
         Ok(NewRun {
             result,
             replays: Some(Original { id: run.id.clone(), event_edited }),
@@ -409,9 +413,8 @@ impl Engine {
             ReplayBegin::Step(step) => ReplayFrom::Step(step.clone()),
         };
         let event = replay.selection.event.clone();
-        // Shared, since one text that several runs have is stored once.
-        let shared: Option<Arc<str>> = event.as_ref().map(|event| event.to_string().into());
         let asked = RunReplay { from, version: replay.selection.version, event };
+        let text = asked.text();
         let mut runs = Vec::with_capacity(originals.len());
         for original in originals {
             if original.kind != RunKind::Live {
@@ -432,13 +435,10 @@ impl Engine {
                 );
                 continue;
             };
-            match self.replaying(&program, &original, &asked, Start::Queued) {
+            match self.replaying(&program, &original, (&asked, text.as_ref()), Start::Queued) {
                 // The replay keeps which run replays which.
                 Ok(mut run) => {
                     let of = run.replays.take().unwrap_or_else(|| Original::of(original.id));
-                    if let Some(event) = shared.as_ref().filter(|_| of.event_edited) {
-                        run.event = event.clone();
-                    }
                     runs.push((of, run));
                 }
                 Err(error @ EngineError::Internal { .. }) => return Err(error),

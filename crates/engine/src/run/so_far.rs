@@ -1,4 +1,4 @@
-//! What a run did before its stream was opened.
+//! Steps and lines of a run from before its stream was opened.
 
 use std::ops::Range;
 use std::sync::{Arc, Weak};
@@ -10,8 +10,8 @@ use crate::run::sink::Collector;
 use crate::{StepEnd, StreamItem};
 
 /// Steps that ended, the step under way and lines of a run that this server runs. Each is read when
-/// its turn has come: a client that reads slowly takes the memory of one. Empty once the run is
-/// over, as its record has all then.
+/// its turn has come: a client that reads slowly takes the memory of one. It ends with the run,
+/// whose record has all then; the caller fuses it.
 #[derive(Default)]
 pub struct SoFar {
     run: Option<RunId>,
@@ -22,7 +22,8 @@ pub struct SoFar {
 }
 
 impl SoFar {
-    /// `listen` is called where nothing is added: what it hears is what is not in this.
+    /// `listen` subscribes while nothing is added: the subscription has what this leaves out, and
+    /// no more.
     pub(crate) fn of<T>(
         run: &RunId,
         call: &Arc<Collector>,
