@@ -2,11 +2,13 @@
 //! handler. The router and the OpenAPI document are made of the same values (see `table`), so that
 //! neither can say what the other does not.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Extension};
+use axum::extract::{DefaultBodyLimit, Extension, Request};
 use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use millrace_model::tenant::Scope;
 use serde_json::{Map, Value};
@@ -250,6 +252,27 @@ pub(crate) const PAGE: &[Param] = &[
     ),
 ];
 
+type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A handler of any type as one type: the router's generic code, and the proof that a handler's
+/// future is `Send`, would otherwise be compiled some twenty times for each route.
+#[derive(Clone)]
+struct AnyHandler(Arc<dyn Fn(Request, App) -> Answer + Send + Sync>);
+
+impl AnyHandler {
+    fn new<H: Handler<T, App>, T: 'static>(handler: H) -> Self {
+        Self(Arc::new(move |request, app| Box::pin(handler.clone().call(request, app))))
+    }
+}
+
+impl Handler<(), App> for AnyHandler {
+    type Future = Answer;
+
+    fn call(self, request: Request, app: App) -> Answer {
+        (self.0)(request, app)
+    }
+}
+
 fn route<H: Handler<T, App>, T: 'static>(
     method: (&'static str, MethodFilter),
     path: &'static str,
@@ -257,7 +280,7 @@ fn route<H: Handler<T, App>, T: 'static>(
     about: &'static str,
     handler: H,
 ) -> Route {
-    let mut answer: MethodRouter<App> = on(method.1, handler);
+    let mut answer: MethodRouter<App> = on(method.1, AnyHandler::new(handler));
     if needs == Needs::Nothing {
         answer = answer.layer(DefaultBodyLimit::max(KEYLESS_BODY_BYTES_MAX));
     }
