@@ -66,6 +66,7 @@ use run::replayer::Replayer;
 
 pub use accept::app_hooks::AppEvent;
 pub use accept::by_hand::{NewEvent, PassedOn};
+pub use accept::form_head::boundary_of;
 pub use accept::uploads::{FilesIn, Pieces};
 pub use config::EngineConfig;
 pub use deliver::mailer::check_smtp;

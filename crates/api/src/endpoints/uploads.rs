@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use millrace_engine::{FilesIn, Pieces};
+use millrace_engine::{FilesIn, Pieces, boundary_of};
 use millrace_model::http::{BodyFault, EndpointRequest};
 use millrace_model::upload::Upload;
 
@@ -43,7 +43,7 @@ pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
         });
     }
     // A form without a boundary is text like any other.
-    let boundary = multer::parse_boundary(kind).ok()?;
+    let boundary = boundary_of(kind)?;
     Some(FilesIn::Form {
         boundary,
         media_type: kind.to_owned(),
@@ -86,6 +86,8 @@ pub(crate) async fn request(
     if matches!(files, FilesIn::Form { .. }) {
         let (start, rest) = up_to(pieces, body_max).await.map_err(|error| BodyFault::of(&error))?;
         match rest {
+            // A body without a byte is absent, whatever it calls itself.
+            None if start.iter().all(Bytes::is_empty) => return Ok(head(app, path, &parts)),
             None => {
                 whole = start.concat();
                 if is_encoded {

@@ -7,11 +7,13 @@ pub(crate) mod charsets;
 pub(crate) mod deferred;
 pub(crate) mod domains;
 pub(crate) mod endpoint_auth;
+pub(crate) mod form_head;
 pub(crate) mod form_reader;
 pub(crate) mod http_event;
 pub(crate) mod kept_files;
 pub(crate) mod platform_api;
 pub(crate) mod refusals;
+pub(crate) mod transfer_encoding;
 pub(crate) mod uploads;
 
 use std::sync::Arc;

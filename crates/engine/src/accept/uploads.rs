@@ -9,12 +9,12 @@ use millrace_model::file::StoredFile;
 use millrace_model::http::BodyFault;
 use millrace_model::ids::{OrgId, UploadId};
 use millrace_model::upload::{KEPT_MS, PART_BYTES, Upload};
-use multer::{Constraints, SizeLimit};
 use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value, json};
 
 use crate::accept::charsets::{CHARSET_FIELD, charset_for, charset_of, of_label, whole_text};
-use crate::accept::form_reader::{FormReader, HeadTooLong};
+use crate::accept::form_head::Word;
+use crate::accept::form_reader::{FormError, FormReader};
 use crate::accept::http_event::add_pair;
 use crate::accept::kept_files::FILE_BYTES_MIN;
 use crate::deliver::s3::UNRESERVED;
@@ -113,9 +113,8 @@ impl Engine {
         left: &mut Left,
     ) -> Result<Value, EngineError> {
         let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
-        let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(max));
-        let mut form = FormReader::new(body, boundary, constraints);
-        let (mut fields, mut text_left) = (Vec::new(), text_max);
+        let mut form = FormReader::new(body, boundary, max);
+        let (mut fields, mut text_left) = (Vec::<(Word, FieldValue)>::new(), text_max);
         let mut count = |bytes: usize| {
             text_left = text_left.checked_sub(bytes).ok_or_else(|| {
                 let message = format!("the form's fields and names have more than {text_max} bytes beside its files (--http-body-max-bytes)");
@@ -123,45 +122,45 @@ impl Engine {
             })?;
             Ok::<_, EngineError>(())
         };
-        while let Some(mut part) = form.next_part().await.map_err(|e| refused(&e, max))? {
+        let mut named = None;
+        while let Some(part) = form.next_part().await.map_err(|e| refused(e, max))? {
             if fields.len() == FIELDS_MAX {
                 return Err(EngineError::TooLarge {
                     message: format!("the form has more than {FIELDS_MAX} fields"),
                 });
             }
-            let name = part.name().to_owned();
-            let media_type = part.media_type().map(str::to_owned);
-            let file_name = part.file_name().map(str::to_owned);
             count(
-                name.len()
-                    + media_type.as_ref().map_or(0, String::len)
-                    + file_name.as_ref().map_or(0, String::len),
+                part.name.len()
+                    + part.media_type.as_ref().map_or(0, String::len)
+                    + part.file_name.as_ref().map_or(0, Word::len),
             )?;
-            let value = match file_name {
+            let value = match part.file_name {
                 Some(file_name) => {
-                    let media_type = media_type.unwrap_or_else(|| BYTES.to_owned());
-                    let pieces = part.into_stream().map_err(|e| refused(&e, max));
+                    // What it is kept under is known before the rest of the form is.
+                    let file_name = file_name.text(named.or(charset));
+                    let media_type = part.media_type.unwrap_or_else(|| BYTES.to_owned());
+                    let pieces = form.rest().map_err(|e| refused(e, max));
                     FieldValue::File(
                         self.keep_in_form(org, (&file_name, &media_type), pieces, left).await?,
                     )
                 }
                 None => {
                     let mut bytes = BytesMut::new();
-                    while let Some(piece) = part.chunk().await.map_err(|e| refused(&e, max))? {
+                    while let Some(piece) = form.chunk().await.map_err(|e| refused(e, max))? {
                         count(piece.len())?;
                         bytes.extend_from_slice(&piece);
                     }
-                    FieldValue::Text(bytes.freeze(), media_type)
+                    if part.name.is(CHARSET_FIELD) {
+                        named = named.or_else(|| of_label(bytes.trim_ascii()));
+                    }
+                    FieldValue::Text(bytes.freeze(), part.media_type)
                 }
             };
-            fields.push((name, value));
+            fields.push((part.name, value));
         }
-        let named = fields.iter().find_map(|(name, value)| match value {
-            FieldValue::Text(bytes, _) if name == CHARSET_FIELD => of_label(bytes.trim_ascii()),
-            _ => None,
-        });
         let mut read = Map::new();
         for (name, value) in fields {
+            let name = name.text(named.or(charset));
             let value = match value {
                 FieldValue::File(record) => record,
                 FieldValue::Text(bytes, media_type) => {
@@ -367,16 +366,12 @@ fn too_large(max: usize) -> EngineError {
     }
 }
 
-fn refused(error: &multer::Error, max: u64) -> EngineError {
+fn refused(error: FormError, max: u64) -> EngineError {
     match error {
-        multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => {
-            too_large(usize::try_from(max).unwrap_or(usize::MAX))
-        }
-        multer::Error::StreamReadFailed(cause) if HeadTooLong::is_in(cause.as_ref()) => {
-            EngineError::TooLarge { message: HeadTooLong.to_string() }
-        }
-        multer::Error::StreamReadFailed(cause) => BodyFault::of(cause.as_ref()).into(),
-        error => EngineError::Invalid {
+        FormError::TooLarge => too_large(usize::try_from(max).unwrap_or(usize::MAX)),
+        FormError::HeadTooLong => EngineError::TooLarge { message: error.to_string() },
+        FormError::Body(cause) => BodyFault::of(&cause).into(),
+        FormError::Incomplete(_) => EngineError::Invalid {
             code: "malformed_form",
             message: format!("the body is not the form that its `Content-Type` says: {error}"),
             details: json!({}),
