@@ -1108,7 +1108,7 @@ async fn what_one_key_makes_of_an_action_s_process_never_meets_another_key_s_acc
 #[tokio::test]
 async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
     let server = Server::start().await;
-    let code = "export default defineComponent({ async run({ $ }) { const urls = $.flow.suspend(); console.log('at ' + urls.cancel_url); $.export('deep', [{ urls }]); $.send.emit({ urls }); return urls; } });";
+    let code = "export default defineComponent({ async run({ $ }) { const urls = $.flow.suspend(); console.log('at ' + urls.cancel_url); console.log('to ' + encodeURIComponent(urls.cancel_url)); $.export('deep', [{ urls }]); $.send.emit({ urls }); return urls; } });";
     let suspends = server.workflow("suspends", json!([{ "type": "http" }]), &[("ask", code)]).await;
     let fails = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "fails", "code": "export default defineComponent({ run() { throw new Error('no'); } });" }], "settings": { "name": "fails", "auto_retry": true } });
     let fails = server.post("/workflows", &fails).await.data();
@@ -1182,6 +1182,24 @@ async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
             .next()
             .expect("its end")
             .to_owned();
+        let code = cancel.splitn(3, '-').nth(2).expect("a code");
+        assert!(shown.iter().all(|(read, _)| !read.contains(code)), "in whatever it stands in");
+        // No filter looks behind what is shown.
+        for path in [
+            format!("/workflows/{}/logs?text=", id(workflow)),
+            format!("/workflows/{}/event_summaries?q=", id(workflow)),
+        ] {
+            let found = async |key: &str, text: &str| {
+                let answered = get(key, format!("{path}{text}")).await;
+                let page: Value = serde_json::from_str(&answered).expect("JSON");
+                (page["data"].as_array().expect("a page").len(), page["page_info"].clone())
+            };
+            let (hidden, told) = found(&reads, &code[..4]).await;
+            assert_eq!((hidden, &told["total_count"]), (0, &json!(0)), "{path}");
+            let is_written = id(workflow) == id(&suspends);
+            assert_eq!(found(&both, &code[..4]).await.0 > 0, is_written, "{path}");
+            assert_eq!(found(&reads, "cancel").await.0 > 0, is_written, "{path}");
+        }
         assert_eq!(server.get(&format!("/runs/{run}")).await.data()["status"], "paused");
         assert_eq!(
             answer(server.raw(Method::POST, &format!("/cancel/{cancel}"))).await.status,

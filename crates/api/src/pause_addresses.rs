@@ -10,9 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
-
-/// How the addresses begin, before the run's id.
-const STARTS: [u64; 2] = [u64::from_be_bytes(*b"/resume/"), u64::from_be_bytes(*b"/cancel/")];
+use millrace_model::pause::CodeFinder;
 
 /// A body without the codes.
 pub(crate) fn hidden(body: Body) -> Body {
@@ -48,41 +46,16 @@ impl http_body::Body for Hidden {
     }
 }
 
-/// Where the text is: in no address, or in a part of one. An address may be cut anywhere.
+/// An address may be cut anywhere.
 #[derive(Default)]
-struct Filter {
-    /// The last eight bytes, the newest lowest.
-    last: u64,
-    place: Place,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
-    #[default]
-    Outside,
-    /// In the run's id or the attempt's number: so many `-` came.
-    Named(u8),
-    /// In the code.
-    Code,
-}
+struct Filter(CodeFinder);
 
 impl Filter {
     fn pass(&mut self, bytes: Bytes) -> Bytes {
         let mut changed: Option<Vec<u8>> = None;
         for (at, byte) in bytes.iter().copied().enumerate() {
-            let is_of_token = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-            match self.place {
-                Place::Outside => {
-                    self.last = (self.last << 8) | u64::from(byte);
-                    if STARTS.contains(&self.last) {
-                        self.place = Place::Named(0);
-                    }
-                }
-                // Slashes may follow each other: `/resume//cancel/…`.
-                _ if !is_of_token => (self.place, self.last) = (Place::Outside, u64::from(byte)),
-                Place::Named(1) if byte == b'-' => self.place = Place::Code,
-                Place::Named(dashes) => self.place = Place::Named(dashes + u8::from(byte == b'-')),
-                Place::Code => changed.get_or_insert_with(|| bytes.to_vec())[at] = b'x',
+            if self.0.is_of_code(byte) {
+                changed.get_or_insert_with(|| bytes.to_vec())[at] = b'x';
             }
         }
         changed.map_or(bytes, Bytes::from)

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use millrace_model::component::Responds;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, AssignmentTargetPropertyIdentifier, BindingPattern, BindingProperty, CallExpression,
-    ComputedMemberExpression, Expression, ForInStatement, ImportDeclaration, NewExpression,
-    ObjectPattern, PropertyKey, SpreadElement, StaticMemberExpression, StringLiteral,
-    TemplateElement, VariableDeclarator,
+    Argument, AssignmentTargetPropertyIdentifier, AssignmentTargetPropertyProperty, BindingPattern,
+    BindingProperty, CallExpression, ComputedMemberExpression, Expression, ForInStatement,
+    ImportDeclaration, NewExpression, ObjectPattern, PropertyKey, SpreadElement,
+    StaticMemberExpression, StringLiteral, TemplateElement, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -171,6 +171,14 @@ impl<'a> Visit<'a> for Anybody {
         walk::walk_assignment_target_property_identifier(self, property);
     }
 
+    fn visit_assignment_target_property_property(
+        &mut self,
+        property: &AssignmentTargetPropertyProperty<'a>,
+    ) {
+        self.found |= is_named(&property.name, RESPOND);
+        walk::walk_assignment_target_property_property(self, property);
+    }
+
     fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
         self.found |= member.property.name == RESPOND;
         walk::walk_static_member_expression(self, member);
@@ -271,6 +279,8 @@ mod tests {
             "export default { run({ $ }) { for (const name of Object.keys($)) $[name]; } }",
             "export default { run({ $ }) { $['res' + 'pond']({}); } }",
             "let respond; export const take = (ctx) => { ({ respond } = ctx); }",
+            "let f; export const take = (ctx) => { ({ respond: f } = ctx); }",
+            "const o = {}; export const take = (ctx) => { ({ 'respond': o.f } = ctx); }",
             "export default { run({ $ }) { eval('$.res' + 'pond({})'); } }",
             "export default { run({ $ }) { (0, eval)(this.code)($); } }",
             "export default { run({ $ }) { new Function('$', this.code)($); } }",

@@ -1,5 +1,7 @@
 //! Pauses of a workflow's run (reference 4): what is kept between two of its attempts.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -42,4 +44,97 @@ pub struct PauseState {
     /// How often the step was retried after errors.
     #[serde(default)]
     pub retries: u32,
+}
+
+/// How the part of an address begins that ends a pause: `run_ID-ATTEMPT-CODE`.
+const TOKEN_START: &[u8] = b"run_";
+
+/// Finds the codes of addresses that end a pause, in a text that comes byte by byte. Such an address
+/// works without a key, so whoever may only read is shown none. It is known by its form alone: code
+/// puts it into other addresses, percent-encoded, and into JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CodeFinder(Place);
+
+/// Where a text is, in terms of `run_ID-ATTEMPT-CODE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// So many bytes of the start were there.
+    Start(usize),
+    /// In the run's id, and whether it has a byte yet.
+    Id(bool),
+    /// In the number of the attempt, and whether it has a digit yet.
+    Attempt(bool),
+    Code,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::Start(0)
+    }
+}
+
+impl CodeFinder {
+    /// Whether the next byte of the text is of a code.
+    pub fn is_of_code(&mut self, byte: u8) -> bool {
+        let is_of_token = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        self.0 = match self.0 {
+            Place::Start(at) if byte == TOKEN_START[at] && at + 1 == TOKEN_START.len() => {
+                Place::Id(false)
+            }
+            Place::Start(at) if byte == TOKEN_START[at] => Place::Start(at + 1),
+            Place::Id(_) if byte.is_ascii_alphanumeric() => Place::Id(true),
+            Place::Id(true) if byte == b'-' => Place::Attempt(false),
+            Place::Attempt(_) if byte.is_ascii_digit() => Place::Attempt(true),
+            Place::Attempt(true) if byte == b'-' => Place::Code,
+            Place::Code if is_of_token => return true,
+            _ => Place::Start(usize::from(byte == TOKEN_START[0])),
+        };
+        false
+    }
+}
+
+/// A text without the codes of addresses that end a pause.
+pub fn without_codes(text: &str) -> Cow<'_, str> {
+    if !text.contains("run_") {
+        return Cow::Borrowed(text);
+    }
+    let mut finder = CodeFinder::default();
+    // A code is ASCII: what is left is as much text as before.
+    text.chars()
+        .filter(|c| {
+            let mut bytes = [0; 4];
+            !c.encode_utf8(&mut bytes).bytes().fold(false, |_, byte| finder.is_of_code(byte))
+        })
+        .collect::<String>()
+        .into()
+}
+
+/// Whether a filter's text, whatever the case of its letters from a to z, is in what whoever may only
+/// read is shown of another: a filter that looked behind that would tell a code letter by letter.
+pub fn shows(text: &str, wanted: &str) -> bool {
+    without_codes(text).to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_found_in_whatever_an_address_stands_in() {
+        let check = |text: &str, expected: &str| assert_eq!(without_codes(text), expected);
+        check(
+            "https://x.test/resume/run_1aB-2-c0de_-Z9 then",
+            "https://x.test/resume/run_1aB-2- then",
+        );
+        check(
+            "u=https%3A%2F%2Fx%2Fcancel%2Frun_1-10-q-r&v=1",
+            "u=https%3A%2F%2Fx%2Fcancel%2Frun_1-10-&v=1",
+        );
+        check(r"\/resume\/run_1-2-zz\nnext", r"\/resume\/run_1-2-\nnext");
+        check("rrun_1-2-é rrun_1-2-z", "rrun_1-2-é rrun_1-2-");
+        assert!(shows("to run_1-2-c0de", "TO RUN_1-2") && !shows("to run_1-2-c0de", "c0"));
+        for whole in ["run_1", "run_-1-c", "run_1--c", "run_1-x-c", "runs_1-2-c", "run 1-2-c"] {
+            check(whole, whole);
+        }
+    }
 }

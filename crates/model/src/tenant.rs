@@ -132,6 +132,11 @@ impl Scopes {
         })
     }
 
+    /// Whether these allow nothing that the others do not.
+    pub fn are_within(&self, others: &Self) -> bool {
+        self.iter().all(|scope| others.allow(scope))
+    }
+
     /// The scopes in order.
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
         self.0.iter().copied()

@@ -3,12 +3,12 @@
 use deadpool_postgres::Client;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OauthClientId, OrgId, UserId};
-use millrace_model::tenant::{Caller, OauthClient, OauthToken, Scopes};
-use millrace_store::{StoreError, StoreResult};
+use millrace_model::tenant::{Caller, OauthClient, OauthToken};
+use millrace_store::StoreResult;
 use tokio_postgres::Row;
 
 use crate::db::{database, text};
-use crate::rows::{execute, one};
+use crate::rows::{execute, one, scopes};
 
 pub(crate) const COLUMNS: &str = "id, org_id, user_id, name, secret_hash, scopes, created_at";
 
@@ -55,13 +55,6 @@ pub(crate) async fn caller(c: &Client, token_hash: &str) -> StoreResult<Option<C
 
 fn field(row: &Row, column: &str) -> StoreResult<String> {
     row.try_get(column).map_err(database)
-}
-
-fn scopes(row: &Row) -> StoreResult<Scopes> {
-    Scopes::parse(&field(row, "scopes")?)
-        .ok()
-        .flatten()
-        .ok_or_else(|| StoreError::Corrupt { what: "the column scopes".into() })
 }
 
 pub(crate) fn read(row: &Row) -> StoreResult<OauthClient> {

@@ -111,7 +111,26 @@ pub(crate) async fn set_role(
         &[&org.as_str(), &user.as_str(), &role.as_str()],
     )
     .await?;
+    for table in ["api_keys", "oauth_clients"] {
+        let sql = format!("SELECT id, scopes FROM {table} WHERE org_id = $1 AND user_id = $2");
+        let read = |row: &Row| Ok((rows::get::<String>(row, "id")?, rows::scopes(row)?));
+        for (id, scopes) in many(t, &sql, &[&org.as_str(), &user.as_str()], read).await? {
+            if !scopes.are_within(&role.scopes()) {
+                execute(t, &format!("DELETE FROM {table} WHERE id = $1"), &[&id]).await?;
+            }
+        }
+    }
+    if role != Role::Owner {
+        end_links_of(t, org, user).await?;
+    }
     Ok(true)
+}
+
+/// Ends the invitations of an organization that a member made, and all links by which the member
+/// lets others set a password: such a link is of an organization of the other person.
+async fn end_links_of(t: &Transaction<'_>, org: &OrgId, user: &UserId) -> StoreResult<()> {
+    let sql = "DELETE FROM links WHERE made_by = $2 AND (org_id = $1 OR kind <> 'invitation')";
+    execute(t, sql, &[&org.as_str(), &user.as_str()]).await.map(|_| ())
 }
 
 pub(crate) async fn remove_member(
@@ -130,6 +149,7 @@ pub(crate) async fn remove_member(
         )
         .await?;
     }
+    end_links_of(t, org, user).await?;
     Ok(true)
 }
 

@@ -2,12 +2,12 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OauthClientId, OrgId, UserId};
-use millrace_model::tenant::{Caller, OauthClient, OauthToken, Scopes};
-use millrace_store::{StoreError, StoreResult};
+use millrace_model::tenant::{Caller, OauthClient, OauthToken};
+use millrace_store::StoreResult;
 use rusqlite::{Connection, Row, params};
 
 use crate::db::database;
-use crate::rows::{execute, one};
+use crate::rows::{execute, one, scopes};
 
 pub(crate) fn create(c: &Connection, client: &OauthClient) -> StoreResult<()> {
     execute(
@@ -54,13 +54,6 @@ pub(crate) fn caller(c: &Connection, token_hash: &str) -> StoreResult<Option<Cal
 
 fn text(row: &Row<'_>, column: &str) -> StoreResult<String> {
     row.get(column).map_err(database)
-}
-
-fn scopes(row: &Row<'_>) -> StoreResult<Scopes> {
-    Scopes::parse(&text(row, "scopes")?)
-        .ok()
-        .flatten()
-        .ok_or_else(|| StoreError::Corrupt { what: "the column scopes".into() })
 }
 
 pub(crate) fn read(row: &Row<'_>) -> StoreResult<OauthClient> {

@@ -92,7 +92,27 @@ pub(crate) fn set_role(
         "UPDATE members SET role = ?3 WHERE org_id = ?1 AND user_id = ?2",
         [org.as_str(), user.as_str(), role.as_str()],
     )?;
+    for table in ["api_keys", "oauth_clients"] {
+        let sql = format!("SELECT id, scopes FROM {table} WHERE org_id = ?1 AND user_id = ?2");
+        let read =
+            |row: &Row<'_>| Ok((row.get::<_, String>("id").map_err(database)?, rows::scopes(row)?));
+        for (id, scopes) in many(c, &sql, [org.as_str(), user.as_str()], read)? {
+            if !scopes.are_within(&role.scopes()) {
+                execute(c, &format!("DELETE FROM {table} WHERE id = ?1"), [id])?;
+            }
+        }
+    }
+    if role != Role::Owner {
+        end_links_of(c, org, user)?;
+    }
     Ok(true)
+}
+
+/// Ends the invitations of an organization that a member made, and all links by which the member
+/// lets others set a password: such a link is of an organization of the other person.
+fn end_links_of(c: &Connection, org: &OrgId, user: &UserId) -> StoreResult<()> {
+    let sql = "DELETE FROM links WHERE made_by = ?2 AND (org_id = ?1 OR kind <> 'invitation')";
+    execute(c, sql, [org.as_str(), user.as_str()]).map(|_| ())
 }
 
 pub(crate) fn remove_member(c: &Connection, org: &OrgId, user: &UserId) -> StoreResult<bool> {
@@ -106,6 +126,7 @@ pub(crate) fn remove_member(c: &Connection, org: &OrgId, user: &UserId) -> Store
             [org.as_str(), user.as_str()],
         )?;
     }
+    end_links_of(c, org, user)?;
     Ok(true)
 }
 

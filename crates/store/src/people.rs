@@ -52,11 +52,12 @@ pub trait People: Send + Sync + 'static {
     async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>>;
     /// A user's organizations with the roles there, the first joined first.
     async fn memberships(&self, user: &UserId) -> StoreResult<Vec<(Organization, Role)>>;
-    /// Gives a member another role. False, and nothing changed, where no owner who can sign in
-    /// would be left. `NotFound`.
+    /// Gives a member another role, and ends the member's keys and OAuth clients there that allow
+    /// more, and the links that only an owner may make. False, and nothing changed, where no owner
+    /// who can sign in would be left. `NotFound`.
     async fn set_role(&self, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool>;
-    /// Ends a membership, with the member's sessions, keys and OAuth clients there. False as with
-    /// [`People::set_role`]. `NotFound`.
+    /// Ends a membership, with the member's sessions, keys and OAuth clients there, and the links
+    /// that the member made. False as with [`People::set_role`]. `NotFound`.
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool>;
 
     /// What a person prefers in an organization, JSON text, and when it was written.

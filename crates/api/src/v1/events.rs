@@ -9,7 +9,9 @@ use millrace_model::event::{
 use millrace_model::ids::{EventId, RunId, SourceId};
 use millrace_model::json::shown;
 use millrace_model::page::{Listing, Page};
+use millrace_model::pause::shows;
 use millrace_model::subscription::{DEFERRED, ERRORS};
+use millrace_model::tenant::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -163,11 +165,19 @@ async fn summaries(
         .text("expand")?
         .is_some_and(|e| e.split(',').any(|part| part.trim() == "event"));
     let text = query.params.text("q")?.filter(|text| !text.is_empty());
-    let listing = app
+    let hidden = text.as_deref().filter(|_| !auth.0.scopes.allow(Scope::Invoke));
+    let whole = expand || hidden.is_some();
+    let mut listing = app
         .engine
         .events()
-        .list(&auth.0, emitter, EventFilter { name, text: text.as_deref() }, expand, &query.page)
+        .list(&auth.0, emitter, EventFilter { name, text: text.as_deref() }, whole, &query.page)
         .await?;
+    if let Some(wanted) = hidden {
+        listing.items.retain(|ListedEvent { event, .. }| {
+            shows(&event.payload, wanted) || shows(&event.metadata, wanted)
+        });
+        listing.total_count = listing.items.len() as u64;
+    }
     let fields = Fields::of(&query.params);
     // Cursors of events are the id itself (facts 0).
     let show = move |listing: Listing<ListedEvent>| {

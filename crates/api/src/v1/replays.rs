@@ -107,7 +107,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Param::new(
             "filter",
             FILTER,
-            "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them",
+            "In the place of all that says which runs: parameters of `GET /runs` but `q`; live runs that ended, replays among them",
         ),
         word(
             "version",

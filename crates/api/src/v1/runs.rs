@@ -7,9 +7,11 @@ use millrace_engine::{EngineError, IndexedRuns, ListedRun, ReplayFrom, RunFilter
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Listing;
+use millrace_model::pause::shows;
 use millrace_model::replay::ReplayVersion;
 use millrace_model::run::{LogFilter, LogLevel, LogPlace, OwnerLine, RunKind, RunStatus};
 use millrace_model::search::asked;
+use millrace_model::tenant::Scope;
 use serde_json::{Map, Value, json};
 
 use crate::App;
@@ -342,8 +344,11 @@ pub(crate) async fn logs<E: Emitter>(
         step: params.text("step")?,
         before,
     };
-    let lines =
+    let mut lines =
         app.engine.runs().owner_logs(&caller, &emitter::<E>(owner)?, &filter, limit).await?;
+    if let Some(wanted) = filter.text.filter(|_| !caller.scopes.allow(Scope::Invoke)) {
+        lines.retain(|line| shows(&line.line.text, &wanted));
+    }
     let fields = Fields::of(params);
     let cursor = |line: Option<&OwnerLine>| {
         line.map(|line| encode_cursor(&format!("{}.{}", line.place.at, line.place.number)))

@@ -332,6 +332,12 @@ fn new_test(
 ) -> Result<NewTest, ApiError> {
     let event = match params.text("event_from_run")? {
         None => TestEvent::Given(event_of(params)),
+        Some(_) if params.0.get("event").is_some_and(|event| !event.is_null()) => {
+            return Err(ApiError::field(
+                "event",
+                "`event` and `event_from_run` exclude each other: give one of them",
+            ));
+        }
         Some(run) => TestEvent::OfRun(id("run", &run)?),
     };
     let from = match (params.text("from_step")?, params.text("results_of")?) {

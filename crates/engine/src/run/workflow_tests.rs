@@ -70,6 +70,13 @@ impl Engine {
             let position = position.ok_or_else(|| {
                 EngineError::invalid("up_to", format!("the workflow has no step `{last}`"))
             })?;
+            let first = test.from.as_ref().map(|(first, _)| first);
+            if version.steps[position + 1..].iter().any(|step| Some(&step.namespace) == first) {
+                let message = format!(
+                    "`{last}` comes before the step that `from_step` names; begin with it or earlier"
+                );
+                return Err(EngineError::invalid("up_to", message));
+            }
             version.steps.truncate(position + 1);
         }
         let event = match test.event {

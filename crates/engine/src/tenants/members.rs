@@ -33,7 +33,8 @@ impl Members {
         Ok(self.ctx.store.members(&caller.org_id).await?)
     }
 
-    /// Gives a member another role, from the member's next request on.
+    /// Gives a member another role, from the member's next request on. Keys, OAuth clients and links
+    /// that the member made and that allow more end.
     pub async fn set_role(
         &self,
         caller: &Caller,
@@ -57,7 +58,8 @@ impl Members {
             .ok_or_else(|| EngineError::not_found("member", user))
     }
 
-    /// Ends a membership, with the member's sessions, keys and OAuth clients in the organization.
+    /// Ends a membership, with the member's sessions, keys and OAuth clients in the organization,
+    /// and the links that the member made.
     pub async fn remove(&self, caller: &Caller, user: &UserId) -> Result<(), EngineError> {
         let done = self
             .ctx

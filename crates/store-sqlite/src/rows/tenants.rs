@@ -33,6 +33,11 @@ pub(crate) fn user(row: &Row<'_>) -> StoreResult<User> {
     })
 }
 
+pub(crate) fn scopes(row: &Row<'_>) -> StoreResult<Scopes> {
+    let parsed = Scopes::parse(&get::<String>(row, "scopes")?);
+    parsed.ok().flatten().ok_or_else(|| corrupt("scopes"))
+}
+
 pub(crate) fn api_key(row: &Row<'_>) -> StoreResult<ApiKey> {
     let old = get::<Option<String>>(row, "old_key_hash")?
         .zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
@@ -42,10 +47,7 @@ pub(crate) fn api_key(row: &Row<'_>) -> StoreResult<ApiKey> {
         user_id: UserId::from_row(get(row, "user_id")?),
         name: get(row, "name")?,
         key_hash: get(row, "key_hash")?,
-        scopes: Scopes::parse(&get::<String>(row, "scopes")?)
-            .ok()
-            .flatten()
-            .ok_or_else(|| corrupt("scopes"))?,
+        scopes: scopes(row)?,
         rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?
             .and_then(|rate| u32::try_from(rate).ok()),
         expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
