@@ -13,6 +13,7 @@ mod contract;
 mod cut_off;
 mod external_users;
 mod f5_registry_facts;
+mod former_owners;
 mod history;
 mod http_triggers;
 mod lifetimes;

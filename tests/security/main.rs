@@ -27,6 +27,7 @@ mod names;
 mod neighbours;
 mod nesting;
 mod no_room;
+mod pauses;
 mod reach;
 mod rebinding;
 mod refusals;

@@ -49,9 +49,9 @@ pub struct PauseState {
 /// How the part of an address begins that ends a pause: `run_ID-ATTEMPT-CODE`.
 const TOKEN_START: &[u8] = b"run_";
 
-/// Finds the codes of addresses that end a pause, in a text that comes byte by byte. Such an address
-/// works without a key, so whoever may only read is shown none. It is known by its form alone: code
-/// puts it into other addresses, percent-encoded, and into JSON.
+/// Finds the codes of addresses that end a pause, in a text that comes byte by byte. Such an
+/// address works without a key, so a caller that may only read is shown none. It is known by its
+/// form alone: code puts it into other addresses, percent-encoded, and into JSON.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodeFinder(Place);
 
@@ -109,8 +109,9 @@ pub fn without_codes(text: &str) -> Cow<'_, str> {
         .into()
 }
 
-/// Whether a filter's text, whatever the case of its letters from a to z, is in what whoever may only
-/// read is shown of another: a filter that looked behind that would tell a code letter by letter.
+/// Whether a filter's text, whatever the case of its letters from a to z, is in what a caller that
+/// may only read is shown of another: a filter that looked behind that would tell a code letter by
+/// letter.
 pub fn shows(text: &str, wanted: &str) -> bool {
     without_codes(text).to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
 }

@@ -5,6 +5,7 @@ mod bodies;
 mod data_stores;
 mod files;
 mod forms;
+mod multipart;
 mod registry;
 mod uploads;
 mod websockets;

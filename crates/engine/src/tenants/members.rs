@@ -33,8 +33,8 @@ impl Members {
         Ok(self.ctx.store.members(&caller.org_id).await?)
     }
 
-    /// Gives a member another role, from the member's next request on. Keys, OAuth clients and links
-    /// that the member made and that allow more end.
+    /// Gives a member another role, from the member's next request on. Keys, OAuth clients and
+    /// links that the member made and that allow more end.
     pub async fn set_role(
         &self,
         caller: &Caller,
