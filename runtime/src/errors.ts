@@ -2,9 +2,11 @@
 import { dirname, join } from "node:path";
 
 import { hide, hideFoldersOfRequire, hideProgram, OF_THREADS, withoutFolders, withoutFrames } from "./folders.ts";
+import { read } from "./instances.ts";
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
-import { isErrorLike, masked, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
+import { masked } from "./masked.ts";
+import { isErrorLike, messageOf, shownBehind, shownValue } from "./thrown.ts";
 import type { WireError } from "./types.ts";
 
 const STACK_MAX = 64 << 10;

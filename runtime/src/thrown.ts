@@ -1,7 +1,9 @@
 // Printable views of thrown values: causes, the errors of an AggregateError and further fields, as Node prints them, but bounded and
 // without requests, responses and secrets.
-import { inspect, types } from "node:util";
+import { inspect, type InspectOptions, types } from "node:util";
 
+import { className, isA, isData, isError, isPlain, read } from "./instances.ts";
+import { masked, SECRET, TRAFFIC } from "./masked.ts";
 import type { Bag } from "./types.ts";
 
 /** Levels of causes and nested errors. */
@@ -17,15 +19,6 @@ const TEXT_MAX = 2000;
 /** Causes that a message names. */
 const NAMED_MAX = 5;
 
-/** Fields that hold what was sent and received, as HTTP clients name them: credentials stand in them. */
-const TRAFFIC = new Set(["config", "request", "response", "req", "res", "headers", "rawheaders", "auth", "agent", "socket"]);
-/** Names of values that are secrets. */
-const SECRET = /pass(word|wd|phrase)|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|cookie|credential|signature/i;
-const SECRET_IN_QUERY = /([?&;][^=&?;\s]*(?:key|token|secret|passw|sig)[^=&?;\s]*=)[^&#\s"']+/gi;
-const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s@"']+@/g;
-const SECRET_IN_JSON = /("[^"]*(?:password|secret|token|api_?key|authorization|cookie)[^"]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
-const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
-
 /** Commands of databases whose arguments are credentials: Redis's. */
 const SECRET_COMMAND = /^(auth|hello|acl|config|migrate)$/i;
 
@@ -40,31 +33,26 @@ class Raw {
   }
 }
 
+/** The fields of an instance, behind the name of its class. */
+class Instance {
+  readonly #name: string;
+  readonly #fields: Bag;
+  constructor(name: string, fields: Bag) {
+    this.#name = name;
+    this.#fields = fields;
+  }
+  [inspect.custom](_depth: unknown, options: InspectOptions): string {
+    return `${this.#name} ${inspect(this.#fields, options)}`;
+  }
+}
+
 const HIDDEN = new Raw("[hidden]");
 const CIRCULAR = new Raw("[Circular]");
 const DEEPER = new Raw("[…]");
 
-/** A property of a value that may be hostile: undefined where it cannot be read. */
-export function read(value: unknown, name: string): unknown {
-  try {
-    return (value as Bag)[name];
-  } catch {
-    return undefined;
-  }
-}
-
 export function isErrorLike(value: unknown): value is object {
   try {
     return value !== null && typeof value === "object" && (types.isNativeError(value) || value instanceof Error || "message" in value);
-  } catch {
-    return false;
-  }
-}
-
-/** `instanceof` of a value that may be a hostile proxy. */
-export function isA<T>(value: unknown, kind: abstract new (...given: never[]) => T): value is T {
-  try {
-    return value instanceof kind;
   } catch {
     return false;
   }
@@ -79,8 +67,6 @@ function primitiveOf(value: unknown): unknown {
   return types.isSymbolObject(value) ? Symbol.prototype.valueOf.call(value) : value;
 }
 
-const isError = (value: object): boolean => types.isNativeError(value) || isA(value, Error);
-
 /** A function or class by its name, as Node prints it. */
 function functionName(value: object): string {
   const name = read(value, "name");
@@ -91,27 +77,23 @@ function functionName(value: object): string {
   return `[class ${shown === "" ? "(anonymous)" : shown}${typeof base === "string" && base !== "" ? ` extends ${base}` : ""}]`;
 }
 
-/** Text without the credentials that stand in addresses, JSON and headers within it. */
-export const masked = (text: string): string =>
-  text.replace(SECRET_IN_ADDRESS, "$1[hidden]@").replace(SECRET_IN_QUERY, "$1[hidden]").replace(SECRET_IN_JSON, '$1"[hidden]"').replace(SECRET_SCHEME, "$1 [hidden]");
-
 function shortened(text: string): string {
   const head = text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX)}… [${text.length - TEXT_MAX} more characters]`;
   return masked(head);
 }
 
-const className = (value: object): string => {
-  const name = read(read(value, "constructor"), "name");
-  return typeof name === "string" && name !== "" ? name : "Object";
-};
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || className(value) === "Object";
-}
-
 /** What an HTTP client was asked, under whatever name it stands. */
 const isRequest = (value: object): boolean => "headers" in value && ("method" in value || "url" in value || "baseURL" in value);
+
+/** Fields by which what validates names the one whose value it refuses. */
+const NAMING = ["property", "path", "field", "key"];
+
+/** Whether an object says of a value that it is that of a secret: `{ property: "password", value: "…" }`. */
+const isOfSecret = (value: object): boolean =>
+  NAMING.some((name) => {
+    const named: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
+    return (typeof named === "string" || Array.isArray(named)) && SECRET.test(String(named));
+  });
 
 /** What a map and a set hold, of whatever realm they are. */
 const sizeOfMap = Object.getOwnPropertyDescriptor(Map.prototype, "size")!.get as (this: Map<unknown, unknown>) => number;
@@ -190,7 +172,7 @@ class Views {
       if (descriptor.get) put(name, new Raw("[Getter]"));
       else if (isOfCommand) put(name, HIDDEN);
       else if (field === undefined) continue;
-      else if (SECRET.test(name) && field !== null && (typeof field === "string" || typeof field === "object")) put(name, HIDDEN);
+      else if ((SECRET.test(name) || (/value$/i.test(name) && isOfSecret(value))) && field !== null && (typeof field === "string" || typeof field === "object")) put(name, HIDDEN);
       else put(name, this.of(field, errors, data + 1));
     }
     if (names.length > ENTRIES_MAX) put("…", new Raw(`${names.length - ENTRIES_MAX} more`));
@@ -235,8 +217,8 @@ class Views {
     if (this.#path.length > 1 && isRequest(value)) return HIDDEN;
     const plain = isPlain(value);
     if (data > DATA_DEEP_MAX) return new Raw(`[${className(value)}]`);
-    // An instance among the fields of an error is a client, a connection or a model: its class says enough, and its message where it has one.
-    if (!plain && this.#path.length > 1) {
+    // Of a client, a connection or a model among the fields of an error, its class says enough, and its message where it has one.
+    if (!plain && this.#path.length > 1 && !isData(value)) {
       const message = read(value, "message");
       return new Raw(typeof message === "string" ? `[${className(value)}: ${shortened(message)}]` : `[${className(value)}]`);
     }
@@ -246,7 +228,7 @@ class Views {
     if (isA(value, Event)) put("type", read(value, "type"));
     this.#fields(value, errors, data, put);
     this.#status(value, put);
-    return plain ? shown : new Raw(`${className(value)} ${inspect(shown, ONE_LINE)}`);
+    return plain ? shown : new Instance(className(value), shown);
   }
 }
 

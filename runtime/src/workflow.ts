@@ -6,6 +6,7 @@ import { FlowExit, jsonText, text } from "./errors.ts";
 import { evaluate } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { HandedOn } from "./handed.ts";
+import { isA, read } from "./instances.ts";
 import { JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
@@ -13,7 +14,6 @@ import type { ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
-import { isA, read } from "./thrown.ts";
 import type { Bag, CallFrame, StepSpec } from "./types.ts";
 
 /** An error that knows its step. */

@@ -138,6 +138,45 @@ test("errors of other realms, frozen, behind proxies and with hostile fields are
   for (const error of [realm, answered]) assert.doesNotMatch(JSON.stringify(error), /s3cret/);
 });
 
+test("instances of classes that are data are shown with their fields, as Node prints them; clients and what carries functions are not", async () => {
+  const classes = `
+    class Inner { code = 5; when = new Date(0); list = [1, { a: 1 }]; get hostile() { throw new Error("hostile"); } }
+    class ApiFault { status = 429; detail = new Inner(); token = "s3cret"; }
+    class ValidationError { constructor(property, value, constraints) { Object.assign(this, { property, value, constraints, children: [] }); } }
+    class Model { hook = () => {}; key = "s3cret"; }
+    class ValidationErrorItem { message = "email cannot be null"; type = "notNull"; path = "email"; instance = new Model(); }
+    class Bound { inner = { act() {} }; key = "s3cret"; }
+    class Answered { response = { data: "s3cret" }; id = 1; }
+    class Held { at = [new Bound()]; key = "s3cret"; }
+    class Emits extends EventEmitter { key = "s3cret"; }
+    class Discreet { key = "s3cret"; [inspect.custom]() { return "hidden"; } }
+    class DbClient { key = "s3cret"; }
+    class Lazy { n = 1; constructor() { Object.defineProperty(this, "late", { enumerable: true, get() { throw new Error("hostile"); } }); } }
+    class Ring { n = 1; self = this; }
+    class Many { all = Array.from({ length: 3000 }, (_, n) => ({ n })); }`;
+  const inner = "Inner { code: 5, when: 1970-01-01T00:00:00.000Z, list: [ 1, { a: 1 } ] }";
+  const cases = [
+    [`throw { status: 429, detail: new Inner() };`, `{ status: 429, detail: ${inner} }`],
+    [`throw [new ValidationError("email", "x", { isEmail: "no email" }), new ValidationError("password", "s3cret", {})];`,
+      "[ ValidationError { property: 'email', value: 'x', constraints: { isEmail: 'no email' }, children: [] }, ValidationError { property: 'password', value: [hidden], constraints: {}, children: [] } ]"],
+    [`throw new Map([["a", new ApiFault()]]);`, `Map(1) { 'a' => ApiFault { status: 429, detail: ${inner}, token: [hidden] } }`],
+    [`throw [new Model(), new Bound(), new Answered(), new Held(), new Emits(), new Discreet(), new DbClient()];`, "[ [Model], [Bound], [Answered], [Held], [Emits], [Discreet], [DbClient] ]"],
+    [`throw [new Lazy(), new Ring(), new Many()];`, "[ Lazy { n: 1, late: [Getter] }, Ring { n: 1, self: [Circular] }, [Many] ]"],
+  ];
+  const setup = `import { EventEmitter } from "node:events"; import { inspect } from "node:util"; ${classes}`;
+  const [caused, listed, all, ...rest] = await errorsOf([
+    `throw new Error("x", { cause: new ApiFault() });`,
+    `throw Object.assign(new Error("refused"), { errors: [new ValidationErrorItem()] });`,
+    `throw new AggregateError([new ApiFault()], "all");`,
+    ...cases.map(([text]) => text),
+  ], setup);
+  assert.match(caused.stack, /\[cause\]: ApiFault \{\s+status: 429,\s+detail: Inner \{ code: 5,[^]*token: \[hidden\]/);
+  assert.match(listed.stack, /\[errors\]: \[\s+ValidationErrorItem \{\s+message: 'email cannot be null',\s+type: 'notNull',\s+path: 'email',\s+instance: \[Model\]/);
+  assert.match(all.stack, /\[errors\]: \[\s+ApiFault \{\s+status: 429/);
+  for (const [i, [text, shown]] of cases.entries()) assert.equal(rest[i].message, shown, text);
+  for (const error of [caused, all, ...rest]) assert.doesNotMatch(error.message + error.stack.replace(/^ +\d+ \| .*$/gm, ""), /s3cret/);
+});
+
 test("requests, responses and secrets of HTTP clients stay out at any depth, the status stays", async () => {
   const client = `const secret = ["s3", "cret"].join("");
     const failed = () => Object.assign(new Error("Request failed with status code 401"), {
