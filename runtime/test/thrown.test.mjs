@@ -222,6 +222,37 @@ test("messages that clients make of addresses, headers and requests hold no secr
   assert.equal(plain.message, "see https://acme.test/a?page=2 and //x/y@z; monkey=5");
 });
 
+test("addresses of hooks and bots are shown without what allows to post there, other addresses and files whole", async () => {
+  const uuid = "5c7b0a6e-1f2d-4c3b-9a8e-7d6f5e4c3b2a";
+  const cases = [
+    ["https://api.telegram.org/bot123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/sendMessage", "https://api.telegram.org/bot123456:[hidden]/sendMessage"],
+    ["https://api.telegram.org/file/bot123456:AAHdqTcvCH1vGWJxf/photos/a.jpg", "https://api.telegram.org/file/bot123456:[hidden]/photos/a.jpg"],
+    ["https://hooks.slack.com/services/T0000AB12/B0000CD34/abcdEFGH1234ijklMNOP5678", "https://hooks.slack.com/services/[hidden]/[hidden]/[hidden]"],
+    ["https://u:s3cret@hooks.slack.com/triggers/T0000AB12/1234567890/0123456789abcdef", "https://[hidden]@hooks.slack.com/triggers/[hidden]/1234567890/[hidden]"],
+    ["/services/T0000AB12/B0000CD34/XXXXXXXXXXXXXXXXXXXXXXXX", "/services/[hidden]/[hidden]/[hidden]"],
+    ["https://discord.com/api/webhooks/123456789012345678/aB-cd_EF0123456789?wait=true", "https://discord.com/api/webhooks/[hidden]/[hidden]?wait=true"],
+    ["https://hooks.zapier.com/hooks/catch/1234567/b2abcde/", "https://hooks.zapier.com/hooks/catch/1234567/[hidden]/"],
+    [`https://acme.webhook.office.com/webhookb2/${uuid}@${uuid}/IncomingWebhook/0123456789abcdef/${uuid}`, "https://acme.webhook.office.com/webhookb2/[hidden]/IncomingWebhook/[hidden]/[hidden]"],
+    [`https://outlook.office.com/webhook/${uuid}@${uuid}/IncomingWebhook/0123456789abcdef`, "https://outlook.office.com/webhook/[hidden]/IncomingWebhook/[hidden]"],
+    ["https://chat.acme.test/hooks/xen3fk8dyjd5fbqtdx9bgx1msa", "https://chat.acme.test/hooks/[hidden]"],
+    ["https://hook.eu1.make.com/abc123abc123abc123", "https://hook.eu1.make.com/[hidden]"],
+    ...["/v1/webhooks", "/api/services/list", "/repos/o/r/hooks/12", "https://api.github.com/repos/o/r/hooks/123456789/deliveries", "https://acme.test/api/services/user-accounts?page=2", "https://acme.test/robots/bot12/x",
+      "/tmp/hooks/build-1234/x", "file:///srv/hooks/abc12345678/x", "node_modules/a@1.2.3/services/oauth2client.js:12:5", "and/or"].map((text) => [text, text]),
+  ];
+  const texts = JSON.stringify(cases.map(([text]) => text));
+  const [message, cause, field, url] = await errorsOf([
+    `throw new Error(texts.join(" failed, "));`,
+    `throw new Error("x", { cause: new Error(texts.join(" failed, ")) });`,
+    `throw Object.assign(new Error("x"), { urls: texts.slice(0, 3), url: texts[4] });`,
+    `throw { at: new URL(texts[2]), tried: texts[5] };`,
+  ], `const texts = JSON.parse(Buffer.from("${Buffer.from(texts).toString("base64")}", "base64").toString());`);
+  const shown = cases.map(([, text]) => text);
+  assert.deepEqual(message.message.split(" failed, "), shown);
+  assert.ok(message.stack.startsWith(`Error: ${message.message}\n`) && cause.stack.includes(`[cause]: Error: ${message.message}\n`), cause.stack);
+  assert.deepEqual(field.stack.match(/'[^']*hidden[^']*'/g), [shown[0], shown[1], shown[2], shown[4]].map((text) => `'${text}'`));
+  assert.equal(url.message, `{ at: ${shown[2]}, tried: '${shown[5]}' }`);
+});
+
 test("stacks, messages and output show no folder of the server", async () => {
   const code = `import { dirname } from "node:path"; import { fileURLToPath } from "node:url";
     export default { async run() {
