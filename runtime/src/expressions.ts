@@ -1,6 +1,7 @@
 // `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs, never in the server.
 import { wireError } from "./errors.ts";
 import { JSON } from "./kept.ts";
+import { masked } from "./masked.ts";
 
 type Evaluate = (steps: unknown, process: unknown, event: unknown) => unknown;
 
@@ -12,6 +13,13 @@ const COMPILED_MAX = 4 << 20;
 const SHOWN_MAX = 80;
 
 const shown = (text: string): string => (text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`);
+
+/** An error of an expression. Its frame is the expression: no code's place says where it failed, and errors are grouped by their first frame. */
+function failed<E extends Error>(error: E, source: string, where: string): E {
+  error.stack = `${String(error)}\n    at ${masked(shown(source).replace(/\s+/g, " "))} (${where})`;
+  return error;
+}
+
 const cache = new Map<string, Template>();
 
 type Part = { text: string } | { source: string; evaluate: Evaluate };
@@ -45,7 +53,7 @@ function evaluateText(text: string, steps: unknown, where: string): unknown {
       return part.evaluate(steps, ENV, (steps as { trigger?: { event?: unknown } }).trigger?.event);
     } catch (error) {
       const { name, message } = wireError(error);
-      throw new Error(`the expression {{${shown(part.source)}}} in ${where} failed: ${name}: ${message}`, { cause: error });
+      throw failed(new Error(`the expression {{${shown(part.source)}}} in ${where} failed: ${name}: ${message}`, { cause: error }), `{{${part.source}}}`, where);
     }
   };
   if (template.single) return value(template.parts[0] as Part);
@@ -89,7 +97,7 @@ function parse(text: string, where: string): Template {
     }
     if (!found) {
       const why = failure instanceof RangeError ? "it is nested too deep" : wireError(failure).message;
-      throw new SyntaxError(`the expression ${shown(text.slice(open))} in ${where} is not JavaScript: ${why}`);
+      throw failed(new SyntaxError(`the expression ${shown(text.slice(open))} in ${where} is not JavaScript: ${why}`), text.slice(open), where);
     }
     parts.push(found);
     at = close + 2;

@@ -32,14 +32,27 @@ export function withoutFolders(text: string): string {
 /** How stacks name what is loaded first in each thread (`build.mjs`). */
 export const OF_THREADS = "node:millrace/worker";
 
-/** A stack without the frames of one file, which tell an author nothing. */
-export const withoutFrames = (stack: string, file: string): string =>
-  stack.includes(file)
-    ? stack
-        .split("\n")
-        .filter((line) => !(line.includes(`${file}:`) && line.trimStart().startsWith("at ")))
-        .join("\n")
-    : stack;
+const FRAME = /^\s*at /;
+/** Frames of Node's own and of the engine's. */
+const INTERNAL = /^\s*at (?:async )?(?:.*\()?(?:node:|<anonymous>\)$)/;
+
+/** A stack without the frames of one file, and of what called it, which tell an author nothing. */
+export function withoutFrames(stack: string, file: string): string {
+  if (!stack.includes(file)) return stack;
+  const kept: string[] = [];
+  /** Internal frames behind one of the file: kept where a frame of code follows. */
+  let held: string[] | undefined;
+  for (const line of stack.split("\n")) {
+    if (FRAME.test(line) && line.includes(`${file}:`)) held = [];
+    else if (held && INTERNAL.test(line)) held.push(line);
+    else {
+      if (held && FRAME.test(line)) kept.push(...held);
+      held = undefined;
+      kept.push(line);
+    }
+  }
+  return kept.join("\n");
+}
 
 /** As V8 shows it. */
 export const plainStack = (error: unknown, trace: unknown[]): string => headOf(error) + trace.map((frame) => `\n    at ${String(frame)}`).join("");

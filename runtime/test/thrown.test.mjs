@@ -293,6 +293,27 @@ test("what an expression throws is told as what code throws, whatever it is", as
   }
 });
 
+test("the stack of an error in an expression begins with the expression, and has no frames of Node or of this program that lead there", async () => {
+  const host = await Host.load({ m: `globalThis.deep = (o) => o.a.b;\nexport default { run() { throw new Error("in code"); } };` });
+  const stackOf = async (id, p) => done(await host.call(id, workflow({ p }))).error.stack;
+  try {
+    const [lone, among, parsed, called, closed, code] = [
+      await stackOf(1, "{{steps.trigger.event\n  .body.x}}"), await stackOf(2, "a {{steps.q.x}} b"), await stackOf(3, "{{JSON.parse('{') + 'https://u:s3cret@h/'}}"),
+      await stackOf(4, "{{[1].map(() => deep({}))}}"), await stackOf(5, "{{nope"), await stackOf(6, "plain"),
+    ];
+    const of = "(the prop `p` of the step `one`)";
+    assert.ok(lone.split("\n").includes(`    at {{steps.trigger.event .body.x}} ${of} {`), lone);
+    assert.ok(among.includes(`\n    at {{steps.q.x}} ${of} {\n  [cause]: [TypeError: Cannot read`), among);
+    assert.match(parsed, /\n    at \{\{JSON\.parse[^\n]*\[hidden\]@h[^\n]*\n  \[cause\]: SyntaxError: [^\n]+\n      at JSON\.parse \(<anonymous>\)\n/);
+    assert.match(called, /\n    at \{\{\[1\][^\n]+\n  \[cause\]: TypeError: [^\n]+\n      at (globalThis\.)?deep \(m\.mjs:1:30\)\n/);
+    assert.ok(closed.endsWith(`\n    at {{nope ${of}`), closed);
+    assert.match(code, /^Error: in code\n    at Object\.run \(m\.mjs:2:32\)\n[^\n]+$/);
+    for (const stack of [lone, among, parsed, called, closed, code]) assert.doesNotMatch(stack, /node:|s3cret/);
+  } finally {
+    host.end();
+  }
+});
+
 test("an expression that is nested too deep, or whose end is looked for too often, is refused, in few words", async () => {
   const host = await Host.load({ m: "export default { run() {} };" });
   try {
