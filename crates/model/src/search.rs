@@ -1,9 +1,16 @@
 //! Words of a run's texts, as the search index holds them, and of a search.
 //!
-//! A word is a sequence of letters and digits in lower case; a character of Chinese or Japanese is
-//! a word. Names of JSON fields are none: only values.
+//! A word is a sequence of letters and digits, folded: case, compatibility forms (full width,
+//! ligatures) and composition (NFC) do not count. Scripts that write no spaces between words, or
+//! add particles to them, have smaller words: a character of Chinese, Japanese or Korean, and two
+//! letters that follow each other of Thai, Lao, Burmese or Khmer. Names of JSON fields are none:
+//! only values.
 
 use std::collections::BTreeSet;
+use std::mem::take;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 use crate::pause::without_codes;
 
@@ -14,15 +21,17 @@ const ERROR_BYTES_MAX: usize = 16 << 10;
 const EVENT_BYTES_MAX: usize = 40 << 10;
 /// Characters of a word that are told apart.
 const WORD_CHARS_MAX: usize = 64;
-/// Words of a search.
+/// Words of a search, where a sequence of letters of a script without spaces is one.
 const ASKED_MAX: usize = 16;
+/// Words of a search as the index holds them.
+const INDEX_WORDS_MAX: usize = 64;
 /// Characters before a `*`.
 const PREFIX_CHARS_MIN: usize = 3;
 
 /// A word that a run must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedWord {
-    /// Letters and digits, in lower case.
+    /// Letters and digits, folded.
     pub text: String,
     /// Whether words count that begin with it.
     pub is_prefix: bool,
@@ -35,36 +44,69 @@ pub enum SearchError {
     #[error("it has no letters or digits to search for")]
     Empty,
     /// It has more words than allowed.
-    #[error("it has more than {ASKED_MAX} words")]
+    #[error(
+        "it has more than {ASKED_MAX} words, or {INDEX_WORDS_MAX} characters of a script without spaces"
+    )]
     TooMany,
     /// A beginning of a word is too short.
     #[error("before a `*` stand at least {PREFIX_CHARS_MIN} letters or digits")]
     ShortPrefix,
 }
 
-/// The words of a search; all of them must occur. `order*` stands for each word that begins so.
-pub fn asked(text: &str) -> Result<Vec<AskedWord>, SearchError> {
-    let mut words: Vec<AskedWord> = Vec::new();
+/// The words of a search: of each group one must occur. `order*` stands for each word that begins
+/// so. A group has a second word where an index that was made before words were folded holds
+/// another.
+pub fn asked(text: &str) -> Result<Vec<Vec<AskedWord>>, SearchError> {
+    let (mut groups, mut written) = (Vec::new(), 0);
     for part in text.split_whitespace() {
-        let mut found = Vec::new();
-        split(part, &mut |word| found.push(word));
-        let last = found.len().saturating_sub(1);
-        for (n, text) in found.into_iter().enumerate() {
-            let is_prefix = n == last && part.ends_with('*');
-            if is_prefix && text.chars().count() < PREFIX_CHARS_MIN {
-                return Err(SearchError::ShortPrefix);
+        let words = part.split(|c| !is_of_word(c));
+        let words: Vec<&str> = words.filter(|word| word.contains(char::is_alphanumeric)).collect();
+        for (n, word) in (1..).zip(&words) {
+            let known = groups.len();
+            if known > INDEX_WORDS_MAX {
+                return Err(SearchError::TooMany);
             }
-            let word = AskedWord { text, is_prefix };
-            if !words.contains(&word) {
-                words.push(word);
+            for group in asked_of(word, n == words.len() && part.ends_with('*'))? {
+                if !groups.contains(&group) {
+                    groups.push(group);
+                }
             }
+            written += usize::from(groups.len() > known);
         }
     }
-    match words.len() {
+    match groups.len() {
         0 => Err(SearchError::Empty),
-        n if n > ASKED_MAX => Err(SearchError::TooMany),
-        _ => Ok(words),
+        n if n > INDEX_WORDS_MAX || written > ASKED_MAX => Err(SearchError::TooMany),
+        _ => Ok(groups),
     }
+}
+
+/// The groups of one word as written; `is_cut`: it is the beginning of a word.
+fn asked_of(written: &str, is_cut: bool) -> Result<Vec<Vec<AskedWord>>, SearchError> {
+    let mut now = Vec::new();
+    split(written, &mut |text| now.push(AskedWord { text, is_prefix: false }));
+    let mut before = Vec::new();
+    split_unfolded(written, &mut |text| before.push(AskedWord { text, is_prefix: false }));
+    if is_cut && let (Some(last), Some(last_before)) = (now.last_mut(), before.last_mut()) {
+        // Of a script without spaces any word begins so.
+        last.is_prefix = !last.text.chars().any(|c| script_of(c) != Script::Spaced);
+        if last.is_prefix && last.text.chars().count() < PREFIX_CHARS_MIN {
+            return Err(SearchError::ShortPrefix);
+        }
+        last_before.is_prefix = last_before.text.chars().count() >= PREFIX_CHARS_MIN;
+    }
+    if now == before || before.is_empty() {
+        return Ok(now.into_iter().map(|word| vec![word]).collect());
+    }
+    if now.len() * before.len() > INDEX_WORDS_MAX {
+        return Err(SearchError::TooMany);
+    }
+    // (a AND b) OR c, as a AND of ORs.
+    let pairs = now.iter().flat_map(|now| before.iter().map(move |before| (now, before)));
+    let group = |(now, before): (&AskedWord, &AskedWord)| {
+        if now == before { vec![now.clone()] } else { vec![now.clone(), before.clone()] }
+    };
+    Ok(pairs.map(group).collect())
 }
 
 /// The words of a run, each once: of the JSON texts of its error, its event and its result, which
@@ -126,30 +168,132 @@ fn values(json: &str, mut take: impl FnMut(&str) -> bool) {
     }
 }
 
-fn split(text: &str, take: &mut impl FnMut(String)) {
-    let (mut word, mut chars) = (String::new(), 0);
-    let mut end = |word: &mut String| {
-        if !word.is_empty() {
-            take(std::mem::take(word));
-        }
-    };
+/// How a script separates words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Script {
+    /// By spaces.
+    Spaced,
+    /// Not, or particles follow them; its characters are many, and each is a word.
+    Characters,
+    /// Not, and its letters are few: two that follow each other are a word.
+    Letters,
+}
+
+fn script_of(c: char) -> Script {
+    match c {
+        // Hangul and its parts, kana, Han.
+        '\u{1100}'..='\u{11ff}'
+        | '\u{3040}'..='\u{30ff}'
+        | '\u{3130}'..='\u{318f}'
+        | '\u{3400}'..='\u{9fff}'
+        | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}' => Script::Characters,
+        // Thai, Lao; Burmese, Khmer, and what was added to Burmese.
+        '\u{0e01}'..='\u{0eff}'
+        | '\u{1000}'..='\u{109f}'
+        | '\u{1780}'..='\u{17ff}'
+        | '\u{a9e0}'..='\u{a9ff}'
+        | '\u{aa60}'..='\u{aa7f}' => Script::Letters,
+        _ => Script::Spaced,
+    }
+}
+
+/// Whether a character neither ends a word nor is a letter of it: accents that do not compose,
+/// where a line may be broken, marks of the direction of writing.
+fn is_skipped(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}' | '\u{feff}')
+        || (is_combining_mark(c) && !c.is_alphanumeric())
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || is_skipped(c)
+}
+
+/// Upper case, then lower case is the folding of Unicode (`ß` is `ss`, `ς` is `σ`), and makes the
+/// letters `i` of Turkish one.
+fn fold(c: char, folded: &mut String) {
+    folded.extend(c.to_uppercase().flat_map(char::to_lowercase));
+}
+
+fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut folded = String::with_capacity(text.len());
     for c in text.chars() {
-        let is_alone = matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
-        if is_alone || !c.is_alphanumeric() {
-            end(&mut word);
+        if c.is_alphanumeric() {
+            decompose_compatible(c, |part| fold(part, &mut folded));
+        } else {
+            // `™` is no letter, and does not become two.
+            folded.push(c);
+        }
+    }
+    folded.nfc().collect()
+}
+
+fn split(text: &str, take_word: &mut impl FnMut(String)) {
+    let (mut word, mut chars, mut script) = (String::new(), 0, Script::Spaced);
+    for c in folded(text).chars() {
+        if is_skipped(c) {
+            continue;
+        }
+        let script_before = std::mem::replace(&mut script, script_of(c));
+        if !c.is_alphanumeric() || script != script_before {
+            end(&mut word, chars, script_before, take_word);
             chars = 0;
         }
+        if !c.is_alphanumeric() {
+            continue;
+        }
+        chars += 1;
+        match script {
+            Script::Spaced if chars > WORD_CHARS_MAX => {}
+            Script::Spaced => word.push(c),
+            Script::Characters => take_word(c.to_string()),
+            Script::Letters => {
+                if let Some(before) = word.pop() {
+                    take_word([before, c].iter().collect());
+                }
+                word.push(c);
+            }
+        }
+    }
+    end(&mut word, chars, script, take_word);
+}
+
+/// Takes the word that was begun. The last letter of several is in a pair already.
+fn end(word: &mut String, chars: usize, script: Script, take_word: &mut impl FnMut(String)) {
+    let word = take(word);
+    if !word.is_empty() && (script == Script::Spaced || chars == 1) {
+        take_word(word);
+    }
+}
+
+/// As texts were split before they were folded: what was indexed then is found by these words.
+fn split_unfolded(text: &str, take_word: &mut impl FnMut(String)) {
+    let (mut word, mut chars) = (String::new(), 0);
+    for c in text.chars() {
+        let is_alone = matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+        if (is_alone || !c.is_alphanumeric()) && !word.is_empty() {
+            take_word(take(&mut word));
+        }
         if is_alone {
-            word.push(c);
-            end(&mut word);
-        } else if c.is_alphanumeric() {
+            take_word(c.to_string());
+        }
+        if is_alone || !c.is_alphanumeric() {
+            chars = 0;
+        } else {
             chars += 1;
             if chars <= WORD_CHARS_MAX {
                 word.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
             }
         }
     }
-    end(&mut word);
+    if !word.is_empty() {
+        take_word(word);
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +337,7 @@ mod tests {
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["broken", "result", "x"]);
         let long = "y".repeat(1_000);
         assert_eq!(words(&format!("[\"{long}\"]")), ["y".repeat(WORD_CHARS_MAX)]);
-        assert_eq!(asked(&long).expect("a word")[0].text, "y".repeat(WORD_CHARS_MAX));
+        assert_eq!(asked(&long).expect("a word")[0][0].text, "y".repeat(WORD_CHARS_MAX));
     }
 
     #[test]
@@ -207,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_search_has_words_and_beginnings() {
-        let word = |text: &str, is_prefix| AskedWord { text: text.into(), is_prefix };
+        let word = |text: &str, is_prefix| vec![AskedWord { text: text.into(), is_prefix }];
         assert_eq!(
             asked("ORD-1182 \"failed\" cust*"),
             Ok(vec![
@@ -217,10 +361,90 @@ mod tests {
                 word("cust", true)
             ])
         );
+        assert_eq!(asked(&"again ".repeat(17)), Ok(vec![word("again", false)]));
         assert_eq!(asked(" -- "), Err(SearchError::Empty));
         assert_eq!(asked("ab*"), Err(SearchError::ShortPrefix));
         assert_eq!(
             asked(&(0..17).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")),
+            Err(SearchError::TooMany)
+        );
+    }
+
+    /// Whether a search finds a run whose event has this text.
+    fn finds(search: &str, text: &str) -> bool {
+        let words = words(&format!("[\"{text}\"]"));
+        let has = |asked: &AskedWord| {
+            words.iter().any(|word| {
+                *word == asked.text || (asked.is_prefix && word.starts_with(&asked.text))
+            })
+        };
+        asked(search).expect(search).iter().all(|group| group.iter().any(has))
+    }
+
+    #[test]
+    fn case_composition_and_form_of_a_word_do_not_count() {
+        for same in [
+            &["ΟΔΟΣ", "οδος", "οδοσ"][..],
+            &["Größe", "GRÖSSE", "größe", "Gro\u{308}ße"],
+            &["café", "cafe\u{301}", "CAFÉ"],
+            &["İstanbul", "istanbul", "ISTANBUL", "ıstanbul", "i\u{307}stanbul"],
+            &["ﾃﾞｰﾀ", "データ", "テ\u{3099}ータ"],
+            &["ＡＢＣ１２", "abc12"],
+            &["ﬁnale", "Finale"],
+            &["서울", "\u{1109}\u{1165}\u{110b}\u{116e}\u{11af}"],
+            &["inter\u{ad}na\u{200b}tional", "international", "INTERNATIONAL"],
+            &["x\u{302}y", "xy"],
+        ] {
+            for search in same {
+                for text in same {
+                    assert!(finds(search, text), "{search} in {text}");
+                }
+            }
+        }
+        for (search, text) in [("Foo", "Foo™"), ("20", "20℃"), ("5", "5㎏"), ("größe", "größe-xl")]
+        {
+            assert!(finds(search, text), "{search} in {text}");
+        }
+        assert!(!finds("große", "größe") && !finds("cafe", "café"));
+    }
+
+    #[test]
+    fn a_word_of_a_script_without_spaces_is_found_within_a_phrase() {
+        for (search, text) in [
+            ("서울", "서울에서"),
+            ("서울*", "저는 서울에서 왔어요"),
+            ("บ้าน", "ไปบ้านใหม่"),
+            ("ใหม่*", "ไปบ้านใหม่"),
+            ("ບ້ານ", "ໄປບ້ານໃໝ່"),
+            ("ផ្ទះ", "ទៅផ្ទះថ្មី"),
+            ("အိမ်", "ငါ့အိမ်မှာ"),
+            ("注文", "新しい注文です"),
+            ("12", "หมายเลข12ครับ"),
+            ("ณ", "ณ กรุงเทพ"),
+        ] {
+            assert!(finds(search, text), "{search} in {text}");
+        }
+        for (search, text) in [("부산", "서울에서"), ("นาบ", "ไปบ้านใหม่"), ("12", "หมาย123")]
+        {
+            assert!(!finds(search, text), "{search} in {text}");
+        }
+    }
+
+    #[test]
+    fn what_was_indexed_before_words_were_folded_is_found() {
+        for text in ["Größe", "οδός", "서울에서", "บ้านใหม่", "cafe\u{301}s", "ﾃﾞｰﾀ", "ＡＢＣ", "x²"]
+        {
+            let mut before = Vec::new();
+            split_unfolded(text, &mut |word| before.push(word));
+            let groups = asked(text).expect(text);
+            let has = |group: &Vec<AskedWord>| group.iter().any(|word| before.contains(&word.text));
+            assert!(groups.iter().all(has), "{text}: {groups:?}");
+        }
+        // One word is written, and each letter with the next is searched for.
+        assert!(asked(&"กขคงจฉชซ".repeat(5)).is_ok());
+        assert_eq!(asked(&"ß\u{302}".repeat(65)), Err(SearchError::TooMany));
+        assert_eq!(
+            asked("서울 ".repeat(17).trim()).map(|groups| groups.len()),
             Err(SearchError::TooMany)
         );
     }

@@ -304,7 +304,7 @@ async fn with_words(
 pub(crate) async fn search(
     c: &Client,
     org: &OrgId,
-    words: &[AskedWord],
+    words: &[Vec<AskedWord>],
     filter: &RunFilter,
     whole: bool,
     page: &Page,

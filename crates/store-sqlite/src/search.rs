@@ -421,7 +421,7 @@ impl Walk<'_> {
 pub(crate) fn search(
     c: &Connection,
     org: &OrgId,
-    words: &[AskedWord],
+    words: &[Vec<AskedWord>],
     filter: &RunFilter,
     whole: bool,
     page: &Page,

@@ -134,10 +134,9 @@ pub struct IndexQuery {
 
 impl IndexQuery {
     /// The words and the filter within an organization.
-    pub fn new(org: &OrgId, words: &[AskedWord], filter: &RunFilter) -> Self {
+    pub fn new(org: &OrgId, words: &[Vec<AskedWord>], filter: &RunFilter) -> Self {
         let word = |text: String| AskedWord { text, is_prefix: false };
-        let mut groups: Vec<Vec<AskedWord>> =
-            words.iter().map(|asked| vec![asked.clone()]).collect();
+        let mut groups = words.to_vec();
         groups.push(vec![word(facet("org_id", org.as_str()))]);
         let asked = [
             ("owner_id", filter.owner.clone()),
@@ -255,7 +254,7 @@ pub trait Search: Send + Sync + 'static {
     async fn search_runs(
         &self,
         org: &OrgId,
-        words: &[AskedWord],
+        words: &[Vec<AskedWord>],
         filter: &RunFilter,
         whole: bool,
         page: &Page,

@@ -231,7 +231,7 @@ impl Runs {
     pub async fn search(
         &self,
         caller: &Caller,
-        words: &[AskedWord],
+        words: &[Vec<AskedWord>],
         filter: &RunFilter,
         whole: bool,
         page: &Page,

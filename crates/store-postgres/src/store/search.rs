@@ -27,7 +27,7 @@ impl Search for PostgresStore {
     async fn search_runs(
         &self,
         org: &OrgId,
-        words: &[AskedWord],
+        words: &[Vec<AskedWord>],
         filter: &RunFilter,
         whole: bool,
         page: &Page,

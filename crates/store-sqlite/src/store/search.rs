@@ -33,7 +33,7 @@ impl Search for SqliteStore {
     async fn search_runs(
         &self,
         org: &OrgId,
-        words: &[AskedWord],
+        words: &[Vec<AskedWord>],
         filter: &RunFilter,
         whole: bool,
         page: &Page,
