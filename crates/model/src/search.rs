@@ -7,20 +7,18 @@
 //! only values.
 
 use std::collections::BTreeSet;
-use std::mem::take;
 
-use unicode_normalization::UnicodeNormalization as _;
-use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+use split::{Script, is_of_word, script_of, split, split_unfolded};
 
 use crate::pause::without_codes;
+
+mod split;
 
 /// Bytes of a run's texts that are indexed: of its error, then its event, then its results.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Of these, what an error may have at most, and an error and an event together.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 const EVENT_BYTES_MAX: usize = 40 << 10;
-/// Characters of a word that are told apart.
-const WORD_CHARS_MAX: usize = 64;
 /// Words of a search, where a sequence of letters of a script without spaces is one.
 const ASKED_MAX: usize = 16;
 /// Words of a search as the index holds them.
@@ -168,136 +166,9 @@ fn values(json: &str, mut take: impl FnMut(&str) -> bool) {
     }
 }
 
-/// How a script separates words.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Script {
-    /// By spaces.
-    Spaced,
-    /// Not, or particles follow them; its characters are many, and each is a word.
-    Characters,
-    /// Not, and its letters are few: two that follow each other are a word.
-    Letters,
-}
-
-fn script_of(c: char) -> Script {
-    match c {
-        // Hangul and its parts, kana, Han.
-        '\u{1100}'..='\u{11ff}'
-        | '\u{3040}'..='\u{30ff}'
-        | '\u{3130}'..='\u{318f}'
-        | '\u{3400}'..='\u{9fff}'
-        | '\u{a960}'..='\u{a97f}'
-        | '\u{ac00}'..='\u{d7ff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}' => Script::Characters,
-        // Thai, Lao; Burmese, Khmer, and what was added to Burmese.
-        '\u{0e01}'..='\u{0eff}'
-        | '\u{1000}'..='\u{109f}'
-        | '\u{1780}'..='\u{17ff}'
-        | '\u{a9e0}'..='\u{a9ff}'
-        | '\u{aa60}'..='\u{aa7f}' => Script::Letters,
-        _ => Script::Spaced,
-    }
-}
-
-/// Whether a character neither ends a word nor is a letter of it: accents that do not compose,
-/// where a line may be broken, marks of the direction of writing.
-fn is_skipped(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}' | '\u{feff}')
-        || (is_combining_mark(c) && !c.is_alphanumeric())
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() || is_skipped(c)
-}
-
-/// Upper case, then lower case is the folding of Unicode (`ß` is `ss`, `ς` is `σ`), and makes the
-/// letters `i` of Turkish one.
-fn fold(c: char, folded: &mut String) {
-    folded.extend(c.to_uppercase().flat_map(char::to_lowercase));
-}
-
-fn folded(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let mut folded = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_alphanumeric() {
-            decompose_compatible(c, |part| fold(part, &mut folded));
-        } else {
-            // `™` is no letter, and does not become two.
-            folded.push(c);
-        }
-    }
-    folded.nfc().collect()
-}
-
-fn split(text: &str, take_word: &mut impl FnMut(String)) {
-    let (mut word, mut chars, mut script) = (String::new(), 0, Script::Spaced);
-    for c in folded(text).chars() {
-        if is_skipped(c) {
-            continue;
-        }
-        let script_before = std::mem::replace(&mut script, script_of(c));
-        if !c.is_alphanumeric() || script != script_before {
-            end(&mut word, chars, script_before, take_word);
-            chars = 0;
-        }
-        if !c.is_alphanumeric() {
-            continue;
-        }
-        chars += 1;
-        match script {
-            Script::Spaced if chars > WORD_CHARS_MAX => {}
-            Script::Spaced => word.push(c),
-            Script::Characters => take_word(c.to_string()),
-            Script::Letters => {
-                if let Some(before) = word.pop() {
-                    take_word([before, c].iter().collect());
-                }
-                word.push(c);
-            }
-        }
-    }
-    end(&mut word, chars, script, take_word);
-}
-
-/// Takes the word that was begun. The last letter of several is in a pair already.
-fn end(word: &mut String, chars: usize, script: Script, take_word: &mut impl FnMut(String)) {
-    let word = take(word);
-    if !word.is_empty() && (script == Script::Spaced || chars == 1) {
-        take_word(word);
-    }
-}
-
-/// As texts were split before they were folded: what was indexed then is found by these words.
-fn split_unfolded(text: &str, take_word: &mut impl FnMut(String)) {
-    let (mut word, mut chars) = (String::new(), 0);
-    for c in text.chars() {
-        let is_alone = matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
-        if (is_alone || !c.is_alphanumeric()) && !word.is_empty() {
-            take_word(take(&mut word));
-        }
-        if is_alone {
-            take_word(c.to_string());
-        }
-        if is_alone || !c.is_alphanumeric() {
-            chars = 0;
-        } else {
-            chars += 1;
-            if chars <= WORD_CHARS_MAX {
-                word.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
-            }
-        }
-    }
-    if !word.is_empty() {
-        take_word(word);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::split::WORD_CHARS_MAX;
     use super::*;
 
     fn words(event: &str) -> Vec<String> {
@@ -443,9 +314,5 @@ mod tests {
         // One word is written, and each letter with the next is searched for.
         assert!(asked(&"กขคงจฉชซ".repeat(5)).is_ok());
         assert_eq!(asked(&"ß\u{302}".repeat(65)), Err(SearchError::TooMany));
-        assert_eq!(
-            asked("서울 ".repeat(17).trim()).map(|groups| groups.len()),
-            Err(SearchError::TooMany)
-        );
     }
 }
