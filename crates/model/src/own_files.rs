@@ -210,13 +210,20 @@ pub fn problem_of_part(part: &str) -> Option<&'static str> {
     match part {
         "" => Some("a part of it is empty"),
         _ if part.starts_with('.') => Some("a part of it begins with a dot"),
-        "node_modules" => Some("Node loads what is in `node_modules`"),
-        _ if part.contains(['\\', '/', '\0']) || part.chars().any(char::is_control) => {
+        // Of a part in other letters, a file system may make the same.
+        _ if part.to_uppercase() == "NODE_MODULES" => Some("Node loads what is in `node_modules`"),
+        _ if part.contains(['\\', '/', '\0']) || part.chars().any(is_unseen) => {
             Some("it holds a character that no name has")
         }
         _ if part.len() > PART_BYTES_MAX => Some("a part of it has more than 255 bytes"),
         _ => None,
     }
+}
+
+/// Controls, and marks that a file system may leave out: what follows them may begin with a dot.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Texts in code that may name files, relative to it: what stands between quotes, also where

@@ -7,7 +7,7 @@ mod program;
 pub(crate) mod project;
 pub(crate) mod root;
 pub(crate) mod schema;
-mod tools;
+pub(crate) mod tools;
 pub(crate) mod tree;
 pub(crate) mod yaml;
 

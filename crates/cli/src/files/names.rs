@@ -42,7 +42,9 @@ pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> 
         ));
     }
     if path != WORKFLOW_FILE && is_found_by_a_tool(path) {
-        return Err(bad("a tool of this machine may run it, or read it as its configuration"));
+        return Err(bad(
+            "a tool of this machine may run it as a test, or read it as its configuration",
+        ));
     }
     let mut full = folder.to_path_buf();
     for part in path.split('/') {
@@ -92,13 +94,16 @@ mod tests {
             "x.py",
             "x.sh",
             "node_modules/x/index.js",
+            "a/Node_Modules/x.js",
+            "node_module\u{17f}/x.js",
+            "\u{200c}.git/config.js",
             "a\u{1b}.js",
             "a\n.js",
         ] {
             assert!(matches!(code_file(at, path), Err(CliError::BadName { .. })), "{path}");
         }
         assert!(code_file(at, &format!("{}.js", "x".repeat(300))).is_err());
-        for name in ["..", ".", "a/b", "/etc", ".git", "", "node_modules"] {
+        for name in ["..", ".", "a/b", "/etc", ".git", "", "NODE_modules"] {
             assert!(folder(name).is_err(), "{name}");
         }
     }

@@ -1,5 +1,11 @@
 //! Names of files that tools of a developer's machine find by themselves, and run or read as
 //! configuration: a server must not write one.
+//!
+//! Code has a name without a dot in it, but for a few parts that no tool looks for
+//! ([`PLAIN_PARTS`]), and is no test by its name or folder. Of data, formats of configuration lie
+//! below a folder, and have none of the names that tools look for.
+
+use crate::files::tree;
 
 /// Files by their ending. A tool looks for such a file in the folder where it is started, in those
 /// above, or in the whole tree.
@@ -68,46 +74,102 @@ const FOUND_BY_NAME: [(&[&str], &[&str]); 6] = [
     (&["txt"], &["cmakelists", "constraints", "requirements"]),
     (
         &["mjs", "js", "ts", "cjs", "mts", "tsx", "jsx", "cts"],
-        &["brunch-config", "dangerfile", "gruntfile", "gulpfile", "jakefile", "pm2"],
+        &[
+            "brunch-config",
+            "cakefile",
+            "dangerfile",
+            "ember-cli-build",
+            "gruntfile",
+            "gulpfile",
+            "jakefile",
+            "jest-setup",
+            "knexfile",
+            "ormconfig",
+            "plopfile",
+            "pm2",
+            "setuptests",
+            "truffle-config",
+            "wallaby",
+            "webpackfile",
+        ],
     ),
 ];
-/// Parts of a name between its first and its last, as in `vite.config.ts` and `a.test.mjs`.
-const MIDDLES: [&str; 12] = [
-    "bench",
-    "conf",
-    "config",
-    "cy",
-    "dev",
-    "mix",
-    "override",
-    "setup",
-    "spec",
-    "stories",
-    "test",
-    "workspace",
+/// Parts of a name between its first and its last that a file of data has none of, as in
+/// `jest.config.json`.
+const MIDDLES: [&str; 4] = ["conf", "config", "override", "workspace"];
+/// Parts of a name of code between its first and its last that no tool looks for, as in
+/// `slack.app.mjs` and `index.d.ts`; numbers are as good.
+const PLAIN_PARTS: [&str; 24] = [
+    "app",
+    "client",
+    "common",
+    "const",
+    "constants",
+    "d",
+    "dto",
+    "enum",
+    "helper",
+    "helpers",
+    "mapper",
+    "min",
+    "model",
+    "models",
+    "module",
+    "queries",
+    "query",
+    "schema",
+    "service",
+    "types",
+    "type",
+    "util",
+    "utils",
+    "validator",
 ];
+/// Words with which the name of a test begins or ends, as in `test.mjs`, `test-a.mjs` and
+/// `a_spec.js`: `node --test`, vitest, jest, mocha, ava, deno and bun run it.
+const TEST_WORDS: [&str; 7] = ["bench", "cy", "e2e", "spec", "specs", "test", "tests"];
 /// Folders in which tools find what they run.
-const FOLDERS: [&str; 2] = ["__mocks__", "__tests__"];
+const FOLDERS: [&str; 9] =
+    ["__mocks__", "__test__", "__tests__", "cypress", "e2e", "spec", "specs", "test", "tests"];
 /// Formats in which tools have their configuration: at the top of a folder, where tools look first,
 /// nobody needs a file of data in one.
-const CONFIGURATION: [&str; 4] = ["yaml", "yml", "xml", "md"];
+const CONFIGURATION: [&str; 7] = ["json", "json5", "jsonc", "md", "xml", "yaml", "yml"];
 
-/// Whether a tool may run a file of this path or read it as its configuration. Letters of both
-/// cases are the same on some machines.
+/// Whether a tool may run a file of this path or read it as its configuration.
 pub(crate) fn is_found_by_a_tool(path: &str) -> bool {
-    let path = path.to_lowercase();
+    // Letters of both cases are the same on some machines, `ſ` and `s` too.
+    let path = path.to_uppercase().to_lowercase();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let Some((stem, ending)) = name.rsplit_once('.') else { return true };
+    let is_top = folders.is_empty() || folders.rsplit('/').next() == Some("sources");
+    let is_configuration = CONFIGURATION.contains(&ending);
+    let mut parts = stem.split('.');
+    let first = parts.next().unwrap_or(stem);
     let by_name = FOUND_BY_NAME
         .iter()
         .filter(|(endings, _)| endings.contains(&ending))
         // `tsconfig.build.json`, `docker-compose.prod.yml`.
-        .any(|(_, stems)| stem.split('.').next().is_some_and(|first| stems.contains(&first)));
+        .any(|(_, stems)| stems.contains(&first));
+    let by_parts = if is_configuration || !tree::ENDINGS.contains(&ending) {
+        parts.any(|part| MIDDLES.contains(&part))
+    } else {
+        is_test(stem) || parts.any(|part| !is_plain(part))
+    };
     by_name
-        || stem.split('.').skip(1).any(|part| MIDDLES.contains(&part))
+        || by_parts
         || folders.split('/').any(|folder| FOLDERS.contains(&folder))
-        || (CONFIGURATION.contains(&ending)
-            && (folders.is_empty() || folders.rsplit('/').next() == Some("sources")))
+        || (is_configuration && is_top)
+}
+
+fn is_test(stem: &str) -> bool {
+    let mut words = stem.split(['.', '-', '_']);
+    let is_word = |word: Option<&str>| word.is_some_and(|word| TEST_WORDS.contains(&word));
+    is_word(words.clone().next()) || is_word(words.next_back())
+}
+
+fn is_plain(part: &str) -> bool {
+    PLAIN_PARTS.contains(&part)
+        || part.trim_start_matches('v').bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -146,6 +208,29 @@ mod tests {
             "vitest.workspace.ts",
             "webpack.mix.js",
             "next.config.mjs",
+            "data.json",
+            "words.jsonc",
+            "sources/x.json",
+            "test.mjs",
+            "lib/Test.MJS",
+            "te\u{17f}t.js",
+            "test-a.mjs",
+            "a-test.js",
+            "lib/a_test.ts",
+            "a.spec.tsx",
+            "a_spec.cjs",
+            "test/a.mjs",
+            "lib/Tests/x.json",
+            "spec/helpers.js",
+            "e2e/a.ts",
+            "a.cy.ts",
+            "index.test-d.ts",
+            "a.bench.mjs",
+            "sanity.cli.ts",
+            "steps/webpack.babel.js",
+            "lib/knexfile.js",
+            "lib/jest.config.json",
+            "src/setupTests.ts",
         ] {
             assert!(is_found_by_a_tool(path), "{path}");
         }
@@ -154,7 +239,8 @@ mod tests {
             "acme.app.mjs",
             "lib/config.json",
             "config.mjs",
-            "data.json",
+            "lib/data.json",
+            "lib/prices.2024.json",
             "x.csv",
             "sources/x.mjs",
             "lib/package.mjs",
@@ -162,7 +248,14 @@ mod tests {
             "words.txt",
             "lib/notes.md",
             "lib/rates.yaml",
-            "test.mjs",
+            "steps/latest.mjs",
+            "steps/contest.mjs",
+            "steps/speculate.mjs",
+            "steps/check-tests-of-a.mjs",
+            "lib/test.csv",
+            "src/slack-client.mjs",
+            "lib/orders.v2.mjs",
+            "lib/orders.service.ts",
             "types/index.d.ts",
             "x.tar.gz",
             "schema.graphql",

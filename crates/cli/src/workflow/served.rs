@@ -8,6 +8,7 @@ use super::deploy::trigger_fingerprint;
 use super::file::StepCode;
 use crate::client::{Client, Target, segment, value};
 use crate::error::CliError;
+use crate::files::tools::is_found_by_a_tool;
 use crate::files::{schema, yaml};
 
 /// The version of a workflow that is live.
@@ -72,7 +73,7 @@ impl Served {
                         .any(|(path, text)| files.get(path).is_some_and(|there| there != text));
                     let place = |path: &str| {
                         if clash {
-                            format!("{namespace}/{path}")
+                            format!("{}/{path}", place_of(namespace))
                         } else if code.files.len() == 1 && !path.contains('/') {
                             format!("steps/{path}")
                         } else {
@@ -161,6 +162,16 @@ impl Served {
     }
 }
 
+/// What the file or folder of a step is called by its name, where the workflow does not say. A tool
+/// looks for none of that name: a step may be called `test`.
+fn place_of(namespace: &str) -> String {
+    if is_found_by_a_tool(&format!("{namespace}/{namespace}.mjs")) {
+        format!("step-{namespace}-code")
+    } else {
+        namespace.to_owned()
+    }
+}
+
 /// The code of a step that is not an action of others.
 pub(super) fn code_of(step: &Value) -> Option<StepCode> {
     let component = &step["savedComponent"];
@@ -170,7 +181,7 @@ pub(super) fn code_of(step: &Value) -> Option<StepCode> {
     }
     let Some(files) = component["files"].as_object() else {
         // Of an address or a registry only the entry is kept, and the latter has a key.
-        let entry = format!("{}.mjs", step["namespace"].as_str().unwrap_or("step"));
+        let entry = format!("{}.mjs", place_of(step["namespace"].as_str().unwrap_or("step")));
         return component["key"]
             .is_null()
             .then(|| StepCode { files: BTreeMap::from([(entry.clone(), code)]), entry });
@@ -295,6 +306,20 @@ pub(super) fn without_empty_channel(mut trigger: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_of_a_step_that_is_called_like_a_test_gets_another_name() {
+        for (namespace, entry) in [
+            ("fetch", "fetch.mjs"),
+            ("test", "step-test-code.mjs"),
+            ("send_test", "step-send_test-code.mjs"),
+            ("gulpfile", "step-gulpfile-code.mjs"),
+        ] {
+            let step = json!({ "namespace": namespace, "savedComponent": { "code": "1" } });
+            assert_eq!(code_of(&step).expect("code").entry, entry);
+            assert!(!is_found_by_a_tool(&format!("steps/{entry}")), "{entry}");
+        }
+    }
 
     #[test]
     fn settings_tell_only_what_is_not_usual() {
