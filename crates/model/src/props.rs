@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::component::PropDef;
 use crate::ids::AccountId;
 use crate::prop_type::PropType;
-use crate::schedule::{Schedule, ScheduleError};
+use crate::schedule::{Schedule, ScheduleError, is_utc};
 use crate::shown;
 
 /// Static text of a value (spec 8).
@@ -449,7 +449,7 @@ pub fn passed_over_by_timer(value: &Value) -> Option<String> {
         Some(interval) if has("cron") => Some(format!(
             "it has both `cron` and `{interval}`; give one of them, and null for the other"
         )),
-        Some(_) if has("timezone") && value["timezone"] != "UTC" => {
+        Some(_) if has("timezone") && !value["timezone"].as_str().is_some_and(is_utc) => {
             Some("it has a `timezone`, which counts with `cron` alone".into())
         }
         _ => None,

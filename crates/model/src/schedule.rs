@@ -3,7 +3,7 @@
 
 use std::str::FromStr as _;
 
-use chrono_tz::Tz;
+use chrono_tz::{TZ_VARIANTS, Tz};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -87,10 +87,16 @@ impl Schedule {
         }
     }
 
-    /// A cron expression; it is checked to fire at least once after `now`.
+    /// A cron expression; it is checked to fire at least once after `now`. The zone is kept as IANA
+    /// writes it.
     pub fn cron(cron: &str, timezone: Option<&str>, now: Timestamp) -> Result<Self, ScheduleError> {
-        let timezone = timezone.filter(|t| !t.is_empty()).unwrap_or("UTC");
-        let schedule = Self::Cron { cron: cron.to_owned(), timezone: timezone.to_owned() };
+        let timezone = timezone.map(str::trim).filter(|t| !t.is_empty()).unwrap_or("UTC");
+        // Not asked of schedules that were taken before: they go on.
+        if let Some(reason) = cron::empty_place(cron) {
+            return Err(ScheduleError::Cron { value: crate::shown(cron), reason });
+        }
+        let timezone = zone(timezone)?.name().to_owned();
+        let schedule = Self::Cron { cron: cron.to_owned(), timezone };
         schedule.next_after(now, now)?;
         Ok(schedule)
     }
@@ -109,8 +115,7 @@ impl Schedule {
                 Ok(anchor.plus_ms((missed + 1).saturating_mul(step)))
             }
             Self::Cron { cron, timezone } => {
-                let zone = Tz::from_str(timezone)
-                    .map_err(|_| ScheduleError::Timezone { value: crate::shown(timezone) })?;
+                let zone = zone(timezone)?;
                 let times = CronTimes::parse(cron)
                     .map_err(|reason| ScheduleError::Cron { value: crate::shown(cron), reason })?;
                 let next = times.next_after(&now.datetime().with_timezone(&zone));
@@ -142,6 +147,25 @@ impl Schedule {
             }
         }
     }
+}
+
+/// The zone of a name, in letters of any case.
+fn zone(name: &str) -> Result<Tz, ScheduleError> {
+    let is_it = |zone: &&Tz| zone.name().eq_ignore_ascii_case(name);
+    Tz::from_str(name)
+        .ok()
+        .or_else(|| TZ_VARIANTS.iter().find(is_it).copied())
+        .ok_or_else(|| ScheduleError::Timezone { value: crate::shown(name) })
+}
+
+/// A zone's name as IANA writes it, and records show it; none: there is no such zone.
+pub fn zone_name(given: &str) -> Option<&'static str> {
+    zone(given.trim()).ok().map(|zone| zone.name())
+}
+
+/// Whether a name is that of UTC.
+pub(crate) fn is_utc(given: &str) -> bool {
+    zone_name(given) == Some("UTC")
 }
 
 /// A time in ISO 8601 as a clock in `timezone` shows it; an unknown zone is UTC.
@@ -176,6 +200,24 @@ mod tests {
     fn cron_fires_in_its_time_zone() {
         let daily = Schedule::cron("30 9 * * *", Some("Europe/Berlin"), NOON).expect("valid");
         assert_eq!(daily.next_after(NOON, NOON).expect("fires").iso(), "2023-11-16T08:30:00.000Z");
+    }
+
+    #[test]
+    fn a_time_zone_is_taken_in_any_case_and_kept_as_iana_writes_it() {
+        for (given, kept) in [
+            ("Europe/Berlin", "Europe/Berlin"),
+            ("europe/berlin", "Europe/Berlin"),
+            (" Europe/Berlin ", "Europe/Berlin"),
+            ("utc", "UTC"),
+            ("", "UTC"),
+            ("  ", "UTC"),
+            ("america/port-au-prince", "America/Port-au-Prince"),
+        ] {
+            let timezone = kept.to_owned();
+            let schedule = Schedule::Cron { cron: "0 9 * * *".into(), timezone };
+            assert_eq!(Schedule::cron("0 9 * * *", Some(given), NOON), Ok(schedule), "{given}");
+            assert!(given.trim().is_empty() || zone_name(given) == Some(kept), "{given}");
+        }
     }
 
     #[test]
@@ -240,6 +282,36 @@ mod tests {
             ("* * * *", "it has 4 fields"),
             ("0 0 12 * * * 2030", "it has 7 fields"),
             ("* * * * * * * *", "it has 8 fields"),
+            (
+                "60 * * * *",
+                "the minute `60` cannot be read; it is made of numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`",
+            ),
+            (
+                "0 0 32 * *",
+                "the day of the month `32` cannot be read; it is made of numbers from 1 to 31, such as `1`, `1,15`, `1-7` or `L`",
+            ),
+            (
+                "0 0 * 13 *",
+                "the month `13` cannot be read; it is made of numbers from 1 to 12 or names from JAN to DEC, such as `1`, `JAN,JUL`, `1-6` or `*/3`",
+            ),
+            (
+                "0 0 9 * * 8",
+                "the day of the week `8` cannot be read; it is made of numbers from 0 to 7 or names from SUN to SAT, such as `1`, `MON,FRI`, `1-5` or `5#1`",
+            ),
+            (
+                "61 0 9 * * *",
+                "the second `61` cannot be read; it is made of numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`",
+            ),
+            (
+                "0 24 * * *",
+                "the hour `24` cannot be read; it is made of numbers from 0 to 23, such as `9`, `9,17`, `9-17` or `*/2`",
+            ),
+            (
+                "*/0 9 * * *",
+                "the minute `*/0` cannot be read; it is made of numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`",
+            ),
+            ("0 9 * * 1,", "the day of the week `1,` has nothing before or after a comma"),
+            ("0,,5 9 * * *", "the minute `0,,5` has nothing before or after a comma"),
             ("0 9 * * MONDAY", "`MONDAY` is no name; names are SUN, MON, TUE, WED, THU, FRI, SAT"),
             (
                 "0 9 * * mon-friday",
@@ -253,7 +325,16 @@ mod tests {
             let error = Schedule::cron(cron, None, NOON).expect_err(cron).to_string();
             assert_eq!(error, format!("`{cron}` is not a cron expression: {why}; {allowed}"));
         }
-        for taken in ["0 9 * * MON-FRI", "0 9 * jan,Dec Mon#1", "0 9 * * FRIL", "0 9 L * *"] {
+        let before = Schedule::Cron { cron: "0 9 * * 1,".into(), timezone: "UTC".into() };
+        assert!(before.next_after(NOON, NOON).is_ok(), "what was taken before goes on");
+        for taken in [
+            "0 9 * * MON-FRI",
+            "0 9 ? * +1",
+            "0 9 LW * 5L",
+            "0 9 * jan,Dec Mon#1",
+            "0 9 * * FRIL",
+            "0 9 L * *",
+        ] {
             assert!(Schedule::cron(taken, None, NOON).is_ok(), "{taken}");
         }
         assert!(matches!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use millrace_model::schedule::zone_name;
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
@@ -134,10 +135,13 @@ fn local_trigger(trigger: &Value) -> Value {
         return http_trigger(trigger["props"]["customResponse"] == true, &trigger["props"]["auth"]);
     }
     let mut shown = without_empty_channel(trigger.clone());
-    if trigger["props"]["timezone"] == "UTC"
-        && let Some(props) = shown["props"].as_object_mut()
-    {
-        props.shift_remove("timezone");
+    let zone = trigger["props"]["timezone"].as_str().and_then(zone_name);
+    if let (Some(zone), Some(props)) = (zone, shown["props"].as_object_mut()) {
+        if zone == "UTC" {
+            props.shift_remove("timezone");
+        } else {
+            props.insert("timezone".into(), zone.into());
+        }
     }
     shown
 }

@@ -59,11 +59,7 @@ impl CronTimes {
         if let Some(why) = long_name(&fields) {
             return Err(why);
         }
-        let times = CronParser::builder()
-            .seconds(Seconds::Optional)
-            .build()
-            .parse(&fields.join(" "))
-            .map_err(|e| e.to_string())?;
+        let times = read(&fields).map_err(|error| wrong_field(&fields).unwrap_or(error))?;
         let is_wildcard =
             fields.iter().take(fields.len() - 3).any(|field| field.starts_with(['*', '?']));
         Ok(Self { times, is_wildcard })
@@ -113,6 +109,50 @@ impl CronTimes {
     fn next_shown(&self, from: NaiveDateTime, inclusive: bool) -> Option<NaiveDateTime> {
         self.times.find_next_occurrence(&from.and_utc(), inclusive).ok().map(|at| at.naive_utc())
     }
+}
+
+/// The fields from the last to the first: their names, and what they are made of. Fewer than six
+/// begin with the minute.
+const FIELDS: [(&str, &str); 6] = [
+    (
+        "day of the week",
+        "numbers from 0 to 7 or names from SUN to SAT, such as `1`, `MON,FRI`, `1-5` or `5#1`",
+    ),
+    (
+        "month",
+        "numbers from 1 to 12 or names from JAN to DEC, such as `1`, `JAN,JUL`, `1-6` or `*/3`",
+    ),
+    ("day of the month", "numbers from 1 to 31, such as `1`, `1,15`, `1-7` or `L`"),
+    ("hour", "numbers from 0 to 23, such as `9`, `9,17`, `9-17` or `*/2`"),
+    ("minute", "numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`"),
+    ("second", "numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`"),
+];
+
+fn read(fields: &[&str]) -> Result<Cron, String> {
+    let parser = CronParser::builder().seconds(Seconds::Optional).build();
+    parser.parse(&fields.join(" ")).map_err(|error| error.to_string())
+}
+
+/// The first field that cannot be read, of which the parser says nothing.
+fn wrong_field(fields: &[&str]) -> Option<String> {
+    let wrong = (0..fields.len()).find(|at| {
+        let mut alone = vec!["*"; fields.len()];
+        alone[*at] = fields[*at];
+        read(&alone).is_err()
+    })?;
+    let (name, made_of) = FIELDS[fields.len() - 1 - wrong];
+    let field = crate::shown(fields[wrong]);
+    Some(format!("the {name} `{field}` cannot be read; it is made of {made_of}"))
+}
+
+/// What is wrong with a list that has an empty place, which the parser passes over.
+pub(super) fn empty_place(expression: &str) -> Option<String> {
+    let mut fields = expression.split_whitespace().rev().zip(FIELDS).collect::<Vec<_>>();
+    fields.reverse();
+    let is_empty = |field: &str| field.contains(',') && field.split(',').any(str::is_empty);
+    fields.into_iter().find(|(field, _)| is_empty(field)).map(|(field, (name, _))| {
+        format!("the {name} `{}` has nothing before or after a comma", crate::shown(field))
+    })
 }
 
 const MONTHS: [&str; 12] =
