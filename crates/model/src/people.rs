@@ -1,5 +1,7 @@
 //! People: logins, roles in organizations, sessions, and links that work once.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::clock::Timestamp;
 use crate::ids::{ApiKeyId, LinkId, OrgId, SessionId, UserId};
 use crate::tenant::{Caller, Scope, Scopes, User};
@@ -56,12 +58,18 @@ impl Role {
     }
 }
 
+/// An address of e-mail as it is stored and compared: letters of both cases are the same, and so
+/// are those that are written as one character or as two (NFC).
+pub fn normal_address(text: &str) -> String {
+    text.trim().to_lowercase().nfc().collect()
+}
+
 /// How a person signs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// The person.
     pub user_id: UserId,
-    /// The address, in lower case; one login has it.
+    /// The address, as [`normal_address`] gives it; one login has it.
     pub email: String,
     /// A PHC string of argon2id; none: only another provider signs this person in.
     pub password_hash: Option<String>,
@@ -173,7 +181,7 @@ pub struct Link {
     pub org_id: OrgId,
     /// For whom; none: for somebody who has the address.
     pub user_id: Option<UserId>,
-    /// The address it is for, in lower case.
+    /// The address it is for, as [`normal_address`] gives it.
     pub email: String,
     /// The role that an invitation gives.
     pub role: Option<Role>,
@@ -188,6 +196,13 @@ pub struct Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_the_same_however_its_letters_are_written() {
+        for text in ["É@x.de", " e\u{301}@X.de", "\u{e9}@x.de", "E\u{301}@x.de\n"] {
+            assert_eq!(normal_address(text), "\u{e9}@x.de", "{text}");
+        }
+    }
 
     #[test]
     fn a_role_is_a_scope_and_the_widest_that_a_key_has() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millrace_model::ids::{LinkId, MailId, OrgId, UserId};
-use millrace_model::people::{Link, LinkKind, Login, Role};
+use millrace_model::people::{Link, LinkKind, Login, Role, normal_address};
 use millrace_model::tenant::{Caller, Organization, User};
 use millrace_store::{Mail, MailStatus, StoreError, UsedLink};
 
@@ -75,12 +75,12 @@ impl People {
         caller: &Caller,
         email: Option<&str>,
     ) -> Result<NewLink, EngineError> {
-        let email = email.map(|email| email.trim().to_lowercase());
+        let email = email.map(normal_address);
         let is_operator =
             self.ctx.store.first_organization().await?.as_ref() == Some(&caller.org_id);
         let members = self.ctx.store.members(&caller.org_id).await?;
         let member = members.into_iter().find(|member| match &email {
-            Some(email) => member.user.email.to_lowercase() == *email,
+            Some(email) => normal_address(&member.user.email) == *email,
             None => member.user.id == caller.user_id,
         });
         let user = match (member, &email) {
@@ -139,7 +139,7 @@ impl People {
                     .into(),
             });
         }
-        let email = email.trim().to_lowercase();
+        let email = normal_address(email);
         check_email(&email)?;
         self.passwords.count(&email, client.asker.as_ref(), self.ctx.now())?;
         let people = self.clone();
@@ -257,7 +257,7 @@ impl People {
             kind,
             org_id: org.clone(),
             user_id: user.cloned(),
-            email: email.to_lowercase(),
+            email: normal_address(email),
             role,
             made_by: made_by.cloned(),
             created_at: now,
@@ -304,11 +304,7 @@ impl People {
     ) -> Result<SignedIn, EngineError> {
         let (link, _) = self.open_link(token).await?;
         let now = self.ctx.now();
-        let given = answer
-            .email
-            .as_deref()
-            .map(|email| email.trim().to_lowercase())
-            .filter(|email| !email.is_empty());
+        let given = answer.email.as_deref().map(normal_address).filter(|email| !email.is_empty());
         // A first visit may correct the address; others were sent to theirs.
         let email =
             given.filter(|_| link.kind == LinkKind::Setup).unwrap_or_else(|| link.email.clone());

@@ -12,6 +12,7 @@ use crate::EngineError;
 use crate::checks::recipients;
 use crate::ctx::Ctx;
 use crate::tenants::keys::new_key_text;
+use crate::tenants::people::check_email;
 use crate::tenants::secrets::sha256_hex;
 
 /// What `users/me` shows.
@@ -136,15 +137,7 @@ impl Organizations {
         new: NewOrganization,
     ) -> Result<(Organization, String), EngineError> {
         let name = checked_name(&new.name)?;
-        if !new.email.contains('@')
-            || new.email.len() > 254
-            || new.email.chars().any(char::is_control)
-        {
-            return Err(EngineError::invalid(
-                "email",
-                format!("`{}` is not an e-mail address", millrace_model::shown(&new.email)),
-            ));
-        }
+        check_email(&new.email)?;
         let (tenant, key) = self.new_tenant(&name, &new.email);
         let organization = tenant.organization.clone();
         self.ctx.store.create_organization(tenant).await?;

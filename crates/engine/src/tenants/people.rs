@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use millrace_model::ids::{OrgId, SessionId, UserId};
-use millrace_model::people::{Login, Role, Session};
+use millrace_model::people::{Login, Role, Session, normal_address};
 use millrace_model::tenant::{Caller, Organization, User};
 
 use crate::EngineError;
@@ -87,7 +87,7 @@ impl People {
         password: &str,
         client: &Client,
     ) -> Result<SignedIn, EngineError> {
-        let email = email.trim().to_lowercase();
+        let email = normal_address(email);
         self.passwords.count(&email, client.asker.as_ref(), self.ctx.now())?;
         let login = self.ctx.store.login(&email).await?;
         let fits = self
@@ -254,17 +254,48 @@ pub(crate) fn own_session(caller: &Caller) -> Result<&SessionId, EngineError> {
     ))
 }
 
+/// Refuses what is not one address that mail can be sent to.
 pub(crate) fn check_email(email: &str) -> Result<(), EngineError> {
-    let is_address =
-        email.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty());
-    if is_address
-        && email.len() <= 254
-        && !email.chars().any(|c| c.is_control() || c.is_whitespace())
-    {
+    let is_plain = !email.contains(|c: char| c.is_control() || c.is_whitespace());
+    if is_plain && email.len() <= 254 && email.parse::<lettre::Address>().is_ok() {
         return Ok(());
     }
     Err(EngineError::invalid(
         "email",
-        format!("`{}` is not an e-mail address", millrace_model::shown(email)),
+        format!(
+            "`{}` is not an e-mail address; give one, without a name and brackets, such as me@example.com",
+            millrace_model::shown(email)
+        ),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_email;
+
+    #[test]
+    fn an_address_is_one_and_can_be_written_to() {
+        for address in
+            ["a@b.de", "a.b+c@x.test", "\u{e9}@x.de", "a@b\u{fc}cher.de", "root@localhost"]
+        {
+            assert!(check_email(address).is_ok(), "{address}");
+        }
+        for address in [
+            "a@b.de,c@d.de",
+            "a@b.de;c@d.de",
+            "a@b.de c@d.de",
+            "<a@b.de>",
+            "Anna <a@b.de>",
+            "mailto:a@b.de",
+            "a@b@c.de",
+            "a@b..de",
+            "a",
+            "@b.de",
+            "a@",
+            "",
+        ] {
+            assert!(check_email(address).is_err(), "{address}");
+        }
+        assert!(check_email(&format!("{}@b.de", "a".repeat(254))).is_err());
+    }
 }

@@ -1,17 +1,16 @@
 //! ID tokens of OpenID Connect: signature by a key of the provider, and the claims that make a
 //! token one for this server and this sign-in.
 
-use std::sync::Once;
-
-use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
-use jsonwebtoken::signature::{Error as SignatureError, Verifier};
-use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use millrace_model::Timestamp;
-use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use super::ring_verifier::use_ring;
 
 /// Algorithms that are taken. None of them is made with a secret that the client knows, nor without
 /// any.
@@ -40,6 +39,8 @@ pub(crate) enum IdTokenError {
         "it is no token that can be read, or of an algorithm that is not taken (RS, PS, ES and EdDSA are)"
     )]
     Unreadable,
+    #[error("its head names extensions (`crit`) that are not known here")]
+    Critical,
     #[error("the provider has no key that it names")]
     UnknownKey,
     #[error("its signature is not one of the provider's keys")]
@@ -58,16 +59,32 @@ pub(crate) struct Expected<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Claims about a person.
+/// Claims about a person. None of them has to be there: one of another type counts as missing.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Person {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     pub(crate) email: Option<String>,
     /// A boolean; some providers write it as text.
     #[serde(default)]
     email_verified: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     pub(crate) name: Option<String>,
+}
+
+fn text<'de, D: Deserializer<'de>>(claim: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(claim)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
+}
+
+/// Whether a token's head names extensions that have to be understood to take it (RFC 7515,
+/// 4.1.11); none is understood here.
+fn is_critical(token: &str) -> bool {
+    let head = token.split('.').next().unwrap_or_default();
+    let head = URL_SAFE_NO_PAD.decode(head).ok();
+    let head: Option<Value> = head.and_then(|head| serde_json::from_slice(&head).ok());
+    head.is_none_or(|head| head.get("crit").is_some())
 }
 
 impl Person {
@@ -111,6 +128,9 @@ pub(crate) fn verify(
     let header = jsonwebtoken::decode_header(token).map_err(|_| IdTokenError::Unreadable)?;
     if !ALGORITHMS.contains(&header.alg) {
         return Err(IdTokenError::Unreadable);
+    }
+    if is_critical(token) {
+        return Err(IdTokenError::Critical);
     }
     let fits = |key: &&Jwk| {
         let is_named = header.kid.is_none() || key.common.key_id == header.kid;
@@ -164,75 +184,15 @@ fn checked(claims: Claims, expected: &Expected<'_>) -> Result<Claims, IdTokenErr
     }
 }
 
-/// Signatures are checked by ring, which TLS uses as well: the library's own two providers bring
-/// cryptography of their own.
-fn use_ring() {
-    static ONCE: Once = Once::new();
-    static RING: CryptoProvider = CryptoProvider {
-        signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
-        verifier_factory: |algorithm, key| {
-            Ok(Box::new(RingVerifier { algorithm: *algorithm, key: key.clone() }))
-        },
-        key_utils: KeyUtils::new_unimplemented(),
-    };
-    ONCE.call_once(|| {
-        // It fails where another was installed before, and nothing else here does.
-        let _ = RING.install_default();
-    });
-}
-
-struct RingVerifier {
-    algorithm: Algorithm,
-    key: DecodingKey,
-}
-
-impl JwtVerifier for RingVerifier {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-}
-
-impl Verifier<Vec<u8>> for RingVerifier {
-    fn verify(&self, message: &[u8], signed: &Vec<u8>) -> Result<(), SignatureError> {
-        let rsa = match self.algorithm {
-            Algorithm::RS256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
-            Algorithm::RS384 => Some(&signature::RSA_PKCS1_2048_8192_SHA384),
-            Algorithm::RS512 => Some(&signature::RSA_PKCS1_2048_8192_SHA512),
-            Algorithm::PS256 => Some(&signature::RSA_PSS_2048_8192_SHA256),
-            Algorithm::PS384 => Some(&signature::RSA_PSS_2048_8192_SHA384),
-            Algorithm::PS512 => Some(&signature::RSA_PSS_2048_8192_SHA512),
-            _ => None,
-        };
-        let curve: Option<&dyn signature::VerificationAlgorithm> = match self.algorithm {
-            Algorithm::ES256 => Some(&signature::ECDSA_P256_SHA256_FIXED),
-            Algorithm::ES384 => Some(&signature::ECDSA_P384_SHA384_FIXED),
-            Algorithm::EdDSA => Some(&signature::ED25519),
-            _ => None,
-        };
-        let fits = match (rsa, curve, self.key.kind()) {
-            (Some(algorithm), _, DecodingKeyKind::RsaModulusExponent { n, e }) => {
-                RsaPublicKeyComponents { n, e }.verify(algorithm, message, signed)
-            }
-            (_, Some(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
-                UnparsedPublicKey::new(algorithm, point).verify(message, signed)
-            }
-            _ => return Err(SignatureError::new()),
-        };
-        fits.map_err(|_| SignatureError::new())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::URL_SAFE_NO_PAD as B64;
     use ring::rand::SystemRandom;
     use ring::signature::{
         ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
     };
     use serde_json::json;
 
-    use super::*;
+    use super::{URL_SAFE_NO_PAD as B64, *};
 
     const NOW: i64 = 1_800_000_000;
 
@@ -342,6 +302,12 @@ mod tests {
             IdTokenError::UnknownKey,
             "the key is of another family"
         );
+        for crit in [json!(["exp"]), json!([]), json!(null)] {
+            assert_eq!(
+                error(json!({ "alg": "EdDSA", "kid": "k", "crit": crit }), "AAAA"),
+                IdTokenError::Critical
+            );
+        }
         assert_eq!(error(json!({ "alg": "EdDSA" }), "AAAA"), IdTokenError::Signature);
         assert_eq!(error(json!({ "alg": "EdDSA", "kid": "k" }), ""), IdTokenError::Signature);
         for token in ["", ".", "..", "a.b.c", "a.b.c.d"] {
@@ -392,5 +358,18 @@ mod tests {
             assert!(!verified(json!({ "email_verified": value })), "{value}");
         }
         assert!(!verified(json!({})));
+    }
+
+    #[test]
+    fn an_optional_claim_of_another_type_counts_as_missing() {
+        let pair = pair();
+        for other in
+            [json!({ "first": "A" }), json!(["a@x.test"]), json!(1), json!(true), json!(null)]
+        {
+            let with = json!({ "name": other, "email": other });
+            let person = verify(&signed(&pair, &claims(with)), &keys(&pair), &expected());
+            let person = person.expect("taken").person;
+            assert_eq!((person.name, person.email), (None, None), "{other}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 mod id_token;
 mod provider;
+mod ring_verifier;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
 use millrace_model::ids::{OrgId, UserId};
-use millrace_model::people::{Link, Login, Role};
+use millrace_model::people::{Link, Login, Role, normal_address};
 use millrace_model::tenant::User;
 use millrace_store::{Identity, StoreError, UsedLink};
 use oauth2::{CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope};
@@ -194,7 +195,7 @@ impl Oidc {
         let claims = claims.map_err(|error| refused(provider, &error))?;
         let identity = Identity { issuer: metadata.issuer.clone(), subject: claims.sub };
         let name = &provider.config.name;
-        let email = claims.person.email.as_deref().unwrap_or_default().trim().to_lowercase();
+        let email = normal_address(claims.person.email.as_deref().unwrap_or_default());
         if !claims.person.is_verified() || check_email(&email).is_err() {
             let message = format!(
                 "{name} gives no address of e-mail that it has verified; verify yours there, and sign in again"
@@ -350,7 +351,7 @@ impl Oidc {
         let members = self.ctx.store.members(first).await?;
         Ok(members
             .into_iter()
-            .find(|member| !member.signs_in && member.user.email.to_lowercase() == email)
+            .find(|member| !member.signs_in && normal_address(&member.user.email) == email)
             .map(|member| member.user))
     }
 
