@@ -1,4 +1,5 @@
-import { lazy, Suspense } from "react";
+import "./markdown.css";
+import { lazy, type ReactNode, Suspense } from "react";
 
 const Rendered = lazy(() => import("react-markdown"));
 
@@ -8,21 +9,29 @@ export function Markdown({ text }: { text: string }) {
   if (!/[*_`[#<>\n]|https?:/.test(text)) return <p>{text}</p>;
   return (
     <Suspense fallback={<p>{text}</p>}>
-      <Rendered
-        skipHtml
-        disallowedElements={["img"]}
-        unwrapDisallowed
-        components={{
-          a: ({ href, children }) => (
-            <a className="link" href={href} target="_blank" rel="noreferrer">
-              {children}
-            </a>
-          ),
-          code: ({ children }) => <code className="mono">{children}</code>,
-        }}
-      >
-        {text}
-      </Rendered>
+      <div className="prose">
+        <Rendered
+          skipHtml
+          disallowedElements={["img"]}
+          unwrapDisallowed
+          components={{
+            a: Address,
+            code: ({ children }) => <code className="mono">{children}</code>,
+          }}
+        >
+          {text}
+        </Rendered>
+      </div>
     </Suspense>
+  );
+}
+
+/** A link; an address that may not be followed (`javascript:`) comes here empty, and its words stay text. */
+function Address({ href, children }: { href?: string | undefined; children?: ReactNode }) {
+  if (href === undefined || href === "") return children;
+  return (
+    <a className="link" href={href} target="_blank" rel="noreferrer">
+      {children}
+    </a>
   );
 }
