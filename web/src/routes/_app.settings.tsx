@@ -1,4 +1,5 @@
 import { createFileRoute, Link, Outlet } from "@tanstack/react-router";
+import { TabBar } from "~/shell/tab-bar";
 import { PageHead } from "~/ui/pane";
 
 export const Route = createFileRoute("/_app/settings")({ component: Settings });
@@ -20,15 +21,13 @@ function Settings() {
       <PageHead>
         <h1>Settings</h1>
       </PageHead>
-      <nav className="tab-bar" aria-label="Parts of the settings">
-        <div className="tabs">
-          {parts.map(([to, name]) => (
-            <Link key={to} to={to} className="tab" activeOptions={{ exact: true }}>
-              {name}
-            </Link>
-          ))}
-        </div>
-      </nav>
+      <TabBar label="Parts of the settings">
+        {parts.map(([to, name]) => (
+          <Link key={to} to={to} className="tab" activeOptions={{ exact: true }}>
+            {name}
+          </Link>
+        ))}
+      </TabBar>
       <Outlet />
     </>
   );

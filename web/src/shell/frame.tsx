@@ -32,7 +32,7 @@ import { say } from "~/ui/toast";
 import { useBroughtPages } from "./brought-pages";
 import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
-import { groups, isHeldBy, type Place } from "./nav";
+import { groups, isHeldBy, isMarkedOn, type Place } from "./nav";
 import { prefer, preferencesOf } from "./preferences";
 import { remember, takeRemembered, useRemembered } from "./remembered";
 import { useSession } from "./session";
@@ -351,18 +351,30 @@ function UserMenu({ onSignOut }: { onSignOut: (() => void) | undefined }) {
   );
 }
 
-/** Four places and the rest, below 760 px. */
+/** Four places and the rest, below 760 px; the rest is marked on a page of none of the four. */
 function BottomBar({ onMore }: { onMore: () => void }) {
   const places = groups.flatMap((group) => group.places).slice(0, 4);
+  const marked = useLocation({
+    select: ({ pathname }) => places.find((place) => isMarkedOn(place, pathname))?.to,
+  });
   return (
     <nav className="bottom-bar" aria-label="Main, narrow">
       {places.map(({ to, label, icon: Icon }) => (
-        <Link key={to} to={to} activeOptions={{ exact: to === "/", includeSearch: false }}>
+        <Link
+          key={to}
+          to={to}
+          aria-current={to === marked ? "true" : undefined}
+          activeOptions={{ exact: to === "/", includeSearch: false }}
+        >
           <Icon className="icon" aria-hidden="true" />
           <span>{label}</span>
         </Link>
       ))}
-      <button type="button" onClick={onMore}>
+      <button
+        type="button"
+        aria-current={marked === undefined ? "true" : undefined}
+        onClick={onMore}
+      >
         <MenuIcon className="icon" aria-hidden="true" />
         <span>More</span>
       </button>

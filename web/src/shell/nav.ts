@@ -130,10 +130,18 @@ export const more: readonly Place[] = [
 export const isHeldBy = ({ holds = [] }: Place, pathname: string): boolean =>
   holds.some((each) => pathname === each || pathname.startsWith(`${each}/`));
 
+const isAbove = ({ to }: Place, pathname: string): boolean =>
+  pathname === to || (to !== "/" && pathname.startsWith(`${to}/`));
+
+/** Whether a bar marks a place on a page. */
+export const isMarkedOn = (place: Place, pathname: string): boolean =>
+  isAbove(place, pathname) || isHeldBy(place, pathname);
+
 /** The list that an address is below; where it has none of its own, the place of the side bar that holds it. */
 export function placeAt(pathname: string): Place | undefined {
   const places = groups.flatMap((group) => group.places);
-  const isAbove = ({ to }: Place) =>
-    pathname === to || (to !== "/" && pathname.startsWith(`${to}/`));
-  return [...places, ...more].find(isAbove) ?? places.find((place) => isHeldBy(place, pathname));
+  return (
+    [...places, ...more].find((place) => isAbove(place, pathname)) ??
+    places.find((place) => isHeldBy(place, pathname))
+  );
 }

@@ -102,7 +102,7 @@ export function WebhookPage({
               </thead>
               <tbody>
                 {items.map((delivery) => (
-                  <Row key={delivery.id} webhook={id} delivery={delivery} />
+                  <Row key={delivery.id} webhook={webhook} delivery={delivery} />
                 ))}
               </tbody>
             </table>
@@ -119,7 +119,7 @@ const words: Record<string, string> = {
   failed: "Dead letter",
 };
 
-function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery }) {
+function Row({ webhook, delivery }: { webhook: Webhook; delivery: WebhookDelivery }) {
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
   const [open, setOpen] = useState(false);
@@ -127,12 +127,12 @@ function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery
     mutationFn: () =>
       data(
         client.POST("/v1/webhooks/{id}/deliveries/{delivery}/replay", {
-          params: { path: { id: webhook, delivery: delivery.id } },
+          params: { path: { id: webhook.id, delivery: delivery.id } },
         }),
       ),
     onSuccess: () => {
       say({ title: "Sent again", shape: "running" });
-      void queries.invalidateQueries({ queryKey: ["webhook", webhook] });
+      void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] });
     },
     onError: (error) => say({ title: "It was not sent", about: sentence(error) }),
   });
@@ -158,7 +158,10 @@ function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery
         <span className="num">{count(delivery.attempts)}</span>
         {delivery.next_attempt_at_ms !== null && (
           <>
-            , next <Until at={delivery.next_attempt_at_ms} />
+            , next {/* While the circuit is open, nothing is sent. */}
+            <Until
+              at={Math.max(delivery.next_attempt_at_ms, (webhook.paused_until ?? 0) * 1_000)}
+            />
           </>
         )}
         {delivery.last_error !== null && (

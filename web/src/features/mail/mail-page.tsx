@@ -192,7 +192,9 @@ function OneMail({ mail }: { mail: Mail }) {
       </PaneHead>
       <div className="bar">
         <dl className="facts">
-          <Fact name="To">{mail.recipient}</Fact>
+          <Fact name="To" wide>
+            {mail.recipient}
+          </Fact>
           <Fact name="State">
             <State of={mail.status} />
           </Fact>

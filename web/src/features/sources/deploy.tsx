@@ -12,7 +12,8 @@ import type { PropDef } from "~/api/props";
 import { problemsOf } from "~/api/props";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
-import { Button } from "~/ui/button";
+import { Button, buttonClass } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { Field, Input } from "~/ui/field";
 import { minute, plural } from "~/ui/format";
 import { Markdown } from "~/ui/markdown";
@@ -137,8 +138,10 @@ export function DeploySource({
         </fieldset>
       </form>
       <aside className="deploy-side" aria-label="What will run">
-        <WhatRuns of={runs} props={form.props} />
-        <div className="deploy-go">
+        <div id="what-runs">
+          <WhatRuns of={runs} props={form.props} />
+        </div>
+        <div className="deploy-name">
           <Field label="Name">
             {(control) => (
               <Input
@@ -161,6 +164,11 @@ export function DeploySource({
               />
             )}
           </Field>
+        </div>
+        <div className="deploy-go">
+          <a className={cn(buttonClass({ size: "lg" }), "only-narrow")} href="#what-runs">
+            What will run
+          </a>
           <Button
             look="primary"
             size="lg"
@@ -171,12 +179,14 @@ export function DeploySource({
           >
             Deploy source
           </Button>
-          <p className="small dim">
-            {needs.length > 0 &&
-              `${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} you first. `}
-            {form.keptAt !== undefined &&
-              `Kept in this browser ${minute(form.keptAt)}, secrets not.`}
-          </p>
+          {(needs.length > 0 || form.keptAt !== undefined) && (
+            <p className="small dim">
+              {needs.length > 0 &&
+                `${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} you first. `}
+              {form.keptAt !== undefined &&
+                `Kept in this browser ${minute(form.keptAt)}, secrets not.`}
+            </p>
+          )}
         </div>
       </aside>
     </div>

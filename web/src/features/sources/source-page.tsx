@@ -14,6 +14,7 @@ import { AsCommand, curlOf } from "~/shell/as-command";
 import { HeldByDev } from "~/shell/held-by-dev";
 import { useRefusal, useSession } from "~/shell/session";
 import { Starts } from "~/shell/starts";
+import { TabBar } from "~/shell/tab-bar";
 import { tallyOf } from "~/shell/tally";
 import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
@@ -104,30 +105,28 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           </div>
         )}
       </div>
-      <nav className="tab-bar" aria-label="Parts of the source">
-        <div className="tabs">
-          <Link
-            to="/sources/$id"
-            params={{ id }}
-            className="tab"
-            activeOptions={{ exact: true, includeSearch: false }}
-          >
-            Events
-          </Link>
-          <Link to="/sources/$id/runs" params={{ id }} className="tab">
-            Runs
-          </Link>
-          <Link to="/sources/$id/logs" params={{ id }} className="tab">
-            Logs
-          </Link>
-          <Link to="/sources/$id/configure" params={{ id }} className="tab">
-            Configure
-          </Link>
-          <Link to="/sources/$id/versions" params={{ id }} className="tab">
-            Versions
-          </Link>
-        </div>
-      </nav>
+      <TabBar label="Parts of the source">
+        <Link
+          to="/sources/$id"
+          params={{ id }}
+          className="tab"
+          activeOptions={{ exact: true, includeSearch: false }}
+        >
+          Events
+        </Link>
+        <Link to="/sources/$id/runs" params={{ id }} className="tab">
+          Runs
+        </Link>
+        <Link to="/sources/$id/logs" params={{ id }} className="tab">
+          Logs
+        </Link>
+        <Link to="/sources/$id/configure" params={{ id }} className="tab">
+          Configure
+        </Link>
+        <Link to="/sources/$id/versions" params={{ id }} className="tab">
+          Versions
+        </Link>
+      </TabBar>
       {children}
     </>
   );
