@@ -37,6 +37,7 @@ export function Dialog({
   children,
 }: Props) {
   const [popup, setPopup] = useState<HTMLElement | null>(null);
+  const inner = useRef<HTMLElement>(null);
   return (
     <BaseDialog.Root
       open={open}
@@ -48,9 +49,14 @@ export function Dialog({
         <BaseDialog.Backdrop className="scrim" />
         <BaseDialog.Viewport className="dialog-view">
           <BaseDialog.Popup
-            ref={setPopup}
+            ref={(element) => {
+              inner.current = element;
+              setPopup(element);
+            }}
             className={cn("dialog", size !== undefined && `is-${size}`, className)}
-            {...(initialFocus === undefined ? {} : { initialFocus })}
+            initialFocus={
+              initialFocus ?? ((by) => (by === "touch" ? true : firstOf(inner.current)))
+            }
             onKeyDown={(event) => {
               if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
                 event.preventDefault();
@@ -73,6 +79,25 @@ export function Dialog({
       </BaseDialog.Portal>
     </BaseDialog.Root>
   );
+}
+
+const FIELDS = [
+  "input:not(:disabled, [aria-hidden='true'], [tabindex='-1'], [type='hidden'])",
+  "textarea:not(:disabled)",
+  "[contenteditable='true']",
+  ":is([role='radio'], [role='tab'])[tabindex='0']",
+  ":is([role='checkbox'], [role='switch'], [role='combobox']):not([aria-disabled='true'])",
+].join(",");
+
+/** What a dialog is opened for: its first field, or its chosen act. The × is first in order, and says "Close" in a tip. */
+function firstOf(popup: HTMLElement | null): HTMLElement | boolean {
+  if (popup === null) return true;
+  if (popup.contains(document.activeElement)) return false;
+  const foot = popup.querySelector(".dialog-foot");
+  const field = [...popup.querySelectorAll<HTMLElement>(FIELDS)].find(
+    (each) => foot?.contains(each) !== true,
+  );
+  return field ?? foot?.querySelector<HTMLElement>(".btn.is-primary") ?? popup;
 }
 
 type ConfirmProps = {
