@@ -74,8 +74,10 @@ export function Foot({
           </>
         )}
       </span>
-      {at !== undefined && <span className="end">read {minute(at)}</span>}
-      <IconButton size="sm" icon={RefreshCw} label="Read again" onClick={onAgain} />
+      <span className="row end nowrap">
+        {at !== undefined && `read ${minute(at)}`}
+        <IconButton size="sm" icon={RefreshCw} label="Read again" onClick={onAgain} />
+      </span>
     </>
   );
 }

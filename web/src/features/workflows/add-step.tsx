@@ -77,7 +77,7 @@ export function AddStep({
           {actions.map(({ key, name, description }) => (
             <li key={key}>
               <button type="button" onClick={() => addAction(key)}>
-                <Tile name={name === "" ? key : name} />
+                <Tile name={key} />
                 <span className="cut">
                   <span className="name">{name === "" ? key : name}</span>{" "}
                   <span className="mono dim small">{key}</span>

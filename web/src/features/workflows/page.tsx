@@ -278,7 +278,7 @@ function Notices() {
   const { base } = builder.state;
   const error = builder.save.error ?? builder.deploy.error;
   return (
-    <>
+    <div className="bld-notices">
       {isObject(base.made_from) && (
         <div className="bld-notice">
           <Banner
@@ -323,7 +323,7 @@ function Notices() {
         </div>
       )}
       {error instanceof ChangedElsewhere && <ChangedElsewhereNotice error={error} />}
-    </>
+    </div>
   );
 }
 
