@@ -101,7 +101,7 @@ test("runs of one workflow are replayed with one event in the place of their own
     await page.keyboard.insertText(text);
   };
   await type("{ body: 8 }");
-  await expect(dialog.getByText("The event is no JSON. A text needs quotes.")).toBeVisible();
+  await expect(dialog.getByText('Line 1, column 3: text must be in quotes. Did you mean "body"?')).toBeVisible();
   await expectAccessible(page);
   await type('{ "body": { "street": "Harbour 9" } }');
   await dialog.getByRole("button", { name: "Replay 2 runs" }).click();

@@ -50,7 +50,7 @@ test("a run is replayed with what is live, with its own version or with the draf
     await page.keyboard.insertText(text);
   };
   await type("{ body: 8 }");
-  await expect(draft.dialog.getByText("The event is no JSON. A text needs quotes.")).toBeVisible();
+  await expect(draft.dialog.getByText('Line 1, column 3: text must be in quotes. Did you mean "body"?')).toBeVisible();
   await expect(draft.go).toBeDisabled();
   await type('{ "body": { "n": 8 } }');
   await expectAccessible(page);

@@ -26,6 +26,7 @@ import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Field, Input, Message, Search } from "~/ui/field";
 import { bytes, plural } from "~/ui/format";
+import { jsonProblem } from "~/ui/json/problem";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
 import { Until } from "~/ui/time";
 import { say } from "~/ui/toast";
@@ -351,6 +352,6 @@ function parse(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) };
   } catch {
-    return { problem: "This is no JSON. A text needs quotes." };
+    return { problem: jsonProblem(text) };
   }
 }

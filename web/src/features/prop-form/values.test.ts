@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { propsOf } from "~/api/props";
-import { draftOf, placeOf, read, readAll } from "./values";
+import { draftOf, read, readAll } from "./values";
 
 const prop = (more: Record<string, unknown>) => {
   const [only] = propsOf([{ name: "p", ...more }]);
@@ -75,10 +75,6 @@ it("shows stored values as they are typed", () => {
   expect(draftOf(prop({ type: "string[]" }), ["a"])).toEqual({ kind: "items", items: ["a"] });
   expect(draftOf(prop({ type: "string", options: ["a"] }), "a")).toMatchObject({ kind: "value" });
   expect(draftOf(prop({ type: "string" }), null)).toBeUndefined();
-});
-
-it("counts lines and columns from 1", () => {
-  expect(placeOf("a\nbc", 3)).toEqual({ line: 2, column: 2 });
 });
 
 it("takes expressions in the place of values of any type, where a step evaluates them", () => {

@@ -6,7 +6,7 @@
 import type { JsonObject } from "~/api/json";
 import { isObject } from "~/api/json";
 import { isRequired, type PropDef } from "~/api/props";
-import { firstMistake } from "~/ui/json/offset";
+import { jsonProblem } from "~/ui/json/problem";
 
 /** What a field holds: a value that was chosen, or text that still has to be read. */
 export type Draft =
@@ -147,32 +147,12 @@ export function rangeText({ min, max }: Pick<PropDef, "min" | "max">): string | 
   return undefined;
 }
 
-/** Line and column of a place in a text, both from 1. */
-export function placeOf(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset).split("\n");
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-}
-
 export function readJson(text: string): Read {
   try {
     return sized(JSON.parse(text));
   } catch {
     return { problem: jsonProblem(text) };
   }
-}
-
-function jsonProblem(text: string): string {
-  const offset = Math.max(0, firstMistake(text));
-  const at = placeOf(text, offset);
-  const rest = text.slice(offset);
-  const word = /^[A-Za-z_][\w-]*/.exec(rest)?.[0];
-  const why =
-    word !== undefined
-      ? `text must be in quotes. Did you mean "${word}"?`
-      : rest === ""
-        ? "the text ends too early."
-        : `${JSON.stringify(rest.charAt(0))} is not expected here.`;
-  return `Line ${at.line}, column ${at.column}: ${why}`;
 }
 
 export function bytesOf(value: unknown): number {

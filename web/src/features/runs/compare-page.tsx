@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ArrowLeftRight } from "lucide-react";
 import type { ReactNode } from "react";
-import { isFinal, type RunDetail, type StepRecord } from "~/api/runs";
+import { isFinal, type RunDetail } from "~/api/runs";
 import { ReadFailed } from "~/shell/read-failed";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
@@ -17,7 +17,7 @@ import { Crumbs, PageHead } from "~/ui/pane";
 import { Glyph, StatusMark } from "~/ui/status";
 import { Tag } from "~/ui/tag";
 import { Worded } from "~/ui/worded";
-import { comparedSteps, type Verdict, verdictWords } from "./compare";
+import { comparedSteps, tookOf, type Verdict, verdictWords } from "./compare";
 import { type Difference, everyDifference } from "./differs";
 import { type Plan, planQuery, runQuery } from "./queries";
 import { changesOf } from "./replay-plan";
@@ -91,13 +91,13 @@ function Compared({ first, second }: { first: RunDetail; second: RunDetail }) {
       <Part title="Event" says={event.length === 0 ? "same" : plural(event.length, "difference")}>
         <Differences all={event} label="Differences of the events" />
       </Part>
-      {steps.map(({ name, verdict, first, second, differences }) => (
+      {steps.map(({ name, verdict, differences, ...step }) => (
         <Part
           key={name}
           mono
           title={name}
           says={<Said verdict={verdict} />}
-          times={<Times first={first} second={second} />}
+          times={<Times first={tookOf(step.first, first)} second={tookOf(step.second, second)} />}
         >
           <Differences all={differences} label={`Differences of ${name}`} />
           <CodeChange change={changes?.get(name)} />
@@ -175,15 +175,10 @@ function Said({ verdict }: { verdict: Verdict }) {
   );
 }
 
-function Times({
-  first,
-  second,
-}: {
-  first: StepRecord | undefined;
-  second: StepRecord | undefined;
-}) {
-  const took = (step: StepRecord | undefined) =>
-    step?.durationMs === undefined ? "–" : duration(step.durationMs);
+/** How long a step took in the first and in the second, in milliseconds. */
+function Times({ first, second }: { first: number | undefined; second: number | undefined }) {
+  if (first === undefined && second === undefined) return null;
+  const took = (ms: number | undefined) => (ms === undefined ? "–" : duration(ms));
   return (
     <span className="num dim nowrap">
       {took(first)} <span aria-hidden="true">→</span>

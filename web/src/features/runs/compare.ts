@@ -39,6 +39,13 @@ export function comparedSteps(first: RunDetail, second: RunDetail): ComparedStep
   });
 }
 
+/** How long a step took; one that failed ended with its run. */
+export function tookOf(step: StepRecord | undefined, run: RunDetail): number | undefined {
+  if (step?.durationMs !== undefined) return step.durationMs;
+  if (step?.status !== "failed" || step.startedAt === undefined) return undefined;
+  return run.finishedAt === undefined ? undefined : run.finishedAt - step.startedAt;
+}
+
 function verdictOf(
   first: StepRecord | undefined,
   second: StepRecord | undefined,

@@ -57,5 +57,7 @@ it("offers a version once: the run's own only where another is live, the draft o
 it("takes an edited event only where it is JSON", () => {
   expect(editedOf('{"n": 1}')).toEqual({ event: { n: 1 } });
   expect(editedOf("null")).toEqual({ event: null });
-  expect(editedOf("{n: 1}")).toEqual({ problem: "The event is no JSON. A text needs quotes." });
+  expect(editedOf("{n: 1}")).toEqual({
+    problem: 'Line 1, column 2: text must be in quotes. Did you mean "n"?',
+  });
 });

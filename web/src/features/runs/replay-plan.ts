@@ -1,6 +1,7 @@
 /** What a replay runs again, what it keeps, and what its code has changed since. */
 
 import type { RunDetail } from "~/api/runs";
+import { jsonProblem } from "~/ui/json/problem";
 import type { Plan, PlannedStep } from "./queries";
 
 /** In the place of a version: what is not deployed. */
@@ -76,6 +77,6 @@ export function editedOf(text: string): { event: unknown } | { problem: string }
   try {
     return { event: JSON.parse(text) };
   } catch {
-    return { problem: "The event is no JSON. A text needs quotes." };
+    return { problem: jsonProblem(text) };
   }
 }

@@ -9,6 +9,7 @@ import { useKeptText } from "~/shell/kept-text";
 import { Editor } from "~/ui/code/editor";
 import { Message } from "~/ui/field";
 import { shortId } from "~/ui/format";
+import { jsonProblem } from "~/ui/json/problem";
 import { say } from "~/ui/toast";
 import { runQuery } from "./queries";
 
@@ -16,8 +17,8 @@ function read(text: string): { value: unknown } | { problem: string } {
   if (text.trim() === "") return { value: undefined };
   try {
     return { value: JSON.parse(text) };
-  } catch (error) {
-    return { problem: `This is no JSON: ${error instanceof Error ? error.message : ""}` };
+  } catch {
+    return { problem: jsonProblem(text) };
   }
 }
 

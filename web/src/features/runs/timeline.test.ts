@@ -147,6 +147,28 @@ describe("rows", () => {
   });
 });
 
+it("shows the step that a paused run waits in as paused, though its code ended", () => {
+  const timeline = timelineOf(
+    run({
+      status: "paused",
+      finished_at_ms: null,
+      paused: { kind: "suspend", namespace: "b", until_ms: 60_000 },
+      steps: [
+        { namespace: "a", status: "succeeded", started_at_ms: 1_100, duration_ms: 5, exports: {} },
+        { namespace: "b", status: "succeeded", started_at_ms: 1_105, duration_ms: 5, exports: {} },
+      ],
+    }),
+    plan,
+    9_000,
+  );
+  expect(timeline.rows.map(({ status }) => status)).toEqual([
+    "succeeded",
+    "succeeded",
+    "paused",
+    "waiting",
+  ]);
+});
+
 describe("the scale", () => {
   const paused = run({
     created_at_ms: 0,

@@ -152,6 +152,8 @@ export function timelineOf(
     const row = rows.at(-1);
     if (pause !== undefined && row !== undefined) {
       row.stretches.push(place("paused", pause.from, pause.to, "paused"));
+      // Its code ended; what it paused for did not.
+      if (run.status === "paused" && index === timed.length - 1) row.status = "paused";
     }
   }
   const seen = new Set(run.steps.map(({ name }) => name));

@@ -11,6 +11,7 @@ import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
+import { jsonProblem } from "~/ui/json/problem";
 import { Segments } from "~/ui/pane";
 import { say } from "~/ui/toast";
 import { worded } from "~/ui/worded";
@@ -142,6 +143,6 @@ function parsed(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: text.trim() === "" ? {} : JSON.parse(text) };
   } catch {
-    return { problem: "The event is no JSON." };
+    return { problem: jsonProblem(text) };
   }
 }

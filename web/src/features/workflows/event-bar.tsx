@@ -16,6 +16,7 @@ import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import { clock } from "~/ui/format";
+import { jsonProblem } from "~/ui/json/problem";
 import { ariaKeys } from "~/ui/keys";
 import { Menu, MenuHead, MenuItem } from "~/ui/menu";
 import { Glyph } from "~/ui/status";
@@ -266,8 +267,8 @@ function SourceEvents({ source }: { source: string }) {
 function read(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) };
-  } catch (error) {
-    return { problem: `The event is no JSON: ${error instanceof Error ? error.message : ""}` };
+  } catch {
+    return { problem: jsonProblem(text) };
   }
 }
 

@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { isObject, type JsonObject } from "~/api/json";
 import { forget, keep, keptOf } from "~/shell/kept";
+import { jsonProblem } from "~/ui/json/problem";
 import type { StepDraft } from "./model";
 
 /** By the key of the step in this builder. */
@@ -40,7 +41,7 @@ export function pinFrom(text: string): { pin: JsonObject } | { problem: string }
       problem: 'A result is an object of what the step exports: {"$return_value": 1}.',
     };
   } catch {
-    return { problem: "This is no JSON. A text needs quotes." };
+    return { problem: jsonProblem(text) };
   }
 }
 

@@ -60,7 +60,7 @@ export function JsonRow({
             {row.name !== null && (
               <>
                 <span className="json-key">
-                  <Marked text={String(row.name)} words={words} />
+                  <Marked text={row.name === "" ? '""' : String(row.name)} words={words} />
                 </span>
                 <span className="json-punct">: </span>
               </>

@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { type RunDetail, type StepRecord, stepOf } from "~/api/runs";
+import { tookOf } from "./compare";
+
+const record = (given: object): StepRecord | undefined => stepOf({ namespace: "a", ...given })[0];
+const ended = { finishedAt: 2_000 } as RunDetail;
+const going = { finishedAt: undefined } as RunDetail;
+
+it("says how long a step took, one that failed until the end of its run", () => {
+  expect(tookOf(record({ status: "succeeded", duration_ms: 40 }), ended)).toBe(40);
+  expect(tookOf(record({ status: "failed", started_at_ms: 1_730 }), ended)).toBe(270);
+});
+
+it("says nothing of a step that is not there or goes on", () => {
+  expect(tookOf(undefined, ended)).toBeUndefined();
+  expect(tookOf(record({ status: "", started_at_ms: 1_730 }), going)).toBeUndefined();
+  expect(tookOf(record({ status: "failed", started_at_ms: 1_730 }), going)).toBeUndefined();
+});

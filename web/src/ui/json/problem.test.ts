@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { jsonProblem, placeOf } from "./problem";
+
+it("counts lines and columns from 1", () => {
+  expect(placeOf("a\nbc", 3)).toEqual({ line: 2, column: 2 });
+});
+
+it("names the place and the reason", () => {
+  expect(jsonProblem('{\n "a": integer}')).toBe(
+    'Line 2, column 7: text must be in quotes. Did you mean "integer"?',
+  );
+  expect(jsonProblem("[1")).toBe("Line 1, column 3: the text ends too early.");
+  expect(jsonProblem("[1;]")).toBe('Line 1, column 3: ";" is not expected here.');
+});
