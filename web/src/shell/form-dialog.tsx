@@ -43,6 +43,7 @@ export function FormDialog<T>({
     >
       <form
         className="dialog-form"
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           submit();

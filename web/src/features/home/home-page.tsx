@@ -389,6 +389,11 @@ function Waiting({ run }: { run: RunRow }) {
           </>
         )}
       </span>
+      <span className="home-act">
+        <ActLink needs="invoke" size="sm" to="/runs/$id" params={{ id: run.id }} hash="resume">
+          Resume…
+        </ActLink>
+      </span>
     </li>
   );
 }

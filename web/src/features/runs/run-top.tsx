@@ -119,7 +119,8 @@ const kinds: Record<string, string> = {
 
 function Paused({ run }: { run: RunDetail }) {
   const refused = useRefusal("invoke");
-  const [asks, setAsks] = useState(false);
+  // Home's links to it end so; nothing is resumed before it is said.
+  const [asks, setAsks] = useState(refused === undefined && window.location.hash === "#resume");
   const kind = textOf(run.paused?.kind) ?? "";
   const until = numberOf(run.paused?.until_ms);
   const step = textOf(run.paused?.namespace);

@@ -87,6 +87,7 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
   return (
     <Entry>
       <form
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           if (!send.isPending) send.mutate();

@@ -22,6 +22,7 @@ export function SignIn({ next }: { next: string | undefined }) {
   return (
     <Entry>
       <form
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           if (!send.isPending) send.mutate();
