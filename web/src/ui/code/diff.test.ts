@@ -28,3 +28,13 @@ it("folds what is far from any change, and shows nothing of equal texts", async 
   expect(text(await differenceOf(`${many}\nend`, `${many}\nEND`))[0]).toBe("… 17");
   expect(await differenceOf(many, many)).toEqual([]);
 });
+
+it("marks no words in a large block, and the middle of a long line alone", async () => {
+  const block = (word: string) =>
+    Array.from({ length: 101 }, (_, at) => `${word} ${at}`).join("\n");
+  const large = await differenceOf(block("old"), block("new"));
+  expect(large.every((line) => line.kind === "fold" || line.pieces.length === 1)).toBe(true);
+  const long = (word: string) => `${"a ".repeat(1_000)}${word}${" z".repeat(5_000)}`;
+  const lines = await differenceOf(long("old"), long("now"));
+  expect(text(lines)[0]).toMatch(/^-(a )+\[old\] z.* … 9,200 characters … .*z$/);
+});
