@@ -1,7 +1,7 @@
 /** One event of a source, whole: lists never hold events. */
 
 import { queryOptions } from "@tanstack/react-query";
-import { body, client } from "./client";
+import { client, data } from "./client";
 import type { EventSummary } from "./schema";
 
 /** Cursor just before an event in the order of the list: ids are `milliseconds-number`. */
@@ -21,23 +21,39 @@ function partsOf(id: string): [number, number] {
   return [Number(ms), Number(number)];
 }
 
-export const eventQuery = (source: string, id: string) =>
+/**
+ * `words`: what the event was found by. The server lists the newest 100 events of a source; a search reaches the newest
+ * 2,000, and so an older event is read by the words that found it.
+ */
+export const eventQuery = (source: string, id: string, words = "") =>
   queryOptions({
     queryKey: ["source", source, "event", id],
     queryFn: async ({ signal }): Promise<EventSummary> => {
-      const { data } = await body(
-        client.GET("/v1/sources/{id}/event_summaries", {
-          params: {
-            path: { id: source },
-            query: { limit: 1, after: cursorBefore(id), expand: "event" },
-          },
-          signal,
-        }),
-      );
-      const [event] = data;
-      if (event === undefined || event.id !== id) throw new Error("This event was pruned.");
+      const listed = await eventAt(source, id, "", signal);
+      const event = listed ?? (words === "" ? undefined : await eventAt(source, id, words, signal));
+      if (event === undefined) throw new Error(NOT_LISTED);
       return event;
     },
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 30_000,
   });
+
+const NOT_LISTED =
+  "It is not among the newest 100 events of its source, which the server lists, or it was pruned. “Search all” finds and opens events among the newest 2,000.";
+
+async function eventAt(
+  source: string,
+  id: string,
+  words: string,
+  signal: AbortSignal,
+): Promise<EventSummary | undefined> {
+  const query = {
+    limit: 1,
+    after: cursorBefore(id),
+    expand: "event" as const,
+    ...(words === "" ? {} : { q: words }),
+  };
+  const params = { path: { id: source }, query };
+  const [event] = await data(client.GET("/v1/sources/{id}/event_summaries", { params, signal }));
+  return event?.id === id ? event : undefined;
+}

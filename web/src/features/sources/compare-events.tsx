@@ -7,17 +7,23 @@ import { SkeletonRows } from "~/ui/banner";
 import { DiffView } from "~/ui/code/diff-view";
 import { clock } from "~/ui/format";
 
+/** An event, and the words that it was found by. */
+export type Found = { id: string; words: string };
+
 export function CompareEvents({
   source,
   before,
   after,
 }: {
   source: string;
-  before: string;
-  after: string;
+  before: Found;
+  after: Found;
 }) {
   const [one, other] = useQueries({
-    queries: [eventQuery(source, before), eventQuery(source, after)],
+    queries: [
+      eventQuery(source, before.id, before.words),
+      eventQuery(source, after.id, after.words),
+    ],
   });
   const failed = one.error ?? other.error;
   if (failed !== null) return <ReadFailed what="The events" error={failed} again={one.refetch} />;

@@ -1,38 +1,31 @@
 /** Events of a source: the newest first, one of them whole beside the list, the log below. */
 
 import "~/ui/table.css";
-import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { GitCompare, Pause, Play, RotateCcw } from "lucide-react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Pause, Play } from "lucide-react";
 import { useRef, useState } from "react";
-import { client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
-import { eventQuery } from "~/api/events";
 import { nextTickQuery } from "~/api/queries";
-import type { EventSummary, Source } from "~/api/schema";
+import type { Source } from "~/api/schema";
 import { useLive } from "~/api/stream";
 import { OwnerLog } from "~/shell/owner-log";
 import { ReadFailed } from "~/shell/read-failed";
-import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
-import { Confirm } from "~/ui/dialog";
 import { Search } from "~/ui/field";
-import { clock, count, every, plural, shortId } from "~/ui/format";
-import { JsonInspector } from "~/ui/json/json-inspector";
+import { clock, count, every, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
-import { PaneHead } from "~/ui/pane";
 import { Until } from "~/ui/time";
-import { say } from "~/ui/toast";
 import { VirtualRows } from "~/ui/virtual-rows";
-import { CompareEvents } from "./compare-events";
+import type { Found } from "./compare-events";
 import { eventsQuery, summaryOf } from "./events-query";
-import { sentTo } from "./sent-to";
+import { OneEvent } from "./one-event";
 import { rateOf, skippedWords, useSkipped } from "./tail";
 
 const ROW_HEIGHT = 29;
+/** As many events as the server lists where it searches for none. */
+const LISTED_MAX = 100;
 
 export function SourceEvents({
   source,
@@ -70,7 +63,7 @@ export function SourceEvents({
   );
   const notShown = skippedWords(skipped);
   const rate = paused ? 0 : rateOf(all, events.dataUpdatedAt);
-  const [base, setBase] = useState<string | undefined>(undefined);
+  const [base, setBase] = useState<Found | undefined>(undefined);
   const channels = new Set(all.map((event) => event.metadata.name));
   const oneChannel = channels.size < 2;
   const { index, setCurrent } = useListKeys({
@@ -217,6 +210,11 @@ export function SourceEvents({
               </tbody>
             </table>
           )}
+          {!events.hasNextPage && asked === "" && all.length >= LISTED_MAX && (
+            <p className="list-end dim small">
+              The newest {count(LISTED_MAX)} are listed. “Search all” finds older ones.
+            </p>
+          )}
           {events.hasNextPage && (
             <div className="list-end">
               <Button
@@ -234,116 +232,18 @@ export function SourceEvents({
         {open === undefined ? (
           <p className="event-none">An event that you choose is shown here.</p>
         ) : (
-          <OneEvent key={open} source={source.id} id={open} base={base} onBase={setBase} />
+          <OneEvent
+            key={`${open} ${asked}`}
+            source={source.id}
+            found={{ id: open, words: asked }}
+            base={base}
+            onBase={setBase}
+          />
         )}
       </section>
       <OwnerLog owner={source.id} isWorkflow={false} docked live={!paused} />
     </div>
   );
-}
-
-function OneEvent({
-  source,
-  id,
-  base,
-  onBase,
-}: {
-  source: string;
-  id: string;
-  /** The event that others are held against. */
-  base: string | undefined;
-  onBase: (id: string | undefined) => void;
-}) {
-  const { data: event, error, refetch } = useQuery({ ...eventQuery(source, id), retry: false });
-  const refused = useRefusal("deploy");
-  return (
-    <>
-      <PaneHead title="Event" hint={<span className="mono">{shortIdOf(event, id)}</span>}>
-        {event !== undefined && (
-          <>
-            <Button
-              size="sm"
-              look="quiet"
-              icon={GitCompare}
-              aria-pressed={base !== undefined}
-              onClick={() => onBase(base === undefined ? id : undefined)}
-            >
-              {base === undefined ? "Compare" : "Stop comparing"}
-            </Button>
-            <Copy label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
-            <SendAgain source={source} id={id} />
-          </>
-        )}
-      </PaneHead>
-      {refused === undefined && event !== undefined && base === undefined && (
-        <p className="event-use small">
-          <Link to="/workflows/new" search={{ source, event: id }} className="link">
-            Make a workflow of this event
-          </Link>
-        </p>
-      )}
-      {base === id && (
-        <p className="event-use small mid" role="status">
-          Choose the event that this one is compared with.
-        </p>
-      )}
-      {base !== undefined && base !== id && (
-        <CompareEvents source={source} before={base} after={id} />
-      )}
-      {error !== null && <ReadFailed what="The event" error={error} again={refetch} />}
-      {event === undefined && error === null && <SkeletonRows height={20} />}
-      {event !== undefined && (base === undefined || base === id) && (
-        <JsonInspector value={event.event} base="steps.trigger.event" label="Event" />
-      )}
-    </>
-  );
-}
-
-/** Whoever listens now gets the event once more. */
-function SendAgain({ source, id }: { source: string; id: string }) {
-  const refused = useRefusal("invoke");
-  const [asks, setAsks] = useState(false);
-  const send = useMutation({
-    mutationFn: () =>
-      data(
-        client.POST("/v1/sources/{id}/events/{event}/replay", {
-          params: { path: { id: source, event: id } },
-          body: {},
-        }),
-      ),
-    onSuccess: (passed) => {
-      setAsks(false);
-      say({ title: sentTo(passed), shape: "running" });
-    },
-  });
-  return (
-    <>
-      <Button size="sm" icon={RotateCcw} refused={refused} onClick={() => setAsks(true)}>
-        Send again…
-      </Button>
-      <Confirm
-        open={asks}
-        onClose={() => setAsks(false)}
-        title="Send this event again?"
-        act="Send again"
-        look="primary"
-        keep="Close"
-        busy={send.isPending && "Sending…"}
-        error={send.error === null ? undefined : sentence(send.error)}
-        onConfirm={() => send.mutate()}
-      >
-        <p>
-          Workflows, sources and webhooks that listen now get it once more. The code of the source
-          does not run.
-        </p>
-      </Confirm>
-    </>
-  );
-}
-
-function shortIdOf(event: EventSummary | undefined, id: string): string {
-  const own = event?.metadata.id;
-  return own === undefined || own === null ? shortId(id) : String(own);
 }
 
 /** When its timer runs it next. */
