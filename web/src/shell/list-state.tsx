@@ -4,6 +4,7 @@ import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query
 import { type ReactNode, useEffect, useRef } from "react";
 import { SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { count, plural } from "~/ui/format";
 import { ReadFailed } from "./read-failed";
 
 type Page<T> = { data: T[]; page_info: { total_count: number } };
@@ -40,6 +41,39 @@ export function ListState<T>({
       <ShowMore query={query} />
     </>
   );
+}
+
+/** Pages that a filter reads by itself; "Show more" reads on. */
+const FILTERED_PAGES_MAX = 20;
+
+/**
+ * Reads the rest of a list while a filter is set: a filter looks at the rows that were read, and the server filters
+ * none of these lists. `one`: what a row is, "source".
+ */
+export function useFiltered<T>(
+  query: UseInfiniteQueryResult<InfiniteData<Page<T>>, Error>,
+  isFiltered: boolean,
+  one: string,
+): {
+  /** More rows are about to come by themselves. */
+  reads: boolean;
+  /** What was filtered: "300 sources", "the first 2,000 of 9,000 sources". */
+  of: string;
+  /** How many rows there are, and how many of them a filter shows. */
+  words: (shown: number) => string;
+} {
+  const { data, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = query;
+  const pages = data?.pages ?? [];
+  const reads =
+    isFiltered && hasNextPage && !isFetchNextPageError && pages.length < FILTERED_PAGES_MAX;
+  useEffect(() => {
+    if (reads && !isFetching) void fetchNextPage();
+  }, [reads, isFetching, fetchNextPage]);
+  const loaded = pages.reduce((sum, page) => sum + page.data.length, 0);
+  const all = plural(Math.max(pages[0]?.page_info.total_count ?? 0, loaded), one);
+  const of = hasNextPage ? `the first ${count(loaded)} of ${all}` : all;
+  const isAll = (shown: number) => !isFiltered || (shown === loaded && !hasNextPage);
+  return { reads, of, words: (shown) => (isAll(shown) ? all : `${count(shown)} of ${of}`) };
 }
 
 /** How far before the end of a list the next page is asked for. */

@@ -5,10 +5,10 @@ import "./components.css";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useRef } from "react";
-import { ListState } from "~/shell/list-state";
+import { ListState, useFiltered } from "~/shell/list-state";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
-import { Empty } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { PageHead, Segments } from "~/ui/pane";
@@ -32,6 +32,7 @@ export function ComponentsPage({
   const field = useRef<HTMLInputElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
   const words = q.toLowerCase();
+  const filtered = useFiltered(components, words !== "" || kind !== "all", "component");
   return (
     <>
       <PageHead
@@ -83,9 +84,10 @@ export function ComponentsPage({
                 `${each.name} ${each.key} ${each.id}`.toLowerCase().includes(words) &&
                 (kind === "all" || (kind === "published" ? each.published : each.type === kind)),
             );
+            if (shown.length === 0 && filtered.reads) return <SkeletonRows rows={6} />;
             if (shown.length === 0) {
               return (
-                <Empty title="None of those shown matches.">
+                <Empty title={`None of ${filtered.of} matches.`}>
                   <Button onClick={() => onFilter({ q: "", kind: "all" })}>
                     Remove the filter
                   </Button>

@@ -9,6 +9,7 @@ import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
+import { useFiltered } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -66,7 +67,6 @@ export function ErrorList({
   const groups = useInfiniteQuery({ ...groupsQuery(state), refetchInterval: ASK_MS });
   const { data: owners, isPending: areOwnersPending } = useQuery(ownersQuery);
   const columns = useColumns("errors", COLUMNS);
-  const comes = groups.isPending || areOwnersPending;
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
   const matching = all.filter((group) =>
@@ -74,8 +74,10 @@ export function ErrorList({
       .toLowerCase()
       .includes(words),
   );
+  const filtered = useFiltered(groups, words !== "", "group");
+  const isNoneYet = matching.length === 0 && filtered.reads;
+  const comes = groups.isPending || areOwnersPending || isNoneYet;
   const { shown, fresh, show } = useHeldOrder(comes ? [] : matching, `${state} ${words}`, scroll);
-  const total = groups.data?.pages[0]?.page_info.total_count ?? all.length;
   const times = matching.reduce((sum, group) => sum + group.count, 0);
   const { current, index } = useListKeys({
     ids: shown.map(({ id }) => id),
@@ -117,9 +119,7 @@ export function ErrorList({
         />
         <BarStatus>
           {groups.isSuccess &&
-            (matching.length === all.length
-              ? `${plural(total, "group")}, ${plural(times, "error")}`
-              : `${count(matching.length)} of ${plural(total, "group")}`)}
+            `${filtered.words(matching.length)}${groups.hasNextPage ? "" : `, ${plural(times, "error")}`}`}
         </BarStatus>
         <ColumnsMenu list="errors" columns={COLUMNS} />
       </div>
@@ -139,8 +139,8 @@ export function ErrorList({
           </p>
         </Empty>
       )}
-      {all.length > 0 && shown.length === 0 && (
-        <Empty title={`None of ${plural(total, "group")} matches.`}>
+      {!comes && all.length > 0 && shown.length === 0 && (
+        <Empty title={`None of ${filtered.of} matches.`}>
           <Button onClick={() => onShow({ q: "", group: undefined })}>Remove the filter</Button>
         </Empty>
       )}

@@ -10,6 +10,7 @@ import { subscriptionsQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { ActLink } from "~/shell/act-link";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
+import { ShowMore, useFiltered } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
 import { RunsOfDay } from "~/shell/runs-of-day";
 import { useRefusal, useSession } from "~/shell/session";
@@ -20,16 +21,18 @@ import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
-import { count, plural } from "~/ui/format";
+import { plural } from "~/ui/format";
 import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
+import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
 import { FindSource } from "./find";
 import { sourcesQuery } from "./queries";
 import type { SourceState } from "./states";
 import { startsOf } from "./trigger";
 
+const ROW_HEIGHT = 33;
 const COLUMNS: readonly Column[] = [
   { name: "state", label: "State" },
   { name: "starts", label: "Begins" },
@@ -50,6 +53,7 @@ export function SourceList({
   const sources = useInfiniteQuery(sourcesQuery);
   const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
   const field = useRef<HTMLInputElement>(null);
+  const scroll = useRef<HTMLDivElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
   const columns = useColumns("sources", COLUMNS);
   const all = sources.data?.pages.flatMap((page) => page.data) ?? [];
@@ -66,9 +70,11 @@ export function SourceList({
       isOf(source) &&
       (source.name.toLowerCase().includes(words) || source.id.toLowerCase() === words),
   );
+  const filtered = useFiltered(sources, words !== "" || state !== undefined, "source");
+  const isNoneYet = shown.length === 0 && filtered.reads;
   // Who is heard is not known yet.
-  const comes = sources.isPending || (state === "unheard" && subscriptions === undefined);
-  const total = sources.data?.pages[0]?.page_info.total_count ?? all.length;
+  const comes =
+    sources.isPending || isNoneYet || (state === "unheard" && subscriptions === undefined);
   return (
     <>
       <PageHead
@@ -100,22 +106,17 @@ export function SourceList({
             ["unheard", "Nobody listens"],
           ]}
         />
-        <BarStatus>
-          {sources.isSuccess &&
-            (shown.length === all.length
-              ? plural(total, "source")
-              : `${count(shown.length)} of ${plural(total, "source")}`)}
-        </BarStatus>
+        <BarStatus>{sources.isSuccess && filtered.words(shown.length)}</BarStatus>
         <ColumnsMenu list="sources" columns={COLUMNS} />
       </div>
-      <div className="scroll">
+      <div className="scroll" ref={scroll}>
         {comes && <SkeletonRows />}
         {sources.error !== null && (
           <ReadFailed what="The sources" error={sources.error} again={sources.refetch} />
         )}
         {sources.isSuccess && all.length === 0 && <None />}
         {!comes && all.length > 0 && shown.length === 0 && (
-          <Empty title={`None of ${plural(total, "source")} matches.`}>
+          <Empty title={`None of ${filtered.of} matches.`}>
             <Button onClick={() => onFilter({ q: "", state: undefined })}>Remove the filter</Button>
           </Empty>
         )}
@@ -132,30 +133,33 @@ export function SourceList({
               </tr>
             </thead>
             <tbody>
-              {shown.map((source) => (
-                <Row key={source.id} source={source} listeners={listeners.get(source.id) ?? 0} />
-              ))}
+              <VirtualRows
+                count={shown.length}
+                height={ROW_HEIGHT}
+                scroll={scroll}
+                keyOf={(at) => shown[at]?.id ?? String(at)}
+              >
+                {(at, row) => {
+                  const source = shown[at];
+                  return (
+                    source !== undefined && (
+                      <Row row={row} source={source} listeners={listeners.get(source.id) ?? 0} />
+                    )
+                  );
+                }}
+              </VirtualRows>
             </tbody>
           </table>
         )}
-        {sources.hasNextPage && (
-          <div className="list-end">
-            <Button
-              busy={sources.isFetchingNextPage && "Reading…"}
-              onClick={() => void sources.fetchNextPage()}
-            >
-              Show more
-            </Button>
-          </div>
-        )}
+        <ShowMore query={sources} />
       </div>
     </>
   );
 }
 
-function Row({ source, listeners }: { source: Source; listeners: number }) {
+function Row({ row, source, listeners }: { row: RowRef; source: Source; listeners: number }) {
   return (
-    <tr className="tr">
+    <tr {...row} className="tr">
       <td className="row">
         <Tile name={source.name} />
         <Link to="/sources/$id" params={{ id: source.id }} className="row-link name cut">

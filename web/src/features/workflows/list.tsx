@@ -12,16 +12,16 @@ import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { ActLink } from "~/shell/act-link";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
-import { ListState } from "~/shell/list-state";
+import { ListState, useFiltered } from "~/shell/list-state";
 import { RunsOfDay } from "~/shell/runs-of-day";
 import { useShortcuts } from "~/shell/shortcuts";
 import { Starts } from "~/shell/starts";
 import { useTitle } from "~/shell/title";
-import { Empty } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
-import { count, plural } from "~/ui/format";
+import { plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
 import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
@@ -74,6 +74,7 @@ export function WorkflowList({
       (`${name} ${tags.join(" ")} ${note ?? ""}`.toLowerCase().includes(words) ||
         id.toLowerCase() === words),
   );
+  const filtered = useFiltered(workflows, words !== "" || state !== undefined, "workflow");
   const { current, index } = useListKeys({
     ids: shown.map(({ id }) => id),
     onOpen: (id) => void navigate({ to: "/workflows/$id/edit", params: { id } }),
@@ -116,19 +117,16 @@ export function WorkflowList({
             </button>
           </span>
         )}
-        <BarStatus>
-          {workflows.isSuccess &&
-            (shown.length === all.length
-              ? plural(workflows.data.pages[0]?.page_info.total_count ?? all.length, "workflow")
-              : `${count(shown.length)} of ${plural(all.length, "workflow")}`)}
-        </BarStatus>
+        <BarStatus>{workflows.isSuccess && filtered.words(shown.length)}</BarStatus>
         <ColumnsMenu list="workflows" columns={COLUMNS} />
       </div>
       <div className="scroll" ref={scroll}>
         <ListState query={workflows} what="The workflows" rowHeight={ROW_HEIGHT} empty={<None />}>
           {() =>
-            shown.length === 0 ? (
-              <Empty title={`None of ${plural(all.length, "workflow")} matches.`}>
+            shown.length === 0 && filtered.reads ? (
+              <SkeletonRows height={ROW_HEIGHT} rows={6} />
+            ) : shown.length === 0 ? (
+              <Empty title={`None of ${filtered.of} matches.`}>
                 <Button onClick={() => onFilter({ q: "", state: undefined, tag: undefined })}>
                   Remove the filter
                 </Button>
