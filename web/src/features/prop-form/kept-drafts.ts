@@ -2,11 +2,18 @@
 
 import { isObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
+import { stable } from "~/ui/changes";
 import type { Draft, Drafts } from "./values";
 
 export function withoutSecrets(props: readonly PropDef[], drafts: Drafts): Drafts {
   const secret = new Set(props.filter((prop) => prop.secret).map((prop) => prop.name));
   return Object.fromEntries(Object.entries(drafts).filter(([name]) => !secret.has(name)));
+}
+
+/** Drafts that differ from those of what is stored. */
+export function typedOf(drafts: Drafts, plain: Drafts): Drafts {
+  const differs = (name: string) => stable(drafts[name]) !== stable(plain[name]);
+  return Object.fromEntries(Object.entries(drafts).filter(([name]) => differs(name)));
 }
 
 /** Reads what an earlier version of the page may have kept: what does not fit is left out. */

@@ -10,7 +10,7 @@ import { forget, keep, keptOf } from "~/shell/kept";
 import type { Known } from "~/ui/code/completion";
 import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
-import { keptDrafts, withoutSecrets } from "./kept-drafts";
+import { keptDrafts, typedOf, withoutSecrets } from "./kept-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
 const KEEP_WAIT_MS = 400;
@@ -46,8 +46,10 @@ export function usePropForm({
     const drafts: Record<string, Draft | undefined> = {};
     for (const prop of first)
       drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
-    return { drafts: { ...drafts, ...keptDrafts(kept?.value) }, keptAt: kept?.at };
+    return { plain: drafts, drafts: { ...drafts, ...keptDrafts(kept?.value) }, keptAt: kept?.at };
   });
+  /** Drafts of what is stored: what equals them was not typed here. */
+  const plain = useRef<Drafts>(start.plain);
   const [props, setProps] = useState(first);
   const [drafts, setDrafts] = useState<Drafts>(start.drafts);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
@@ -93,7 +95,8 @@ export function usePropForm({
   useEffect(() => {
     if (!changed || keepAs === undefined) return;
     const timer = setTimeout(() => {
-      setKeptAt(keep(keepAs, withoutSecrets(props, drafts)));
+      // What is not of this person would take back later what others save meanwhile.
+      setKeptAt(keep(keepAs, typedOf(withoutSecrets(props, drafts), plain.current)));
     }, KEEP_WAIT_MS);
     return () => clearTimeout(timer);
   }, [changed, drafts, props, keepAs]);
@@ -182,10 +185,16 @@ export function usePropForm({
       });
       if (props.some((prop) => prop.reloads)) setTurn((turn) => turn + 1);
     },
-    /** The values are on the server: nothing is to be kept here. */
-    done() {
+    /** The values are on the server: nothing is to be kept here. `taken`: those that others saved meanwhile. */
+    done(taken: JsonObject = {}) {
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
+      const next: Record<string, Draft | undefined> = { ...latest.current };
+      for (const prop of props) {
+        if (prop.name in taken) next[prop.name] = draftOf(prop, taken[prop.name], expressions);
+      }
+      plain.current = next;
+      setDrafts(next);
     },
     /** Back to what is stored. */
     reset() {
@@ -197,6 +206,7 @@ export function usePropForm({
       const drafts: Record<string, Draft | undefined> = {};
       for (const prop of props)
         drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
+      plain.current = drafts;
       setDrafts(drafts);
     },
   };

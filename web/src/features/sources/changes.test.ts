@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SECRET } from "~/ui/changes";
-import { formChanges, sourceChanges } from "./changes";
+import { formChanges, mergedValues, sourceChanges } from "./changes";
 
 const source = {
   configured_props: {
@@ -46,4 +46,19 @@ test("versions differ by props, secrets that are new or gone, and limits", () =>
     { name: "runs at once", before: undefined, after: 4 },
     { name: "token", before: SECRET, after: undefined },
   ]);
+});
+
+test("a form saves its own changes over what others saved meanwhile, and names what both changed", () => {
+  const form = {
+    props: ["mine", "theirs", "both", "same", "gone"].map((name) => ({ name, secret: false })),
+    values: { mine: 2, theirs: 1, both: 2, same: 3, gone: 1 },
+  };
+  const base = { configured_props: { mine: 1, theirs: 1, both: 1, same: 1, gone: 1 } };
+  const now = { configured_props: { mine: 1, theirs: 9, both: 9, same: 3 } };
+  expect(mergedValues(base, now, form)).toEqual({
+    values: { mine: 2, theirs: 9, both: 2, same: 3, gone: undefined },
+    taken: { theirs: 9, gone: undefined },
+    clashes: [{ name: "both", before: 9, after: 2 }],
+  });
+  expect(mergedValues(base, base, form)).toEqual({ values: form.values, taken: {}, clashes: [] });
 });

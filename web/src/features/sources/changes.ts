@@ -1,9 +1,9 @@
 /** How two versions of a source differ, beside their code. Pure. */
 
-import { isObject, textOf } from "~/api/json";
+import { isObject, type JsonObject, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import type { SourceDeployment } from "~/api/schema";
-import { type Change, changesOf, SECRET } from "~/ui/changes";
+import { type Change, changesOf, SECRET, stable } from "~/ui/changes";
 
 type Version = Pick<
   SourceDeployment,
@@ -24,10 +24,7 @@ function valuesOf({ configured_props = {}, sealed_props = [], ...limits }: Versi
 }
 
 /** What a form would change of the source that it is filled in for. */
-export function formChanges(
-  source: Pick<SourceDeployment, "configured_props" | "sealed_props">,
-  form: { props: readonly Pick<PropDef, "name" | "secret">[]; values: Named },
-): Change[] {
+export function formChanges(source: Stored, form: Form): Change[] {
   const secrets = form.props.filter(({ secret }) => secret).map(({ name }) => name);
   const typed = secrets.filter((name) => form.values[name] !== undefined);
   const stored = source.sealed_props ?? [];
@@ -41,6 +38,37 @@ export function formChanges(
   }
   return changesOf(before, after);
 }
+
+/**
+ * Values to save of a form that was filled in over `base`, where `now` is stored meanwhile. What the form did not change
+ * stays as it is now. `taken`: what others changed; `clashes`: what they and the form changed to different values.
+ */
+export function mergedValues(
+  base: Stored,
+  now: Stored,
+  form: Form,
+): { values: JsonObject; taken: JsonObject; clashes: Change[] } {
+  const mine = new Map(formChanges(base, form).map((change) => [change.name, change.after]));
+  const theirs = changesOf(
+    shownProps(base.configured_props ?? {}),
+    shownProps(now.configured_props ?? {}),
+  );
+  const values: JsonObject = { ...form.values };
+  const taken: JsonObject = {};
+  const clashes: Change[] = [];
+  for (const { name, after } of theirs) {
+    if (!mine.has(name)) {
+      values[name] = taken[name] = now.configured_props?.[name];
+    } else if (stable(mine.get(name)) !== stable(after)) {
+      clashes.push({ name, before: after, after: mine.get(name) });
+    }
+  }
+  return { values, taken, clashes };
+}
+
+type Stored = Pick<SourceDeployment, "configured_props" | "sealed_props">;
+
+type Form = { props: readonly Pick<PropDef, "name" | "secret">[]; values: Named };
 
 type Named = Readonly<Record<string, unknown>>;
 

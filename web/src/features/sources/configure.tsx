@@ -14,12 +14,13 @@ import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import type { Change } from "~/ui/changes";
 import { Confirm } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { ValueChanges } from "~/ui/value-changes";
-import { formChanges } from "./changes";
+import { formChanges, mergedValues } from "./changes";
 import type { FormState } from "./deploy";
 import { sourceQuery, sourceVersionsQuery } from "./queries";
 
@@ -36,25 +37,41 @@ export function Configure({
   const refused = useRefusal("deploy");
   const [name, setName] = useState(source.name);
   const [message, setMessage] = useState("");
+  // What the form was filled in over: others may save meanwhile.
+  const [base, setBase] = useState(source);
+  const [clashes, setClashes] = useState<readonly Change[]>([]);
   const save = useMutation({
-    mutationFn: () =>
-      data(
+    mutationFn: async (keep: "ask" | "mine" | "theirs") => {
+      const asked = { params: { path: { id: source.id } } };
+      const now = await data(client.GET("/v1/sources/{id}", asked));
+      const { values, taken, clashes } = mergedValues(base, now, form);
+      if (clashes.length > 0 && keep === "ask") return { clashes };
+      if (keep === "theirs") {
+        for (const { name } of clashes) values[name] = taken[name] = now.configured_props[name];
+      }
+      const changed = await data(
         client.PUT("/v1/sources/{id}", {
-          params: { path: { id: source.id } },
+          ...asked,
           body: {
-            ...(name.trim() === source.name ? {} : { name: name.trim() }),
+            ...(name.trim() === base.name ? {} : { name: name.trim() }),
             ...(form.changed
               ? {
-                  configured_props: asJsonObject(form.values),
+                  configured_props: asJsonObject(values),
                   ...(message.trim() === "" ? {} : { message: message.trim() }),
                   ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
                 }
               : {}),
           },
         }),
-      ),
-    onSuccess: (changed) => {
-      form.done();
+      );
+      return { clashes: [], changed, taken };
+    },
+    onSuccess: ({ clashes, changed, taken }) => {
+      setClashes(clashes);
+      if (changed === undefined) return;
+      form.done(taken);
+      setBase(changed);
+      setName(changed.name);
       setMessage("");
       queries.setQueryData(sourceQuery(source.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["sources"] });
@@ -65,14 +82,14 @@ export function Configure({
       if (error instanceof ApiError) form.refuse(problemsOf(error.details));
     },
   });
-  const changed = form.changed || name.trim() !== source.name;
-  const changes = form.changed ? formChanges(source, form) : [];
+  const changed = form.changed || name.trim() !== base.name;
+  const changes = form.changed ? formChanges(base, form) : [];
   return (
     <form
       className="scroll configure"
       onSubmit={(event) => {
         event.preventDefault();
-        if (form.reveal()) save.mutate();
+        if (form.reveal()) save.mutate("ask");
       }}
     >
       <fieldset className="fields" disabled={refused !== undefined}>
@@ -111,6 +128,26 @@ export function Configure({
           {sentence(save.error)}
         </Banner>
       )}
+      {clashes.length > 0 && (
+        <Banner
+          kind="waits"
+          role="alert"
+          title="Somebody else changed these meanwhile"
+          act={
+            <>
+              <Button size="sm" onClick={() => save.mutate("theirs")}>
+                Keep theirs
+              </Button>
+              <Button size="sm" onClick={() => save.mutate("mine")}>
+                Save mine
+              </Button>
+            </>
+          }
+        >
+          Nothing was saved yet. From what is live now to what you typed:
+          <ValueChanges changes={clashes} label="Theirs and yours" />
+        </Banner>
+      )}
       <div className="configure-bar">
         <Button
           look="primary"
@@ -124,6 +161,8 @@ export function Configure({
           <Button
             onClick={() => {
               form.reset();
+              setBase(source);
+              setClashes([]);
               setMessage("");
               setName(source.name);
             }}

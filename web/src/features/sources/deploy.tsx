@@ -30,7 +30,7 @@ export type FormState = {
   formId: () => string | undefined;
   reveal: () => boolean;
   refuse: (problems: Readonly<Record<string, string>>) => void;
-  done: () => void;
+  done: (taken?: JsonObject) => void;
 };
 
 export function DeploySource({
