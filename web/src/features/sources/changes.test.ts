@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { SECRET } from "~/ui/changes";
-import { formChanges, mergedValues, sourceChanges } from "./changes";
+import { formChanges, sourceChanges, valuesToSave } from "./changes";
 
 const source = {
   configured_props: {
     http: { endpoint_url: "https://mill.example/e/x" },
+    db: { type: "$.service.db" },
     timer: { cron: null, interval_seconds: 900 },
     shelf: "A1",
   },
@@ -50,15 +51,18 @@ test("versions differ by props, secrets that are new or gone, and limits", () =>
 
 test("a form saves its own changes over what others saved meanwhile, and names what both changed", () => {
   const form = {
-    props: ["mine", "theirs", "both", "same", "gone"].map((name) => ({ name, secret: false })),
+    props: ["mine", "theirs", "both", "same", "gone", "unset"].map((name) => ({
+      name,
+      secret: false,
+    })),
     values: { mine: 2, theirs: 1, both: 2, same: 3, gone: 1 },
   };
-  const base = { configured_props: { mine: 1, theirs: 1, both: 1, same: 1, gone: 1 } };
-  const now = { configured_props: { mine: 1, theirs: 9, both: 9, same: 3 } };
-  expect(mergedValues(base, now, form)).toEqual({
-    values: { mine: 2, theirs: 9, both: 2, same: 3, gone: undefined },
+  const base = { configured_props: { mine: 1, theirs: 1, both: 1, same: 1, gone: 1, unset: 1 } };
+  const now = { configured_props: { mine: 1, theirs: 9, both: 9, same: 3, unset: 1 } };
+  expect(valuesToSave(base, now, form)).toEqual({
+    values: { mine: 2, both: 2, same: 3, unset: null },
     taken: { theirs: 9, gone: undefined },
     clashes: [{ name: "both", before: 9, after: 2 }],
   });
-  expect(mergedValues(base, base, form)).toEqual({ values: form.values, taken: {}, clashes: [] });
+  expect(valuesToSave(base, base, form)).toMatchObject({ taken: {}, clashes: [] });
 });

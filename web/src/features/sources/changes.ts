@@ -40,26 +40,27 @@ export function formChanges(source: Stored, form: Form): Change[] {
 }
 
 /**
- * Values to save of a form that was filled in over `base`, where `now` is stored meanwhile. What the form did not change
- * stays as it is now. `taken`: what others changed; `clashes`: what they and the form changed to different values.
+ * Values to save of a form that was filled in over `base`, where `now` is stored meanwhile: those that the form changed,
+ * as the server leaves all others as they are; null takes one away. `taken`: what others changed; `clashes`: what they
+ * and the form changed to different values.
  */
-export function mergedValues(
+export function valuesToSave(
   base: Stored,
   now: Stored,
   form: Form,
 ): { values: JsonObject; taken: JsonObject; clashes: Change[] } {
   const mine = new Map(formChanges(base, form).map((change) => [change.name, change.after]));
+  const asked = form.props.filter(({ name }) => mine.has(name));
+  const values = Object.fromEntries(asked.map(({ name }) => [name, form.values[name] ?? null]));
   const theirs = changesOf(
     shownProps(base.configured_props ?? {}),
     shownProps(now.configured_props ?? {}),
   );
-  const values: JsonObject = { ...form.values };
   const taken: JsonObject = {};
   const clashes: Change[] = [];
   for (const { name, after } of theirs) {
-    if (!mine.has(name)) {
-      values[name] = taken[name] = now.configured_props?.[name];
-    } else if (stable(mine.get(name)) !== stable(after)) {
+    if (!mine.has(name)) taken[name] = now.configured_props?.[name];
+    else if (stable(mine.get(name)) !== stable(after)) {
       clashes.push({ name, before: after, after: mine.get(name) });
     }
   }
@@ -72,11 +73,11 @@ type Form = { props: readonly Pick<PropDef, "name" | "secret">[]; values: Named 
 
 type Named = Readonly<Record<string, unknown>>;
 
-/** Props as they are compared: what the server makes, such as an address, is nobody's change. */
+/** Props as they are compared: what the server makes, such as an address or `{type: "$.service.db"}`, is nobody's change. */
 function shownProps(props: Named): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(props).flatMap(([name, value]) =>
-      isObject(value) && textOf(value.endpoint_url) !== undefined
+      isObject(value) && (textOf(value.endpoint_url) ?? textOf(value.type)?.startsWith("$."))
         ? []
         : [[name, isObject(value) ? timerText(value) : value]],
     ),

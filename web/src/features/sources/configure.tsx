@@ -20,7 +20,7 @@ import { Field, Input } from "~/ui/field";
 import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { ValueChanges } from "~/ui/value-changes";
-import { formChanges, mergedValues } from "./changes";
+import { formChanges, valuesToSave } from "./changes";
 import type { FormState } from "./deploy";
 import { sourceQuery, sourceVersionsQuery } from "./queries";
 
@@ -44,10 +44,13 @@ export function Configure({
     mutationFn: async (keep: "ask" | "mine" | "theirs") => {
       const asked = { params: { path: { id: source.id } } };
       const now = await data(client.GET("/v1/sources/{id}", asked));
-      const { values, taken, clashes } = mergedValues(base, now, form);
+      const { values, taken, clashes } = valuesToSave(base, now, form);
       if (clashes.length > 0 && keep === "ask") return { clashes };
       if (keep === "theirs") {
-        for (const { name } of clashes) values[name] = taken[name] = now.configured_props[name];
+        for (const { name } of clashes) {
+          taken[name] = now.configured_props[name];
+          delete values[name];
+        }
       }
       const changed = await data(
         client.PUT("/v1/sources/{id}", {
