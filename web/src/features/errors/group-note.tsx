@@ -4,7 +4,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { textOf } from "~/api/json";
 import type { ErrorGroup } from "~/api/schema";
+import { forget, keep, keptOf } from "~/shell/kept";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { TextArea } from "~/ui/field";
@@ -16,7 +18,13 @@ export function GroupNote({ group }: { group: ErrorGroup }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const id = useId();
-  const [text, setText] = useState<string | undefined>(undefined);
+  const kept = `group-note.${group.id}`;
+  const [text, setText] = useState(() => textOf(keptOf(kept)?.value));
+  const type = (next: string | undefined) => {
+    setText(next);
+    if (next === undefined) forget(kept);
+    else keep(kept, next);
+  };
   const shown = text ?? group.note ?? "";
   const save = useMutation({
     mutationFn: () =>
@@ -27,7 +35,7 @@ export function GroupNote({ group }: { group: ErrorGroup }) {
         }),
       ),
     onSuccess: () => {
-      setText(undefined);
+      type(undefined);
       void queries.invalidateQueries({ queryKey: groupQuery(group.id).queryKey });
       void queries.invalidateQueries({ queryKey: ["error-groups"] });
     },
@@ -45,14 +53,14 @@ export function GroupNote({ group }: { group: ErrorGroup }) {
         readOnly={refused !== undefined}
         placeholder={refused === undefined ? "What is known about it" : "Nothing is noted"}
         value={shown}
-        onChange={({ target }) => setText(target.value)}
+        onChange={({ target }) => type(target.value)}
       />
       {changed && (
         <div className="row">
           <Button size="sm" busy={save.isPending && "Saving…"} onClick={() => save.mutate()}>
             Save the note
           </Button>
-          <Button size="sm" look="quiet" onClick={() => setText(undefined)}>
+          <Button size="sm" look="quiet" onClick={() => type(undefined)}>
             Undo
           </Button>
         </div>

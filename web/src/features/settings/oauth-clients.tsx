@@ -21,7 +21,7 @@ import { Field, Input } from "~/ui/field";
 import { PaneHead } from "~/ui/pane";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
-import { ScopeChoice, type Scopes } from "./scopes";
+import { ScopeChoice, scopesOf } from "./scopes";
 
 const clientsQuery = pagesOf(["oauth-clients"], (query, signal) =>
   body(client.GET("/v1/oauth/clients", { params: { query }, signal })),
@@ -150,7 +150,8 @@ function Make({
 }) {
   const queries = useQueryClient();
   const [name, setName] = useKeptText("dialog.oauth-client");
-  const [scopes, setScopes] = useState<Scopes>(["read"]);
+  const [chosen, setChosen] = useKeptText("dialog.oauth-client.scopes", "read");
+  const scopes = scopesOf(chosen);
   const make = useMutation({
     mutationFn: () =>
       data(client.POST("/v1/oauth/clients", { body: { name: name.trim(), scopes: [...scopes] } })),
@@ -173,7 +174,7 @@ function Make({
           <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
         )}
       </Field>
-      <ScopeChoice value={scopes} onChange={setScopes} />
+      <ScopeChoice value={scopes} onChange={(next) => setChosen(next.join(","))} />
     </FormDialog>
   );
 }

@@ -2,10 +2,11 @@
 
 import "./settings.css";
 import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { organizationQuery } from "~/api/queries";
+import { forget } from "~/shell/kept";
+import { useKeptText } from "~/shell/kept-text";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button } from "~/ui/button";
@@ -18,8 +19,9 @@ export function Organization() {
   const { data: record } = useSuspenseQuery(organizationQuery(org.id));
   const queries = useQueryClient();
   const refused = useRefusal("full");
-  const [name, setName] = useState(record.name);
-  const [people, setPeople] = useState(record.error_recipients.join("\n"));
+  const kept = `organization.${org.id}`;
+  const [name, setName] = useKeptText(`${kept}.name`, record.name);
+  const [people, setPeople] = useKeptText(`${kept}.recipients`, record.error_recipients.join("\n"));
   const recipients = people
     .split(/[\s,;]+/)
     .map((each) => each.trim())
@@ -33,6 +35,8 @@ export function Organization() {
         }),
       ),
     onSuccess: (changed) => {
+      forget(`${kept}.name`);
+      forget(`${kept}.recipients`);
       queries.setQueryData(organizationQuery(org.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["session"] });
       say({ title: "Saved", shape: "succeeded" });

@@ -10,6 +10,12 @@ export const SCOPES = [
 
 export type Scopes = readonly (typeof SCOPES)[number][0][];
 
+/** Scopes of a text that was kept, with commas between them. */
+export function scopesOf(text: string): Scopes {
+  const given = text.split(",");
+  return SCOPES.flatMap(([scope]) => (given.includes(scope) ? [scope] : []));
+}
+
 /** What a key or client may do. */
 export function ScopeChoice({
   value,

@@ -4,12 +4,13 @@ import { asJsonObject } from "~/api/json";
 import "./deploy.css";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { problemsOf } from "~/api/props";
+import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
@@ -57,8 +58,9 @@ export function DeploySource({
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const [given, setGiven] = useState("");
-  const [message, setMessage] = useState("");
+  const kept = `deploy-source.${"key" in named ? named.key : named.component_id}`;
+  const [given, setGiven] = useKeptText(`${kept}.name`);
+  const [message, setMessage] = useKeptText(`${kept}.message`);
   const deploy = useMutation({
     mutationFn: () =>
       data(

@@ -4,9 +4,10 @@ import "./find.css";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { ChevronRight } from "lucide-react";
-import { useDeferredValue, useState } from "react";
+import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -38,7 +39,7 @@ export function FindSource({
     ((found: Found) =>
       void navigate({ to: "/sources", search: { action: "create" as const, ...found } }));
   const refused = useRefusal("deploy");
-  const [text, setText] = useState(first);
+  const [text, setText] = useKeptText(`find-source.${first}`, first);
   const pasted = pastedOf(text);
   const save = useMutation({
     mutationFn: (code: string) =>
