@@ -17,7 +17,7 @@ import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
 import { buttonClass } from "~/ui/button";
-import { count, duration, plural } from "~/ui/format";
+import { count, duration } from "~/ui/format";
 import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -32,6 +32,7 @@ import { changesQuery, newestGroups, newestRuns, partsQuery, statsQuery } from "
 import { RANGES, type RangeName, rangeOf } from "./ranges";
 import { standingStill } from "./standing";
 import { StillList } from "./still-list";
+import { Verdict } from "./verdict";
 
 export function HomePage({
   range: rangeName,
@@ -50,7 +51,7 @@ export function HomePage({
   const isOwner = useRefusal("full") === undefined;
   const running = useQuery(newestRuns({ status: "running" }, 6));
   const queued = useQuery(newestRuns({ status: "queued" }, 1));
-  const paused = useQuery(newestRuns({ status: "paused" }, 20));
+  const paused = useQuery(newestRuns({ status: "paused" }, 100));
   const lately = useQuery(newestRuns({}, 10));
   const groups = useQuery(newestGroups);
   const stats = useQuery(statsQuery(range));
@@ -79,6 +80,11 @@ export function HomePage({
   const failing =
     groups.data?.data.filter(({ last_seen_ms }) => last_seen_ms >= now - range.span) ?? [];
   const older = groups.data?.data.filter((group) => !failing.includes(group)) ?? [];
+  // The groups that were read all failed lately: there may be more such.
+  const isMoreFailing =
+    failing.length > 0 &&
+    older.length === 0 &&
+    (groups.data?.page_info.total_count ?? 0) > failing.length;
   const changed = changes.data?.filter(({ action }) => isChange(action)) ?? [];
   const names = namesOf(owned.data, parts.data);
   const flags = changed
@@ -130,6 +136,7 @@ export function HomePage({
         {isRead ? (
           <Verdict
             failing={failing.length}
+            isMore={isMoreFailing}
             faults={still.filter(({ isFault }) => isFault).length}
             waiting={waiting.length}
             says={range.says}
@@ -215,10 +222,18 @@ export function HomePage({
                 </Link>
               </PaneHead>
               <ul className="home-list">
-                {failing.map((group) => (
+                {failing.slice(0, FAILING_SHOWN).map((group) => (
                   <Group key={group.id} group={group} owners={owned.data} />
                 ))}
               </ul>
+              {failing.length > FAILING_SHOWN && (
+                <p className="home-none">
+                  <Link to="/errors" className="link">
+                    And {count(failing.length - FAILING_SHOWN)}
+                    {isMoreFailing && " or more"} others
+                  </Link>
+                </p>
+              )}
               {groups.isSuccess && failing.length === 0 && (
                 <p className="home-none dim">
                   No run has failed {range.says}.
@@ -248,6 +263,9 @@ export function HomePage({
   );
 }
 
+/** More than these are found in their list. */
+const FAILING_SHOWN = 5;
+
 const isForPerson = ({ paused }: RunRow) => paused?.kind === "suspend";
 
 type Named = { id: string; name: string };
@@ -274,46 +292,6 @@ function namesOf(
     names.set(id, { id, name: name ?? url, kind: "webhook" });
   }
   return names;
-}
-
-/** One line that says whether somebody is needed, and for what. */
-function Verdict({
-  failing,
-  faults,
-  waiting,
-  says,
-}: {
-  failing: number;
-  faults: number;
-  waiting: number;
-  says: string;
-}) {
-  const needs = [
-    ...(failing === 0 ? [] : [`${plural(failing, "error")} ${says}`]),
-    ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "stands" : "stand"} still`]),
-    ...(waiting === 0
-      ? []
-      : [`${plural(waiting, "run")} ${waiting === 1 ? "waits" : "wait"} for a person`]),
-  ];
-  const status = failing > 0 || faults > 0 ? "failed" : waiting > 0 ? "paused" : "succeeded";
-  return (
-    <p className="verdict" role="status">
-      <Glyph status={status} />
-      {needs.length === 0 ? (
-        <>
-          <b>All is well.</b>
-          <span className="mid">
-            Nothing failed {says}, nothing stands still, nobody is waited for.
-          </span>
-        </>
-      ) : (
-        <>
-          <b>Needs you:</b>
-          <span className="mid">{needs.join(", ")}.</span>
-        </>
-      )}
-    </p>
-  );
 }
 
 function Lines({ runs, now, label }: { runs: readonly RunRow[]; now: number; label: string }) {

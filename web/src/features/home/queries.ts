@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
-import { PAGE_MAX } from "~/api/queries";
+import { allOf, PAGE_MAX } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
 import type { RunKind } from "~/api/runs";
 import type { Range } from "./ranges";
@@ -10,6 +10,8 @@ const STATS_ASK_MS = 5_000;
 const SLOW_ASK_MS = 30_000;
 /** What changed lately, and the deployments that the chart marks. */
 const CHANGES = 40;
+
+const GROUP_FIELDS = "id,code,message,step,workflow_id,source_id,count,last_seen_ms";
 
 type Filter = { status?: string; from?: number; kind?: RunKind };
 
@@ -30,7 +32,7 @@ export const newestGroups = queryOptions({
   queryFn: ({ signal }) =>
     body(
       client.GET("/v1/error_groups", {
-        params: { query: { limit: 5, state: "open,regressed" } },
+        params: { query: { limit: PAGE_MAX, state: "open,regressed", include: GROUP_FIELDS } },
         signal,
       }),
     ),
@@ -61,24 +63,16 @@ export const statsQuery = ({ name, span, bucket }: Range) =>
 export const partsQuery = queryOptions({
   queryKey: ["home", "parts"],
   queryFn: async ({ signal }) => {
-    const query = { limit: PAGE_MAX };
+    const include = "id,name,active,deployment_id,triggers";
     const [sources, workflows, accounts, webhooks] = await Promise.all([
-      body(client.GET("/v1/sources", { params: { query }, signal })),
-      body(
-        client.GET("/v1/workflows", {
-          params: { query: { ...query, include: "id,name,active,deployment_id,triggers" } },
-          signal,
-        }),
+      allOf((query) => body(client.GET("/v1/sources", { params: { query }, signal }))),
+      allOf((page) =>
+        body(client.GET("/v1/workflows", { params: { query: { ...page, include } }, signal })),
       ),
-      body(client.GET("/v1/accounts", { params: { query }, signal })),
-      body(client.GET("/v1/webhooks", { params: { query }, signal })),
+      allOf((query) => body(client.GET("/v1/accounts", { params: { query }, signal }))),
+      allOf((query) => body(client.GET("/v1/webhooks", { params: { query }, signal }))),
     ]);
-    return {
-      sources: sources.data,
-      workflows: workflows.data,
-      accounts: accounts.data,
-      webhooks: webhooks.data,
-    };
+    return { sources, workflows, accounts, webhooks };
   },
   refetchInterval: SLOW_ASK_MS,
 });

@@ -2,14 +2,14 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { useConnect } from "~/shell/connect";
 import { RecordLink } from "~/shell/record-link";
 import { useRefusal } from "~/shell/session";
 import { Button, buttonClass } from "~/ui/button";
-import { count, plural } from "~/ui/format";
+import { plural } from "~/ui/format";
 import { Tile } from "~/ui/tag";
 import { Until } from "~/ui/time";
 import { say } from "~/ui/toast";
@@ -39,11 +39,44 @@ export function StillList({ still }: { still: readonly Still[] }) {
           </li>
         ))}
       </ul>
-      {still.length > SHOWN_MAX && (
-        <p className="home-none dim">And {count(still.length - SHOWN_MAX)} more.</p>
-      )}
+      {still.length > SHOWN_MAX && <Rest of={still.slice(SHOWN_MAX)} />}
     </>
   );
+}
+
+/** What is not shown, by the list that has it. */
+function Rest({ of: rest }: { of: readonly Still[] }) {
+  const kinds = (["account", "webhook", "source", "workflow"] as const).flatMap((kind) => {
+    const many = rest.filter((each) => each.kind === kind).length;
+    return many === 0 ? [] : [{ kind, many }];
+  });
+  return (
+    <p className="home-none dim">
+      And{" "}
+      {kinds.map(({ kind, many }, index) => (
+        <Fragment key={kind}>
+          {index > 0 && ", "}
+          <Link {...listOf(kind)} className="link">
+            {plural(many, kind)}
+          </Link>
+        </Fragment>
+      ))}{" "}
+      more.
+    </p>
+  );
+}
+
+function listOf(kind: Still["kind"]) {
+  switch (kind) {
+    case "account":
+      return { to: "/accounts" } as const;
+    case "webhook":
+      return { to: "/webhooks" } as const;
+    case "source":
+      return { to: "/sources", search: { state: "inactive" } } as const;
+    case "workflow":
+      return { to: "/workflows", search: { state: "inactive" } } as const;
+  }
 }
 
 function Why({ of: { kind, why, failures = 0, until } }: { of: Still }): ReactNode {
