@@ -1,6 +1,6 @@
-/** What is pasted into the builder: a `curl` line, steps as workflow files have them. Pure, but for the parser of YAML. */
+/** What is pasted into the builder: a `curl` line, steps as workflow files have them, code. Pure, but for the parsers. */
 
-import { isObject, type JsonObject, objectOf, textOf } from "~/api/json";
+import { isObject, objectOf, textOf } from "~/api/json";
 import { noteOf, type StepDraft } from "./model";
 
 export type PastedStep = Pick<StepDraft, "runs" | "props" | "disabled" | "note"> & {
@@ -8,14 +8,29 @@ export type PastedStep = Pick<StepDraft, "runs" | "props" | "disabled" | "note">
   secrets: string[];
 };
 
-/** Steps that the text is, or `undefined` where it is none. */
-export async function pastedSteps(text: string): Promise<PastedStep[] | undefined> {
-  const trimmed = text.trim();
-  if (/^curl\s/.test(trimmed)) {
-    const step = curlStep(trimmed);
-    return step === undefined ? undefined : [step];
+export type Pasted =
+  /** `notes`: what was pasted and is not in the steps. */
+  { steps: PastedStep[]; notes: string[] } | { problem: string };
+
+const NO_STEP =
+  "It is no step: copy one here, a workflow's YAML, a component's code or address, or a curl line.";
+
+export async function pastedSteps(text: string): Promise<Pasted> {
+  const curl = await import("./curl");
+  if (curl.isCurl(text)) {
+    const found = curl.curlStep(text);
+    return "problem" in found ? found : { steps: [found.step], notes: found.notes };
   }
-  if (!/\b(code|component_key|steps)\s*["']?\s*:/.test(trimmed)) return undefined;
+  const steps = await stepsOfYaml(text);
+  if (steps !== undefined) return steps;
+  if (!/^\s*(export\s+default\b|module\.exports\s*=)|\bdefineComponent\s*\(/m.test(text))
+    return { problem: NO_STEP };
+  const code = { wish: "code", runs: { kind: "code", code: text } as const };
+  return { steps: [{ ...code, props: {}, secrets: [], disabled: false }], notes: [] };
+}
+
+async function stepsOfYaml(text: string): Promise<Pasted | undefined> {
+  if (!/\b(code|code_file|component_key|steps)\s*["']?\s*:/.test(text)) return undefined;
   const { parse } = await import("yaml");
   let value: unknown;
   try {
@@ -24,8 +39,18 @@ export async function pastedSteps(text: string): Promise<PastedStep[] | undefine
     return undefined;
   }
   const given = isObject(value) && Array.isArray(value.steps) ? value.steps : listOrOne(value);
+  const files = given.flatMap((step) => {
+    const file = isObject(step) && step.code === undefined ? textOf(step.code_file) : undefined;
+    return file === undefined ? [] : [file];
+  });
+  if (files.length > 0) {
+    return {
+      problem: `The code is in ${files.join(", ")}: paste what the file holds, or bring the folder with millrace apply.`,
+    };
+  }
   const steps = given.flatMap(stepOf);
-  return steps.length === 0 || steps.length < given.length ? undefined : steps;
+  const isAll = steps.length > 0 && steps.length === given.length;
+  return isAll ? { steps, notes: [] } : undefined;
 }
 
 function listOrOne(value: unknown): unknown[] {
@@ -74,139 +99,4 @@ export function stepYaml(step: StepDraft): string {
   if (step.disabled) lines.push("disabled: true");
   if (step.note !== undefined) lines.push(`note: ${JSON.stringify(step.note)}`);
   return `${lines.join("\n")}\n`;
-}
-
-/** Words of a command line, as a shell has them. */
-export function shellWords(line: string): string[] {
-  const words: string[] = [];
-  let word: string | undefined;
-  for (let at = 0; at < line.length; at += 1) {
-    const sign = line.charAt(at);
-    if (sign === "'" || sign === '"') {
-      word ??= "";
-      for (at += 1; at < line.length && line.charAt(at) !== sign; at += 1) {
-        if (sign === '"' && line.charAt(at) === "\\" && /["\\$`\n]/.test(line.charAt(at + 1)))
-          at += 1;
-        word += line.charAt(at);
-      }
-    } else if (sign === "\\") {
-      at += 1;
-      if (line.charAt(at) !== "\n") word = (word ?? "") + line.charAt(at);
-    } else if (/\s/.test(sign)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = (word ?? "") + sign;
-  }
-  if (word !== undefined) words.push(word);
-  return words;
-}
-
-/** Options of `curl` that take a value and change nothing of the request that a step would make. */
-const IGNORED = [
-  "-o",
-  "--output",
-  "-m",
-  "--max-time",
-  "--connect-timeout",
-  "--retry",
-  "-w",
-  "--write-out",
-];
-
-const dataOptions = ["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"];
-
-/** A request as `curl` would make it, as a step of code; what `Authorization` says becomes a secret. */
-export function curlStep(line: string): PastedStep | undefined {
-  const words = shellWords(line).slice(1);
-  const headers: Record<string, string> = {};
-  const data: string[] = [];
-  let [url, method, secret]: (string | undefined)[] = [];
-  const next = (at: number, inline: string | undefined) => inline ?? words[at + 1] ?? "";
-  for (let at = 0; at < words.length; at += 1) {
-    const whole = words[at] ?? "";
-    const joined = /^(--[a-z-]+)=(.*)$/s.exec(whole) ?? /^(-[XHdu])(.+)$/s.exec(whole);
-    const word = joined?.[1] ?? whole;
-    const inline = joined?.[2];
-    const value = next(at, inline);
-    const takes = () => {
-      if (inline === undefined) at += 1;
-    };
-    if (["-X", "--request"].includes(word)) {
-      method = value.toUpperCase();
-      takes();
-    } else if (["-H", "--header"].includes(word)) {
-      const [, name = "", text = ""] = /^([^:]+):\s*(.*)$/s.exec(value) ?? [];
-      if (name.toLowerCase() === "authorization") secret = text;
-      else if (name !== "") headers[name] = text;
-      takes();
-    } else if (dataOptions.includes(word)) {
-      data.push(value);
-      if (word === "--json") headers["Content-Type"] ??= "application/json";
-      takes();
-    } else if (["-u", "--user"].includes(word)) {
-      secret = `Basic ${btoa(value)}`;
-      takes();
-    } else if (word === "--url") {
-      url = value;
-      takes();
-    } else if (IGNORED.includes(word)) takes();
-    else if (!word.startsWith("-")) url ??= word;
-  }
-  if (url === undefined || !/^https?:\/\/|^[\w.-]+(:\d+)?(\/|$)/.test(url)) return undefined;
-  return requestStep({
-    url: /^https?:\/\//.test(url) ? url : `http://${url}`,
-    method: method ?? (data.length > 0 ? "POST" : "GET"),
-    headers,
-    data: data.length > 0 ? data.join("&") : undefined,
-    secret,
-  });
-}
-
-function requestStep(asked: {
-  url: string;
-  method: string;
-  headers: Record<string, string>;
-  data: string | undefined;
-  secret: string | undefined;
-}): PastedStep {
-  const { url, method, headers, secret } = asked;
-  const type = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type");
-  const isJson = type?.[1].includes("json") ?? false;
-  const fields = [`method: ${JSON.stringify(method)},`, `url: ${JSON.stringify(url)},`];
-  const heads = Object.entries(headers).map(
-    ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)},`,
-  );
-  if (secret !== undefined) heads.push("Authorization: this.authorization,");
-  if (heads.length > 0) fields.push("headers: {", ...heads.map((head) => `  ${head}`), "},");
-  if (asked.data !== undefined) {
-    const value = isJson ? jsonOf(asked.data) : undefined;
-    const text = value === undefined ? JSON.stringify(asked.data) : JSON.stringify(value, null, 2);
-    fields.push(...`data: ${text},`.split("\n"));
-  }
-  const code = `import { axios } from "@pipedream/platform";
-
-export default defineComponent({
-${secret === undefined ? "" : '  props: {\n    authorization: { type: "string", label: "Authorization", secret: true },\n  },\n'}  async run({ steps, $ }) {
-    return await axios($, {
-${fields.map((field) => `      ${field}`).join("\n")}
-    });
-  },
-});
-`;
-  const props: JsonObject = secret === undefined ? {} : { authorization: secret };
-  return {
-    wish: "request",
-    runs: { kind: "code", code },
-    props,
-    secrets: Object.keys(props),
-    disabled: false,
-  };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -30,14 +30,15 @@ export function useClipboard(
       if (isElsewhere(event) || text.trim() === "") return;
       const address = /^https?:\/\/\S+$/.exec(text.trim())?.[0];
       if (address !== undefined) return latest.current.onAddress?.(address);
-      const steps = await pastedSteps(text);
-      if (steps === undefined) {
-        say({
-          title: "Nothing was pasted",
-          about:
-            "It is no step: copy one here, a workflow's YAML, a curl line, or a component's address.",
-        });
-      } else latest.current.onPaste?.(steps);
+      const { onPaste } = latest.current;
+      if (onPaste === undefined) return;
+      const pasted = await pastedSteps(text);
+      if ("problem" in pasted) say({ title: "Nothing was pasted", about: pasted.problem });
+      else {
+        onPaste(pasted.steps);
+        if (pasted.notes.length > 0)
+          say({ title: "Not all was pasted", about: pasted.notes.join(" ") });
+      }
     };
     const onPasted = (event: ClipboardEvent) => void paste(event);
     document.addEventListener("copy", copy);
