@@ -15,6 +15,7 @@ import { AddStep } from "./add-step";
 import { Cards } from "./cards";
 import { DataPane } from "./data-pane";
 import { EventBar } from "./event-bar";
+import { focusedStep, keepingFocus } from "./focused-card";
 import { moved, type StepDraft } from "./model";
 import type { Parts } from "./parts";
 import type { PastedStep } from "./paste";
@@ -133,29 +134,39 @@ export function WorkflowBuilder({
       savedAs: undefined,
       disabled: false,
     };
-    builder.edit(
-      { ...draft, steps: draft.steps.toSpliced(after + 1, 0, made) },
-      `add ${namespace}`,
-    );
-    onOpen(namespace);
+    const steps = draft.steps.toSpliced(after + 1, 0, made);
+    keepingFocus(() => {
+      builder.edit({ ...draft, steps }, `add ${namespace}`);
+      onOpen(namespace);
+    }, made.key);
+  };
+  const chosen = () => focusedStep(draft.steps, step);
+  /** Place of the step that keys act on; the last one's, where it is none. */
+  const place = () => {
+    const of = chosen();
+    return of === undefined ? draft.steps.length - 1 : draft.steps.indexOf(of);
   };
   const paste = (pasted: readonly PastedStep[]) => {
     const steps = [...draft.steps];
-    let place = at < 0 ? steps.length : at + 1;
+    let to = place() + 1;
     let last = "";
     for (const { wish, ...step } of pasted) {
       last = freeName(steps, wish);
-      steps.splice(place, 0, { ...step, key: newKey(), namespace: last, savedAs: undefined });
-      place += 1;
+      steps.splice(to, 0, { ...step, key: newKey(), namespace: last, savedAs: undefined });
+      to += 1;
     }
     const says = pasted.length === 1 ? `paste ${last}` : `paste ${pasted.length} steps`;
-    builder.edit({ ...draft, steps }, says);
-    onOpen(last);
+    keepingFocus(
+      () => {
+        builder.edit({ ...draft, steps }, says);
+        onOpen(last);
+      },
+      steps[to - 1]?.key,
+    );
   };
-  const address = (first: string) =>
-    setAdds({ after: at < 0 ? draft.steps.length - 1 : at, first });
+  const address = (first: string) => setAdds({ after: place(), first });
   useClipboard(
-    step,
+    chosen,
     refused === undefined ? paste : undefined,
     refused === undefined ? address : undefined,
   );
@@ -163,12 +174,26 @@ export function WorkflowBuilder({
     const step = draft.steps[from];
     const steps = moved(draft.steps, from, by);
     if (step === undefined || steps.every((each, index) => each === draft.steps[index])) return;
-    builder.edit({ ...draft, steps }, `move ${step.namespace}`);
+    keepingFocus(() => builder.edit({ ...draft, steps }, `move ${step.namespace}`), step.key);
+  };
+  const remove = (of: StepDraft) => {
+    const from = draft.steps.indexOf(of);
+    const next = draft.steps[from + 1] ?? draft.steps[from - 1];
+    keepingFocus(() => {
+      if (of === step) gone();
+      const steps = draft.steps.filter(({ key }) => key !== of.key);
+      builder.edit({ ...draft, steps }, `remove ${of.namespace}`);
+    }, next?.key);
   };
   const gone = () =>
     onOpen(draft.steps[at + 1]?.namespace ?? draft.steps[at - 1]?.namespace ?? "trigger");
-  const edits = (change: (step: StepDraft) => void) =>
-    step === undefined || refused !== undefined ? undefined : () => change(step);
+  const edits = (change: (step: StepDraft, at: number) => void) =>
+    refused !== undefined
+      ? undefined
+      : () => {
+          const of = chosen();
+          if (of !== undefined) change(of, draft.steps.indexOf(of));
+        };
   const test = (of: TestOf) => {
     const { run, isReading } = builder.test;
     if (refused === undefined && !run.isPending && !isReading) run.mutate(of);
@@ -178,26 +203,21 @@ export function WorkflowBuilder({
       onOpen(step);
   });
   useShortcuts({
-    stepAdd:
-      refused === undefined
-        ? () => setAdds({ after: at < 0 ? draft.steps.length - 1 : at })
-        : undefined,
+    stepAdd: refused === undefined ? () => setAdds({ after: place() }) : undefined,
     testStep: () => {
-      if (step === undefined) test({ kind: "all" });
-      else test({ kind: builder.test.standsAlone(step.key) ? "alone" : "to", key: step.key });
+      const of = chosen();
+      if (of === undefined) test({ kind: "all" });
+      else test({ kind: builder.test.standsAlone(of.key) ? "alone" : "to", key: of.key });
     },
-    testTo: () => test(step === undefined ? { kind: "all" } : { kind: "to", key: step.key }),
+    testTo: () => {
+      const of = chosen();
+      test(of === undefined ? { kind: "all" } : { kind: "to", key: of.key });
+    },
     testAll: () => test({ kind: "all" }),
-    duplicate: edits((step) => add({ runs: step.runs, props: step.props }, step.namespace, at)),
-    removeStep: edits((step) => {
-      gone();
-      builder.edit(
-        { ...draft, steps: draft.steps.filter(({ key }) => key !== step.key) },
-        `remove ${step.namespace}`,
-      );
-    }),
-    moveUp: at < 0 || refused !== undefined ? undefined : () => move(at, -1),
-    moveDown: at < 0 || refused !== undefined ? undefined : () => move(at, 1),
+    duplicate: edits((of, from) => add({ runs: of.runs, props: of.props }, of.namespace, from)),
+    removeStep: edits(remove),
+    moveUp: edits((_, from) => move(from, -1)),
+    moveDown: edits((_, from) => move(from, 1)),
   });
 
   return (

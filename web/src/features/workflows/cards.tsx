@@ -141,6 +141,7 @@ function StepCard({
   return (
     <Card
       mono
+      stepKey={step.key}
       off={step.disabled}
       dry={result === undefined || result.status === "waiting"}
       current={current}
@@ -209,6 +210,7 @@ function Mark({
 }
 
 function Card({
+  stepKey,
   current,
   icon,
   name,
@@ -219,6 +221,7 @@ function Card({
   dry = false,
   onOpen,
 }: {
+  stepKey?: string;
   current: boolean;
   icon: ReactNode;
   name: string;
@@ -230,7 +233,10 @@ function Card({
   onOpen: () => void;
 }) {
   return (
-    <li className={cn("card", current && "is-on", off && "is-off", dry && "is-dry")}>
+    <li
+      data-step={stepKey}
+      className={cn("card", current && "is-on", off && "is-off", dry && "is-dry")}
+    >
       <button type="button" aria-current={current ? "step" : undefined} onClick={onOpen}>
         <span className="card-icon">{icon}</span>
         <span className="card-text">

@@ -1,4 +1,4 @@
-/** Copies the chosen step, and pastes steps, where no field takes the keys. */
+/** Copies the step whose card has the focus, or the open one, and pastes steps, where no field takes the keys. */
 
 import { useEffect, useRef } from "react";
 import { takesText } from "~/ui/keyboard";
@@ -7,18 +7,18 @@ import type { StepDraft } from "./model";
 import { type PastedStep, pastedSteps, stepYaml } from "./paste";
 
 export function useClipboard(
-  step: StepDraft | undefined,
+  chosen: () => StepDraft | undefined,
   onPaste: ((steps: PastedStep[]) => void) | undefined,
   /** Called with an address of code, which is read by a button only. */
   onAddress: ((text: string) => void) | undefined,
 ): void {
-  const latest = useRef({ step, onPaste, onAddress });
-  latest.current = { step, onPaste, onAddress };
+  const latest = useRef({ chosen, onPaste, onAddress });
+  latest.current = { chosen, onPaste, onAddress };
   useEffect(() => {
     const isElsewhere = ({ target }: ClipboardEvent) =>
       takesText(target) || (target instanceof Element && target.closest("[role=dialog]") !== null);
     const copy = (event: ClipboardEvent) => {
-      const { step } = latest.current;
+      const step = latest.current.chosen();
       const selects = (document.getSelection()?.toString() ?? "") !== "";
       if (isElsewhere(event) || selects || step === undefined) return;
       event.clipboardData?.setData("text/plain", stepYaml(step));
