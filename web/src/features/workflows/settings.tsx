@@ -6,7 +6,6 @@ import { Files, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
-import { type JsonObject, numberOf } from "~/api/json";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
@@ -17,109 +16,36 @@ import { Confirm } from "~/ui/dialog";
 import { Field, Input, SwitchRow, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
 import { ChangeFiles } from "./change-files";
+import { LIMITS, labelOf, SWITCHES } from "./settings-form";
 import { useBuilder } from "./use-builder";
-
-type Limit = { name: string; label: string; hint: string; scale: number };
-
-/** Limits that are numbers; an empty field is the default. */
-const LIMITS: readonly Limit[] = [
-  { name: "timeout_ms", label: "Timeout of a run, seconds", hint: "Default: 30.", scale: 1_000 },
-  { name: "memory_mb", label: "Memory, MiB", hint: "64 to 10,240. Default: 256.", scale: 1 },
-  {
-    name: "concurrency",
-    label: "Concurrent runs",
-    hint: "1 keeps runs in order. Default: no limit.",
-    scale: 1,
-  },
-  {
-    name: "queue_max",
-    label: "Queued runs",
-    hint: "Further requests are rejected with 429. Default: no limit.",
-    scale: 1,
-  },
-  {
-    name: "calls_per_isolate",
-    label: "Calls per isolate",
-    hint: "1 to 64. Default: 1. With more, concurrent runs share module variables, environment and /tmp.",
-    scale: 1,
-  },
-];
+import { useSettingsForm } from "./use-settings-form";
 
 const NOTE_MAX = 2_000;
-
-/** Each once, as it was written first. */
-export function tagsIn(text: string): string[] {
-  return [...new Set(text.split(",").map((tag) => tag.trim()))].filter((tag) => tag !== "");
-}
 
 export function WorkflowSettings() {
   const builder = useBuilder();
   const { base } = builder.state;
-  const shown: JsonObject = base.settings;
   const refused = useRefusal("deploy");
   const [showsFiles, setShowsFiles] = useState(false);
-  const [name, setName] = useState(base.name);
-  const [limits, setLimits] = useState<Record<string, string>>(() =>
-    Object.fromEntries(
-      LIMITS.map(({ name, scale }) => {
-        const value = numberOf(shown[name]);
-        return [name, value === undefined ? "" : String(value / scale)];
-      }),
-    ),
-  );
-  const [mails, setMails] = useState(base.settings.error_notification !== false);
-  const [note, setNote] = useState(base.note ?? "");
-  const [tags, setTags] = useState(base.tags.join(", "));
-  const [keeps, setKeeps] = useState(base.settings.keep_data !== false);
-  const [retries, setRetries] = useState(base.settings.auto_retry !== undefined);
-  const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(limits[name]?.trim() ?? ""));
-  const save = useMutation({
-    mutationFn: () => {
-      const settings: Record<string, unknown> = {
-        error_notification: mails,
-        keep_data: keeps,
-      };
-      settings.auto_retry = retries && (base.settings.auto_retry ?? true);
-      for (const { name, scale } of LIMITS) {
-        const text = limits[name]?.trim() ?? "";
-        settings[name] = text === "" ? false : Math.round(Number(text) * scale);
-      }
-      return data(
-        client.PUT("/v1/workflows/{id}", {
-          params: { path: { id: base.id } },
-          body: {
-            ...(name.trim() === base.name ? {} : { name: name.trim() }),
-            ...(note.trim() === (base.note ?? "") ? {} : { note: note.trim() }),
-            ...(tagsIn(tags).join() === base.tags.join() ? {} : { tags: tagsIn(tags) }),
-            settings,
-          },
-        }),
-      );
-    },
-    onSuccess: (record) => {
-      builder.note(record);
-      setNote(record.note ?? "");
-      setTags(record.tags.join(", "));
-      say({
-        title: "Saved",
-        about: "Limits come into force with the next deploy.",
-        shape: "succeeded",
-      });
-    },
-  });
+  const { save, changed, isTyped, textOf, set, submit, decide, reset } = useSettingsForm();
+  const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(textOf(name).trim()));
   const field = save.error instanceof ApiError ? save.error.field : undefined;
   return (
     <form
       className="scroll wf-settings"
       onSubmit={(event) => {
         event.preventDefault();
-        if (refused === undefined && wrong === undefined) save.mutate();
+        if (refused === undefined && wrong === undefined) submit();
       }}
     >
       <fieldset className="form-grid" disabled={refused !== undefined}>
         <Field label="Name" error={field === "name" ? save.error?.message : undefined}>
           {(control) => (
-            <Input {...control} value={name} onChange={({ target }) => setName(target.value)} />
+            <Input
+              {...control}
+              value={textOf("name")}
+              onChange={({ target }) => set("name", target.value)}
+            />
           )}
         </Field>
         <Field
@@ -128,7 +54,11 @@ export function WorkflowSettings() {
           error={field === "tags" ? save.error?.message : undefined}
         >
           {(control) => (
-            <Input {...control} value={tags} onChange={({ target }) => setTags(target.value)} />
+            <Input
+              {...control}
+              value={textOf("tags")}
+              onChange={({ target }) => set("tags", target.value)}
+            />
           )}
         </Field>
         <Field
@@ -141,8 +71,8 @@ export function WorkflowSettings() {
               {...control}
               rows={3}
               maxLength={NOTE_MAX}
-              value={note}
-              onChange={({ target }) => setNote(target.value)}
+              value={textOf("note")}
+              onChange={({ target }) => set("note", target.value)}
             />
           )}
         </Field>
@@ -153,7 +83,7 @@ export function WorkflowSettings() {
             hint={hint}
             error={
               wrong?.name === name
-                ? `“${limits[name]}” is no number.`
+                ? `“${textOf(name)}” is no number.`
                 : field === `settings.${name}`
                   ? save.error?.message
                   : undefined
@@ -163,26 +93,52 @@ export function WorkflowSettings() {
               <Input
                 {...control}
                 inputMode="decimal"
-                value={limits[name] ?? ""}
-                onChange={({ target }) => setLimits({ ...limits, [name]: target.value })}
+                value={textOf(name)}
+                onChange={({ target }) => set(name, target.value)}
               />
             )}
           </Field>
         ))}
-        <SwitchRow label="Retry failed steps" checked={retries} onChange={setRetries} />
-        <SwitchRow label="Mail about errors" checked={mails} onChange={setMails} />
-        <SwitchRow
-          label="Keep events, results and logs of runs"
-          checked={keeps}
-          onChange={setKeeps}
-        />
+        {SWITCHES.map(({ name, label }) => (
+          <SwitchRow
+            key={name}
+            label={label}
+            checked={textOf(name) === "on"}
+            onChange={(checked) => set(name, checked ? "on" : "off")}
+          />
+        ))}
       </fieldset>
-      {save.error !== null && (
+      {changed !== undefined && (
+        <Banner
+          kind="waits"
+          role="alert"
+          title="Somebody else changed the same settings"
+          act={
+            <span className="row">
+              <Button size="sm" look="primary" onClick={() => decide(true)}>
+                Save mine over it
+              </Button>
+              <Button size="sm" onClick={() => decide(false)}>
+                Take theirs
+              </Button>
+            </span>
+          }
+        >
+          <ul>
+            {changed.names.map((name) => (
+              <li key={name}>
+                {labelOf(name)}: “{changed.theirs[name]}” there, “{textOf(name)}” here
+              </li>
+            ))}
+          </ul>
+        </Banner>
+      )}
+      {save.error !== null && changed === undefined && (
         <Banner kind="failed" role="alert" title="Nothing was saved">
           {sentence(save.error)}
         </Banner>
       )}
-      <div>
+      <div className="row">
         <Button
           look="primary"
           type="submit"
@@ -191,6 +147,12 @@ export function WorkflowSettings() {
         >
           Save settings
         </Button>
+        {isTyped && refused === undefined && (
+          <>
+            <Button onClick={reset}>Discard</Button>
+            <span className="small dim">Not saved yet. This browser keeps what you typed.</span>
+          </>
+        )}
       </div>
       <div className="row">
         <Button look="quiet" icon={Files} onClick={() => setShowsFiles(true)}>
