@@ -19,6 +19,7 @@ import { focusedStep, keepingFocus } from "./focused-card";
 import { moved, type StepDraft } from "./model";
 import type { Parts } from "./parts";
 import type { PastedStep } from "./paste";
+import { referenceReader, withNames } from "./references";
 import { newKey } from "./state";
 import { StepEditor } from "./step-editor";
 import { freeName } from "./step-names";
@@ -146,13 +147,18 @@ export function WorkflowBuilder({
     const of = chosen();
     return of === undefined ? draft.steps.length - 1 : draft.steps.indexOf(of);
   };
-  const paste = (pasted: readonly PastedStep[]) => {
+  const paste = async (pasted: readonly PastedStep[]) => {
+    const read = await referenceReader();
     const steps = [...draft.steps];
+    const names = new Map<string, string>();
     let to = place() + 1;
     let last = "";
     for (const { wish, ...step } of pasted) {
       last = freeName(steps, wish);
-      steps.splice(to, 0, { ...step, key: newKey(), namespace: last, savedAs: undefined });
+      const made = { ...step, key: newKey(), namespace: last, savedAs: undefined };
+      // Steps that were pasted together read one another, and not those here that had their names.
+      steps.splice(to, 0, withNames(read, made, names));
+      if (last !== wish) names.set(wish, last);
       to += 1;
     }
     const says = pasted.length === 1 ? `paste ${last}` : `paste ${pasted.length} steps`;
@@ -167,7 +173,7 @@ export function WorkflowBuilder({
   const address = (first: string) => setAdds({ after: place(), first });
   useClipboard(
     chosen,
-    refused === undefined ? paste : undefined,
+    refused === undefined ? (pasted) => void paste(pasted) : undefined,
     refused === undefined ? address : undefined,
   );
   const move = (from: number, by: -1 | 1) => {

@@ -22,6 +22,7 @@ import { Menu, MenuItem, MenuLine } from "~/ui/menu";
 import { say } from "~/ui/toast";
 import type { StepDraft } from "./model";
 import { stepYaml } from "./paste";
+import { renamed } from "./references";
 import { nameProblem } from "./step-names";
 import { READING } from "./test-event";
 import { useBuilder } from "./use-builder";
@@ -94,28 +95,19 @@ export function Name({ step, onRename }: { step: StepDraft; onRename: (name: str
     setText(undefined);
     requestAnimationFrame(() => button.current?.focus());
   };
-  const rename = () => {
+  const rename = async () => {
     if (problem !== undefined) return;
-    if (text !== step.namespace) {
-      edit(
-        {
-          ...draft,
-          steps: draft.steps.map((each) =>
-            each.key === step.key ? { ...each, namespace: text } : each,
-          ),
-        },
-        `rename ${step.namespace}`,
-      );
-      onRename(text);
-    }
     end();
+    if (text === step.namespace) return;
+    edit(await renamed(draft, step.key, text), `rename ${step.namespace}`);
+    onRename(text);
   };
   return (
     <form
       className="bld-name"
       onSubmit={(event) => {
         event.preventDefault();
-        rename();
+        void rename();
       }}
     >
       <Input
@@ -127,7 +119,7 @@ export function Name({ step, onRename }: { step: StepDraft; onRename: (name: str
         aria-describedby="step-name-problem"
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onBlur={() => (problem === undefined ? rename() : end())}
+        onBlur={() => (problem === undefined ? void rename() : end())}
         onKeyDown={(event) => {
           if (event.key !== "Escape") return;
           event.stopPropagation();

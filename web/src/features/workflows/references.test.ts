@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import type { StepDraft } from "./model";
+import { danglingOf, namesReadBy, referenceReader, renamed } from "./references";
+
+const read = await referenceReader();
+
+const step = (namespace: string, code: string, more: Partial<StepDraft> = {}): StepDraft => ({
+  key: `key-${namespace}`,
+  namespace,
+  savedAs: namespace,
+  runs: { kind: "code", code },
+  props: {},
+  disabled: false,
+  ...more,
+});
+
+test("references are those to the steps, and not what looks like them", () => {
+  const names = (code: string, props = {}) => namesReadBy(read, { ...step("x", code), props });
+  expect(
+    names(
+      `export default defineComponent({ async run({ steps, $ }) {
+        // steps.comment
+        const text = "steps.text" + \`\${steps.template.a}\`;
+        return [steps.one.a, steps?.two, steps["three"], other.steps.four, steps[name]];
+      } });`,
+    ),
+  ).toEqual(["template", "one", "two", "three"]);
+  expect(names("const steps = list(); steps.length;")).toEqual([]);
+  expect(names("", { a: ["x {{steps.a.b}} y", { c: "{{ steps['b'] }}" }], d: "steps.d" })).toEqual([
+    "a",
+    "b",
+  ]);
+});
+
+test("a step that reads what is not there before it is found", () => {
+  const steps = [
+    step("a", "steps.b; steps.trigger.event; steps.gone"),
+    step("off", "steps.nothing", { disabled: true }),
+    step("b", "steps.a; steps.off; steps.b"),
+  ];
+  expect(danglingOf(read, { steps })).toEqual([
+    { step: "a", reads: "b", why: "later" },
+    { step: "a", reads: "gone", why: "missing" },
+    { step: "b", reads: "off", why: "off" },
+    { step: "b", reads: "b", why: "later" },
+  ]);
+});
+
+test("a step that is renamed is read by its new name", async () => {
+  const other = step("other", "return steps.load.x;");
+  const steps = [
+    step("load", "return 1;"),
+    step("use", 'return steps.load.a + steps["load"].b + "steps.load";', {
+      props: { text: "{{steps.load.c}} and steps.load", list: [{ n: "{{steps.load}}" }], n: 1 },
+    }),
+    step("loads", "return steps.loads;"),
+  ];
+  const draft = await renamed({ triggers: [], steps: [...steps, other] }, "key-load", "fetch");
+  expect(draft.steps[0]?.namespace).toBe("fetch");
+  expect(draft.steps[1]).toMatchObject({
+    runs: { code: 'return steps.fetch.a + steps["fetch"].b + "steps.load";' },
+    props: { text: "{{steps.fetch.c}} and steps.load", list: [{ n: "{{steps.fetch}}" }], n: 1 },
+  });
+  expect(draft.steps[2]).toBe(steps[2]);
+});

@@ -1,0 +1,122 @@
+/** Names of steps that the code and the expressions of a step read: `steps.load`, `{{steps.load}}`. Pure, but for the parser. */
+
+import { isObject, type JsonObject } from "~/api/json";
+import type { Draft, StepDraft } from "./model";
+
+/** A name in `steps.name` or `steps["name"]`, and where it stands. */
+export type Reference = { name: string; from: number; to: number };
+
+/** Reads the references of one piece of code. */
+export type Reader = (code: string) => Reference[];
+
+export async function referenceReader(): Promise<Reader> {
+  const { parser } = await import("@lezer/javascript");
+  const reads = parser.configure({ dialect: "ts jsx" });
+  return (code) => {
+    // Another variable of this name is not the workflow's steps.
+    if (!code.includes("steps") || /\b(?:const|let|var|function)\s+steps\b/.test(code)) return [];
+    const found: Reference[] = [];
+    reads.parse(code).iterate({
+      enter({ name, node }) {
+        if (name !== "MemberExpression") return;
+        const [of, part] = [node.firstChild, node.lastChild];
+        if (of?.name !== "VariableName" || code.slice(of.from, of.to) !== "steps") return;
+        const text = part?.name === "]" ? part.prevSibling : part;
+        if (text?.name === "PropertyName") {
+          found.push({ name: code.slice(text.from, text.to), from: text.from, to: text.to });
+        } else if (text?.name === "String") {
+          const [from, to] = [text.from + 1, text.to - 1];
+          found.push({ name: code.slice(from, to), from, to });
+        }
+      },
+    });
+    return found;
+  };
+}
+
+const EXPRESSION = /\{\{([\s\S]*?)\}\}/g;
+
+function ofText(read: Reader, text: string): Reference[] {
+  return [...text.matchAll(EXPRESSION)].flatMap((found) =>
+    read(found[1] ?? "").map(({ name, from, to }) => ({
+      name,
+      from: from + found.index + 2,
+      to: to + found.index + 2,
+    })),
+  );
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(textsOf);
+}
+
+/** Names that a step reads, each once. */
+export function namesReadBy(read: Reader, { runs, props }: Pick<StepDraft, "runs" | "props">) {
+  const code = runs.kind === "code" ? read(runs.code) : [];
+  const values = textsOf(props).flatMap((text) => ofText(read, text));
+  return [...new Set([...code, ...values].map(({ name }) => name))];
+}
+
+/** A step that reads the result of one that has none by then. */
+export type Dangling = { step: string; reads: string; why: "missing" | "later" | "off" };
+
+export function danglingOf(read: Reader, { steps }: Pick<Draft, "steps">): Dangling[] {
+  return steps.flatMap((step, at) => {
+    if (step.disabled) return [];
+    return namesReadBy(read, step).flatMap((name): Dangling[] => {
+      if (name === "trigger") return [];
+      const place = steps.findIndex(({ namespace }) => namespace === name);
+      const of = { step: step.namespace, reads: name };
+      if (place < 0) return [{ ...of, why: "missing" }];
+      if (place >= at) return [{ ...of, why: "later" }];
+      return steps[place]?.disabled ? [{ ...of, why: "off" }] : [];
+    });
+  });
+}
+
+function replaced(text: string, found: readonly Reference[], names: ReadonlyMap<string, string>) {
+  let next = text;
+  for (const { name, from, to } of [...found].sort((one, other) => other.from - one.from)) {
+    const given = names.get(name);
+    if (given !== undefined) next = next.slice(0, from) + given + next.slice(to);
+  }
+  return next;
+}
+
+/** A step that reads others by their new names; `names`: old name to new. */
+export function withNames<T extends Pick<StepDraft, "runs" | "props">>(
+  read: Reader,
+  step: T,
+  names: ReadonlyMap<string, string>,
+): T {
+  const inValue = (value: unknown): unknown => {
+    if (typeof value === "string") return replaced(value, ofText(read, value), names);
+    if (Array.isArray(value)) return value.map(inValue);
+    return isObject(value) ? inObject(value) : value;
+  };
+  const inObject = (value: Record<string, unknown>): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inValue(each)]));
+  if (!namesReadBy(read, step).some((name) => names.has(name))) return step;
+  const { runs } = step;
+  return {
+    ...step,
+    runs:
+      runs.kind === "code" ? { ...runs, code: replaced(runs.code, read(runs.code), names) } : runs,
+    props: inObject(step.props) as JsonObject,
+  };
+}
+
+/** The draft with a step under another name, which the steps that read it follow. */
+export async function renamed(draft: Draft, key: string, name: string): Promise<Draft> {
+  const read = await referenceReader();
+  const old = draft.steps.find((step) => step.key === key)?.namespace;
+  const names = new Map(old === undefined ? [] : [[old, name]]);
+  return {
+    ...draft,
+    steps: draft.steps.map((step) =>
+      step.key === key ? { ...step, namespace: name } : withNames(read, step, names),
+    ),
+  };
+}
