@@ -55,8 +55,7 @@ export function differences(
       found.push({ step: namespace, kind: "removed", says: "removed" });
     }
   }
-  const names = (steps: readonly StepDraft[]) => steps.map(({ namespace }) => namespace).join();
-  if (found.length === 0 && names(before.steps) !== names(after.steps)) {
+  if (orderOf(before.steps, after.steps) !== orderOf(after.steps, before.steps)) {
     found.push({ kind: "changed", says: "Steps in another order" });
   }
   if (live.settings !== undefined && stable(live.settings) !== stable(draft.settings)) {
@@ -66,6 +65,12 @@ export function differences(
     found.push({ kind: "changed", says: `Settings changed: ${listed(names)}` });
   }
   return found;
+}
+
+/** Names of those among the steps that the other version has too, in their order. */
+function orderOf(steps: readonly StepDraft[], others: readonly StepDraft[]): string {
+  const names = steps.map(({ namespace }) => namespace);
+  return names.filter((name) => others.some(({ namespace }) => namespace === name)).join();
 }
 
 /** More names than these are counted. */
