@@ -17,9 +17,11 @@ import { Confirm, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { DeployMissing } from "./deploy-missing";
 import { DeployThen, type Then } from "./deploy-then";
 import { DeployWarnings } from "./deploy-warnings";
 import { type Difference, differences } from "./differences";
+import { useLiveDeployment } from "./live-version";
 import { type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
@@ -74,11 +76,12 @@ function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workf
 export function DeployDialog({ onClose }: { onClose: () => void }) {
   const builder = useBuilder();
   const { base, saved } = builder.state;
+  const liveId = useLiveDeployment();
   const go = useRef<HTMLButtonElement>(null);
   const [message, setMessage] = useKeptText(`dialog.deploy.${base.id}`);
   const { data: live } = useQuery({
-    ...deploymentQuery(base.id, base.deployment_id ?? ""),
-    enabled: base.deployment_id !== null,
+    ...deploymentQuery(base.id, liveId ?? ""),
+    enabled: liveId !== null,
   });
   const next = typed(base, builder.draft, saved);
   const found = live === undefined ? [] : differences(next, live);
@@ -189,7 +192,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       },
     );
   };
-  const first = base.deployment_id === null;
+  const first = liveId === null;
   return (
     <Dialog
       open
@@ -223,6 +226,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       }
     >
       <div className="dialog-body">
+        <DeployMissing />
         {first && (
           <p>From then on its triggers start runs. Until now nothing of it has run but tests.</p>
         )}

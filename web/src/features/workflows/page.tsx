@@ -3,7 +3,7 @@
 import "./builder.css";
 import "./expression.css";
 import "./workflow.css";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Link, useBlocker, useLocation, useMatchRoute } from "@tanstack/react-router";
 import { FileDiff, Redo2, Rocket, StickyNote, Undo2 } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
@@ -30,7 +30,7 @@ import { ChangeFiles } from "./change-files";
 import { ChangedElsewhereNotice } from "./changed-elsewhere";
 import { DeployDialog } from "./deploy-dialog";
 import { differences } from "./differences";
-import { deploymentQuery } from "./queries";
+import { DeployedElsewhere, useLiveVersion } from "./live-version";
 import {
   BuilderContext,
   ChangedElsewhere,
@@ -257,12 +257,9 @@ function Saved() {
 function Versions() {
   const { state } = useBuilder();
   const { base } = state;
-  const { data: live } = useQuery({
-    ...deploymentQuery(base.id, base.deployment_id ?? ""),
-    enabled: base.deployment_id !== null,
-  });
-  const found = useMemo(() => (live === undefined ? [] : differences(base, live)), [base, live]);
-  if (base.deployment_id === null) return <Tag kind="draft">not deployed</Tag>;
+  const live = useLiveVersion();
+  const found = useMemo(() => (live ? differences(base, live) : []), [base, live]);
+  if (live === null) return <Tag kind="draft">not deployed</Tag>;
   if (live === undefined) return null;
   return (
     <>
@@ -295,6 +292,7 @@ function Notices() {
           </Banner>
         </div>
       )}
+      <DeployedElsewhere />
       {base.deployment_id !== null && (
         <HeldByDev owner={base.id} isWorkflow className="bld-notice" />
       )}

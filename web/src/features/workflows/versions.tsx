@@ -9,6 +9,7 @@ import { CompareVersions, GoBack, VersionTable } from "~/shell/versions";
 import { Empty } from "~/ui/banner";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { useLiveDeployment } from "./live-version";
 import { deploymentQuery, deploymentsQuery } from "./queries";
 import { useBuilder } from "./use-builder";
 import { VersionChanges } from "./version-changes";
@@ -24,7 +25,7 @@ export function VersionList({ compared, onCompare }: Props) {
   const { base } = state;
   const deployments = useInfiniteQuery(deploymentsQuery(base.id));
   const [backTo, setBackTo] = useState<Deployment | undefined>(undefined);
-  const live = base.deployment_id ?? undefined;
+  const live = useLiveDeployment() ?? undefined;
   return (
     <div className="scroll">
       <ListState

@@ -1,0 +1,56 @@
+/** What steps lack, before a deploy: values, accounts, and steps whose results they read. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Banner } from "~/ui/banner";
+import { lacksOf } from "./lacks";
+import type { Draft } from "./model";
+import { type Dangling, danglingOf, referenceReader } from "./references";
+import { savedOf } from "./state";
+import { useBuilder } from "./use-builder";
+
+const WHY: Readonly<Record<Dangling["why"], string>> = {
+  missing: "no step has that name",
+  later: "it has not run by then",
+  off: "it is turned off",
+};
+
+function useDangling(draft: Draft): Dangling[] {
+  const { data: read } = useQuery({
+    queryKey: ["reference-reader"],
+    queryFn: async () => ({ read: await referenceReader() }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return read === undefined ? [] : danglingOf(read.read, draft);
+}
+
+export function DeployMissing() {
+  const { draft, state } = useBuilder();
+  const dangling = useDangling(draft);
+  return (
+    <>
+      {draft.steps.map((step) => {
+        const saved = savedOf(state, step);
+        const { values, accounts } = lacksOf(step, saved?.defs ?? [], saved?.sealed ?? []);
+        const lacks = [...accounts.map((name) => `the account ${name}`), ...values];
+        if (lacks.length === 0) return null;
+        return (
+          <Banner key={step.key} kind="waits" title={`${step.namespace} lacks ${lacks.join(", ")}`}>
+            It fails once it runs.
+          </Banner>
+        );
+      })}
+      {dangling.length > 0 && (
+        <Banner kind="waits" title="Steps read results that are not there">
+          <ul>
+            {dangling.map(({ step, reads, why }) => (
+              <li key={`${step} ${reads}`}>
+                <span className="mono">{step}</span> reads{" "}
+                <span className="mono">steps.{reads}</span>: {WHY[why]}
+              </li>
+            ))}
+          </ul>
+        </Banner>
+      )}
+    </>
+  );
+}
