@@ -22,3 +22,17 @@ export const RUNTIME = {
     s3: says("({ bucket, prefix, payload }): an object"),
   },
 };
+
+/** Members of `steps.trigger.context`. */
+export const CONTEXT = {
+  id: says("the run"),
+  ts: says("when the event came"),
+  workflow_id: says("the workflow"),
+  workflow_name: says("its name"),
+  deployment_id: says("the version that runs"),
+  emitter_id: says("the trigger or source of the event"),
+  owner_id: says("the organization"),
+  platform_version: says("the version of the server"),
+  replay: says("whether the event is sent once more"),
+  trace_id: says("the same in all runs that follow from one event"),
+};

@@ -20,7 +20,7 @@ import { ValueOfExpression } from "./expression-value";
 import { type SavedStep, type StepDraft, savedStepsOf } from "./model";
 import type { Parts } from "./parts";
 import { componentOfKey, deploymentQuery } from "./queries";
-import { RUNTIME } from "./runtime-names";
+import { CONTEXT, RUNTIME } from "./runtime-names";
 import { savedOf } from "./state";
 import { type Given, Name, StepMenu, TestButton } from "./step-head";
 import { StepSettings } from "./step-settings";
@@ -300,7 +300,10 @@ function Code({
         types={own && refused === undefined ? types : undefined}
         against={own ? liveCode : undefined}
         known={() => ({
-          steps: test.dataFor(step.key),
+          steps: {
+            ...test.dataFor(step.key),
+            trigger: { event: test.event.value, context: CONTEXT },
+          },
           this: Object.fromEntries(defs.map(({ name, type }) => [name, new Says(type)])),
           $: RUNTIME,
         })}

@@ -22,6 +22,7 @@ it("completes members by what is at hand, with a sample of each", () => {
 it("says nothing where nothing is known", () => {
   expect(labels("other.")).toBeUndefined();
   expect(labels("my.steps.")).toBeUndefined();
+  expect(labels("$.export.")).toBeUndefined();
   expect(labels("steps.trigger.event.body.name.")).toBeUndefined();
   expect(labels("")).toBeUndefined();
 });

@@ -38,6 +38,8 @@ export function completionOf(
   let value: unknown = known;
   for (const part of parts) value = stepInto(value, part);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  // What a member holds is not known, but for words about it.
+  if (value instanceof Says) return undefined;
   const options = Object.entries(value)
     .slice(0, OPTIONS_MAX)
     .map(([name, member]) => optionOf(name, member));
@@ -65,7 +67,7 @@ function stepInto(value: unknown, part: string): unknown {
 }
 
 function member(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
+  if (typeof value !== "object" || value === null || value instanceof Says) return undefined;
   return Object.entries(value).find(([each]) => each === name)?.[1];
 }
 
