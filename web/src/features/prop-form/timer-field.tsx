@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { client, data as read } from "~/api/client";
+import { sentence } from "~/api/errors";
 import { isObject, numberOf, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { cronWordsQuery } from "~/shell/cron-words";
@@ -9,6 +10,7 @@ import { type ControlProps, Message } from "~/ui/field";
 import { every } from "~/ui/format";
 import { Segments } from "~/ui/pane";
 import { Select } from "~/ui/select";
+import { partsOf } from "./timer-times";
 import type { PropForm } from "./use-prop-form";
 
 type Props = { form: PropForm; prop: PropDef; control: ControlProps };
@@ -124,7 +126,11 @@ export function TimerField({ form, prop, control }: Props) {
         )}
       </div>
       {mode === "every" ? (
-        timer.seconds !== undefined && <Message hint={`Ticks ${every(timer.seconds)}.`} />
+        timer.seconds === undefined ? (
+          <Message error="Give a number: how often it ticks." />
+        ) : (
+          <Message hint={`Ticks ${every(timer.seconds)}.`} />
+        )
       ) : (
         <CronWords cron={timer.cron ?? ""} zone={timer.zone} />
       )}
@@ -135,7 +141,7 @@ export function TimerField({ form, prop, control }: Props) {
 /** The next five times, as the server counts them: also where clocks change. */
 function NextTimes({ cron, zone }: { cron: string; zone: string }) {
   const asked = useDeferredValue(cron);
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ["schedule", asked, zone],
     queryFn: ({ signal }) =>
       read(
@@ -148,13 +154,18 @@ function NextTimes({ cron, zone }: { cron: string; zone: string }) {
     staleTime: 60_000,
     retry: false,
   });
+  if (error !== null) return <Message error={sentence(error)} />;
   if (data === undefined) return null;
+  if (data.next_ms.length === 0) return <Message error="It never comes: no day is like this." />;
+  const { showsYear, showsSeconds } = partsOf(data.next_ms, zone);
   const times = new Intl.DateTimeFormat("en-GB", {
     weekday: "short",
     day: "numeric",
     month: "short",
     hour: "2-digit",
     minute: "2-digit",
+    ...(showsYear ? { year: "numeric" } : {}),
+    ...(showsSeconds ? { second: "2-digit" } : {}),
     timeZone: zone,
   });
   return (

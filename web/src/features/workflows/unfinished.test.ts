@@ -30,4 +30,11 @@ test("what is plainly not whole yet says so", async () => {
   expect(await unfinished(draft(" \n"))).toBe("one has no code yet");
   const trigger = { kind: "source", id: "", eventName: "" } as const;
   expect(await unfinished({ triggers: [trigger], steps: [] })).toBe("a trigger needs its source");
+  const timer = { kind: "timer", id: undefined, seconds: undefined, zone: "UTC" } as const;
+  for (const cron of [undefined, " "])
+    expect(await unfinished({ triggers: [{ ...timer, cron }], steps: [] })).toBe(
+      "a schedule needs its times",
+    );
+  const every = { ...timer, seconds: 60, cron: undefined };
+  expect(await unfinished({ triggers: [every], steps: [] })).toBeUndefined();
 });

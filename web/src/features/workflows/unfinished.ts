@@ -1,6 +1,6 @@
 /** Why a draft is not saved by itself yet: what is typed is plainly not whole. An explicit save sends it all the same. */
 
-import type { Draft } from "./model";
+import type { Draft, TriggerDraft } from "./model";
 import { nameProblem } from "./step-names";
 
 /** A reason as a part of a sentence, or `undefined` where nothing is missing. */
@@ -8,6 +8,7 @@ export async function unfinished(draft: Draft): Promise<string | undefined> {
   if (draft.triggers.some((each) => each.kind === "source" && each.id === "")) {
     return "a trigger needs its source";
   }
+  if (draft.triggers.some(isTimerWithoutTimes)) return "a schedule needs its times";
   for (const step of draft.steps) {
     if (nameProblem(draft.steps, step) !== undefined) return `the name ${step.namespace} cannot be`;
     for (const text of textsOf(step.props)) {
@@ -22,6 +23,14 @@ export async function unfinished(draft: Draft): Promise<string | undefined> {
     if (line !== undefined) return `line ${line} of ${step.namespace} seems unfinished`;
   }
   return undefined;
+}
+
+function isTimerWithoutTimes(trigger: TriggerDraft): boolean {
+  return (
+    trigger.kind === "timer" &&
+    trigger.seconds === undefined &&
+    (trigger.cron === undefined || trigger.cron.trim() === "")
+  );
 }
 
 /** The first line that cannot be read as JavaScript or TypeScript. */

@@ -236,7 +236,9 @@ export function useBuilderState(workflow: Workflow) {
       // The refusal, or what hinders it, is told by the page.
       if (why === undefined) saves.current().catch(() => undefined);
     };
-    const wait = failed === undefined || isLost(failed.error) ? SAVE_WAIT_MS : SAVE_AGAIN_MS;
+    // What was refused and is mended since is another draft.
+    const isAgain = failed?.draft === now && !isLost(failed.error);
+    const wait = isAgain ? SAVE_AGAIN_MS : SAVE_WAIT_MS;
     const timer = setTimeout(() => void go(), wait);
     return () => {
       gone = true;

@@ -1,0 +1,10 @@
+/** What of the instants of a schedule is shown. Pure. */
+
+/** Whether times need their year, and their seconds, to be told apart. */
+export function partsOf(times: readonly number[], zone: string, now = Date.now()) {
+  const year = new Intl.DateTimeFormat("en-GB", { year: "numeric", timeZone: zone });
+  return {
+    showsYear: times.some((at) => year.format(at) !== year.format(now)),
+    showsSeconds: times.some((at) => at % 60_000 !== 0),
+  };
+}
