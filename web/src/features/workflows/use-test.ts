@@ -139,9 +139,15 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         : of.kind === "alone"
           ? "test of it alone"
           : `test up to ${sent.steps[to]?.namespace}`;
-    const ended = new Set(run.steps.flatMap(stepOf).map(({ name }) => name));
-    // Until the run is over, and where it was stopped, what did not run is as it was.
-    const all = isOver(run) && run.status !== "cancelled";
+    // Until the run is over, and where it was stopped, what did not run to its end is as it was.
+    const isStopped = run.status === "cancelled";
+    const ended = new Set(
+      run.steps
+        .flatMap(stepOf)
+        .filter(({ status }) => !isStopped || hasRun(status))
+        .map(({ name }) => name),
+    );
+    const all = isOver(run) && !isStopped;
     const news = tested
       .filter(({ namespace }) => all || ended.has(namespace))
       .map((step): [string, Said] => {
@@ -330,6 +336,9 @@ export function failedStep({ record }: { record: Run }): string | undefined {
   return errorOf(record.error, record.steps.flatMap(stepOf))?.step;
 }
 
+/** Whether a step of this status has a result. */
+const hasRun = (status: string) => status !== "skipped" && status !== "failed";
+
 function stepTest(said: Said | undefined, now: Draft, key: string): StepTest | undefined {
   if (said === undefined) return undefined;
   const present = now.steps.find((each) => each.key === key);
@@ -337,7 +346,8 @@ function stepTest(said: Said | undefined, now: Draft, key: string): StepTest | u
   const steps = said.run.steps.flatMap(stepOf);
   const result = steps.find(({ name }) => name === said.name);
   const error = errorOf(said.run.error, steps);
-  if (error?.step === said.name) {
+  const isStopped = said.run.status === "cancelled";
+  if (error?.step === said.name && !isStopped) {
     return {
       status: "failed",
       durationMs: result?.durationMs,
@@ -347,7 +357,7 @@ function stepTest(said: Said | undefined, now: Draft, key: string): StepTest | u
     };
   }
   return {
-    status: result === undefined || result.status === "skipped" ? "waiting" : "succeeded",
+    status: result === undefined || !hasRun(result.status) ? "waiting" : "succeeded",
     durationMs: result?.durationMs,
     changed,
     message: undefined,
