@@ -99,3 +99,16 @@ test("what is always listened to is an edge from each", () => {
     "p_3",
   ]);
 });
+
+test("where not all fit, what is joined to something is shown first", () => {
+  const alone = Array.from({ length: 5 }, (_, at) => ({
+    id: `dc_alone_${at}`,
+    name: `${at}`,
+    active: true,
+    inactive_reason: null,
+  }));
+  const { columns, edges } = mapOf({ ...parts, sources: [...alone, ...parts.sources] }, 2);
+  expect(columns.source.map(({ id }) => id).sort()).toEqual(["dc_1", "dc_2"]);
+  expect(edges).toContainEqual({ from: "dc_1", to: "p_1", says: "events" });
+  expect(columns.workflow).toHaveLength(2);
+});

@@ -39,7 +39,8 @@ export type Parts = {
   always: readonly Pick<AutoSubscription, "listener_id" | "event_name">[];
 };
 
-export function mapOf(parts: Parts): MillMap {
+/** `most`: how many of each kind are shown, what is joined to something first. */
+export function mapOf(parts: Parts, most = Number.POSITIVE_INFINITY): MillMap {
   const wheels: Wheel[] = [
     ...parts.sources.map((source) =>
       wheel(source.id, "source", source.name, stillSource(source), source.stats),
@@ -58,9 +59,15 @@ export function mapOf(parts: Parts): MillMap {
       until: webhook.paused_until === null ? undefined : webhook.paused_until * 1_000,
     })),
   ];
+  const joins = edgesOf(parts);
   const known = new Set(wheels.map(({ id }) => id));
-  const edges = edgesOf(parts).filter(({ from, to }) => known.has(from) && known.has(to));
-  const of = (kind: Kind) => wheels.filter((each) => each.kind === kind);
+  const among = (ids: ReadonlySet<string>) =>
+    joins.filter(({ from, to }) => ids.has(from) && ids.has(to));
+  const joined = new Set(among(known).flatMap(({ from, to }) => [from, to]));
+  const first = [true, false].flatMap((is) => wheels.filter(({ id }) => joined.has(id) === is));
+  const of = (kind: Kind) => first.filter((each) => each.kind === kind).slice(0, most);
+  const shown = [...of("source"), ...of("workflow"), ...of("webhook")];
+  const edges = among(new Set(shown.map(({ id }) => id)));
   const workflows = of("workflow").sort(byName);
   const from = [...parts.sources, ...parts.workflows].flatMap(
     ({ stats }) => stats?.looked_at_from_ms ?? [],
@@ -112,10 +119,9 @@ function stillWebhook({ active, failures, paused_until }: Parts["webhooks"][numb
 }
 
 function edgesOf({ workflows, subscriptions, always, sources }: Parts): Edge[] {
-  const found: Edge[] = [];
+  const found = new Map<string, Edge>();
   const add = (from: string, to: string, says: string) => {
-    const same = (edge: Edge) => edge.from === from && edge.to === to && edge.says === says;
-    if (!found.some(same)) found.push({ from, to, says });
+    found.set(`${from} ${to} ${says}`, { from, to, says });
   };
   for (const { id, triggers } of workflows) {
     for (const trigger of listOf(triggers)) {
@@ -131,7 +137,7 @@ function edgesOf({ workflows, subscriptions, always, sources }: Parts): Edge[] {
       if (id !== listener_id) add(id, listener_id, channel(event_name));
     }
   }
-  return found;
+  return [...found.values()];
 }
 
 function channel(name: string | undefined): string {

@@ -1,8 +1,9 @@
 import { queryOptions } from "@tanstack/react-query";
-import { client, data } from "~/api/client";
+import { body, client, data } from "~/api/client";
+import { allOf } from "~/api/queries";
 import { type MillMap, mapOf } from "./model";
 
-/** More than these do not fit a map. */
+/** More of a kind than these do not fit a map. */
 export const SHOWN_MAX = 100;
 const ASK_MS = 15_000;
 
@@ -12,30 +13,26 @@ export const mapQuery = (org: string) =>
     queryKey: ["runs", "map", org],
     queryFn: async ({ signal }): Promise<MillMap & { isWhole: boolean }> => {
       const query = { limit: SHOWN_MAX };
-      const counted = { ...query, stats: "1h" as const };
+      // All are looked at: what is joined to something may be anywhere in a long list.
       const [sources, workflows, webhooks, subscriptions, always] = await Promise.all([
-        data(
-          client.GET("/v1/sources", {
-            params: { query: { ...counted, include: "id,name,active,inactive_reason,stats" } },
-            signal,
-          }),
-        ),
-        data(
-          client.GET("/v1/workflows", {
-            params: {
-              query: { ...counted, include: "id,name,active,deployment_id,triggers,stats" },
-            },
-            signal,
-          }),
-        ),
-        data(client.GET("/v1/webhooks", { params: { query }, signal })),
+        allOf((page) => {
+          const include = "id,name,active,inactive_reason,stats";
+          const query = { ...page, stats: "1h" as const, include };
+          return body(client.GET("/v1/sources", { params: { query }, signal }));
+        }),
+        allOf((page) => {
+          const include = "id,name,active,deployment_id,triggers,stats";
+          const query = { ...page, stats: "1h" as const, include };
+          return body(client.GET("/v1/workflows", { params: { query }, signal }));
+        }),
+        allOf((page) => body(client.GET("/v1/webhooks", { params: { query: page }, signal }))),
         data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
         data(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),
       ]);
       return {
-        ...mapOf({ sources, workflows, webhooks, subscriptions, always }),
+        ...mapOf({ sources, workflows, webhooks, subscriptions, always }, SHOWN_MAX),
         isWhole: [sources, workflows, webhooks].every(
-          (all: readonly unknown[]) => all.length < SHOWN_MAX,
+          (all: readonly unknown[]) => all.length <= SHOWN_MAX,
         ),
       };
     },

@@ -37,7 +37,7 @@ export const SWITCHES = [
 /** Text of each field by its name; a switch is `on` or `off`. */
 export type Form = Readonly<Record<string, string>>;
 
-type Saved = Pick<Workflow, "name" | "tags" | "settings"> & { note?: string | null };
+type Saved = { name: string; tags: readonly string[]; settings: object; note?: string | null };
 
 export function formOf(record: Saved): Form {
   const settings = objectOf(record.settings);
