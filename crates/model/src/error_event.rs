@@ -180,9 +180,16 @@ impl ErrorGroup {
     }
 }
 
-/// The first line of a stack that names a place.
+/// The first line of a stack that names a place, one outside Node's own code where there is one:
+/// all files that a step could not read fail at the same line of Node.
 fn top_frame(stack: &str) -> &str {
-    stack.lines().map(str::trim).find_map(|line| line.strip_prefix("at ")).unwrap_or("")
+    let frames = || {
+        let places = stack.lines().filter_map(|line| line.trim().strip_prefix("at "));
+        // Fields of an error follow its last frame in braces.
+        places.map(|place| place.strip_suffix(" {").unwrap_or(place))
+    };
+    let of_node = |frame: &&str| frame.contains("(node:") || frame.starts_with("node:");
+    frames().find(|frame| !of_node(frame)).or_else(|| frames().next()).unwrap_or("")
 }
 
 /// JSON text as it is, or a mark that tells how much there was and how it began.
@@ -202,6 +209,18 @@ pub const fn notice_cutoff(now: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_frame_of_a_group_is_of_the_code_that_failed() {
+        let check = |stack: &str, expected: &str| assert_eq!(top_frame(stack), expected);
+        check("E: x\n    at f (a.mjs:1:2)\n    at g (b.mjs:3:4)", "f (a.mjs:1:2)");
+        check(
+            "E: x\n    at Object.openSync (node:fs:5:6)\n    at a.mjs:1:2 {\n  code: 'X' }",
+            "a.mjs:1:2",
+        );
+        check("E: x\n    at node:internal/a:5:6", "node:internal/a:5:6");
+        check("E: x", "");
+    }
 
     fn body(stack: &str) -> ErrorBody {
         ErrorBody {
