@@ -13,8 +13,16 @@ const step = (key: string): StepDraft => ({
 });
 
 test("keys act on the step of the card that has the focus, and on the open one elsewhere", () => {
-  document.body.innerHTML = `<ol class="cards"><li><button id="t"></button></li>
-    <li data-step="a"><button id="a"></button></li></ol><button id="other"></button>`;
+  const cards = document.createElement("ol");
+  cards.className = "cards";
+  for (const id of ["t", "a"]) {
+    const card = cards.appendChild(document.createElement("li"));
+    if (id !== "t") card.dataset["step"] = id;
+    card.appendChild(document.createElement("button")).id = id;
+  }
+  const other = document.createElement("button");
+  other.id = "other";
+  document.body.replaceChildren(cards, other);
   const [a, b] = [step("a"), step("b")];
   const at = (id: string) => {
     document.getElementById(id)?.focus();

@@ -96,7 +96,7 @@ export function withNames<T extends Pick<StepDraft, "runs" | "props">>(
     if (Array.isArray(value)) return value.map(inValue);
     return isObject(value) ? inObject(value) : value;
   };
-  const inObject = (value: Record<string, unknown>): Record<string, unknown> =>
+  const inObject = (value: JsonObject): JsonObject =>
     Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inValue(each)]));
   if (!namesReadBy(read, step).some((name) => names.has(name))) return step;
   const { runs } = step;
@@ -104,7 +104,7 @@ export function withNames<T extends Pick<StepDraft, "runs" | "props">>(
     ...step,
     runs:
       runs.kind === "code" ? { ...runs, code: replaced(runs.code, read(runs.code), names) } : runs,
-    props: inObject(step.props) as JsonObject,
+    props: inObject(step.props),
   };
 }
 
