@@ -7,7 +7,7 @@ import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
-import { asJson, isObject } from "~/api/json";
+import { asJson, isObject, listOf } from "~/api/json";
 import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useKeptText } from "~/shell/kept-text";
 import { useReplay } from "~/shell/replay";
@@ -59,11 +59,16 @@ function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workf
       );
       const saved =
         isObject(before) && isObject(before.savedComponent) ? before.savedComponent : {};
+      const { secrets = [] } = step;
+      const sealed = isObject(before) ? listOf(before.sealed_props).map(String) : [];
+      const open = Object.entries(step.props).filter(([name]) => !secrets.includes(name));
       return {
         ...(isObject(before) ? before : {}),
         namespace: step.namespace,
         disabled: step.disabled,
-        configured_props_json: JSON.stringify(step.props),
+        // A secret that is typed is shown as one that is stored: not at all.
+        configured_props_json: JSON.stringify(Object.fromEntries(open)),
+        sealed_props: [...new Set([...sealed, ...secrets])],
         savedComponent:
           step.runs.kind === "code"
             ? { ...saved, code: step.runs.code }
