@@ -1,4 +1,4 @@
-/** Components of the organization: saved by deploys, or published under a key. */
+/** Components that the organization published, each under its key. */
 
 import "~/ui/table.css";
 import "./components.css";
@@ -70,10 +70,10 @@ export function ComponentsPage({
           query={components}
           what="The components"
           empty={
-            <Empty title="No component yet.">
+            <Empty title="No component is published.">
               <p>
-                Code that is deployed is saved here. <code className="mono">millrace publish</code>{" "}
-                lets it answer to its key.
+                <code className="mono">millrace publish</code> lets code answer to its key, and
+                lists it here. Code that is deployed without it is found at its source or workflow.
               </p>
             </Empty>
           }
