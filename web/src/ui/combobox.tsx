@@ -5,7 +5,7 @@ import { Combobox as Base } from "@base-ui/react/combobox";
 import { Check, ChevronsUpDown, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { cn } from "./cn";
-import type { ControlProps } from "./field";
+import { type ControlProps, useLocked } from "./field";
 import { Marked } from "./json/marked";
 import { useLayer } from "./layer";
 
@@ -42,7 +42,9 @@ const same = (one: Item, other: Item) => one.key === other.key;
 
 /** A list to search and choose from, with what stands below it. */
 export function Combobox(props: Props) {
-  const { items, onOpen, onSearch, disabled = false } = props;
+  const { items, onOpen, onSearch } = props;
+  const locked = useLocked();
+  const disabled = props.disabled === true || locked;
   const [text, setText] = useState("");
   const shared = {
     items: [...items],
@@ -99,7 +101,15 @@ function One(props: Shared & { value: Item | null }) {
     <Base.InputGroup
       className={cn("input combo", props["aria-invalid"] && "is-bad", props.className)}
     >
-      <Base.Input {...ariaOf(props)} autoComplete="off" spellCheck={false} />
+      <Base.Input
+        {...ariaOf(props)}
+        autoComplete="off"
+        spellCheck={false}
+        onClick={({ currentTarget: field }) => {
+          // What is typed next takes the place of the value, and is not added to it.
+          if (field.value === props.value?.label) field.select();
+        }}
+      />
       <span className="combo-end">
         {props.value !== null && (
           <Base.Clear aria-label="Clear">

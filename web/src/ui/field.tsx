@@ -3,7 +3,14 @@ import { Checkbox as BaseCheckbox } from "@base-ui/react/checkbox";
 import { Radio as BaseRadio } from "@base-ui/react/radio";
 import { Switch as BaseSwitch } from "@base-ui/react/switch";
 import { Check, CircleAlert, Eye, EyeOff, Minus, Search as SearchIcon } from "lucide-react";
-import { type ComponentPropsWithRef, type ReactNode, useId, useState } from "react";
+import {
+  type ComponentPropsWithRef,
+  createContext,
+  type ReactNode,
+  use,
+  useId,
+  useState,
+} from "react";
 import { IconButton } from "./button";
 import { cn } from "./cn";
 import { Keys } from "./keys";
@@ -25,6 +32,28 @@ export type ControlProps = {
   "aria-invalid": true | undefined;
   "aria-required": true | undefined;
 };
+
+/** Whether the controls within are locked: those that are no native ones do not follow their `fieldset`. */
+const Locked = createContext(false);
+
+export const useLocked = () => use(Locked);
+
+/** Fields of a form, which nobody changes while it is locked. */
+export function Fields({
+  locked,
+  className,
+  children,
+}: {
+  locked: boolean;
+  className?: string;
+  children: ReactNode;
+}) {
+  return (
+    <fieldset className={className} disabled={locked}>
+      <Locked value={locked}>{children}</Locked>
+    </fieldset>
+  );
+}
 
 /** Label above, control, and one line below it. */
 export function Field({
@@ -138,9 +167,15 @@ type ToggleProps = {
   id?: string;
 };
 
-export function Switch({ onChange, ...rest }: ToggleProps) {
+export function Switch({ onChange, disabled, ...rest }: ToggleProps) {
+  const locked = useLocked();
   return (
-    <BaseSwitch.Root {...rest} className="switch" onCheckedChange={(checked) => onChange(checked)}>
+    <BaseSwitch.Root
+      {...rest}
+      disabled={disabled || locked}
+      className="switch"
+      onCheckedChange={(checked) => onChange(checked)}
+    >
       <BaseSwitch.Thumb className="switch-thumb" />
     </BaseSwitch.Root>
   );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millrace_model::ids::{LinkId, UserId};
-use millrace_model::people::{Link, LinkKind, Member, Role};
+use millrace_model::people::{Link, LinkKind, Member, Role, normal_address};
 use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
 
@@ -79,10 +79,10 @@ impl Members {
         email: &str,
         role: Role,
     ) -> Result<NewLink, EngineError> {
-        let email = email.trim().to_lowercase();
+        let email = normal_address(email);
         check_email(&email)?;
         let members = self.list(caller).await?;
-        if members.iter().any(|member| member.signs_in && member.user.email.to_lowercase() == email)
+        if members.iter().any(|member| member.signs_in && normal_address(&member.user.email) == email)
         {
             return Err(EngineError::Conflict {
                 code: "member_already",

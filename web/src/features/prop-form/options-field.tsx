@@ -104,7 +104,8 @@ function Choices({
     items: options.map(itemOf),
     ...(onOpen === undefined ? {} : { onOpen }),
     ...(onSearch === undefined ? {} : { onSearch }),
-    foot: foot ?? null,
+    placeholder: "Choose",
+    ...(foot === undefined ? {} : { foot }),
     ...(none === undefined ? {} : { none }),
   };
   if (own !== null) {

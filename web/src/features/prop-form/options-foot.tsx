@@ -1,7 +1,7 @@
 import { RefreshCw } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button, IconButton } from "~/ui/button";
-import { minute } from "~/ui/format";
+import { minute, plural } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 
 const SLOW_MS = 2_000;
@@ -48,7 +48,7 @@ export function Foot({
       <>
         {problem === undefined ? (
           <span className="grow" role="status">
-            Stopped{shown > 0 && `, ${shown} shown`}
+            Stopped{shown > 0 && `, ${plural(shown, "option")}`}
           </span>
         ) : (
           <span className="failed-text grow" role="alert">
@@ -64,7 +64,7 @@ export function Foot({
   return (
     <>
       <span>
-        {shown} shown
+        {plural(shown, "option")}
         {more && (
           <>
             , there may be more.{" "}

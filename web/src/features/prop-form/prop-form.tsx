@@ -96,22 +96,27 @@ export function PropForm({
           Asking the component which props it needs…
         </p>
       )}
-      {form.reloadProblem !== undefined && (
-        <div className="prop-group-error">
-          <Banner
-            kind="failed"
-            role="alert"
-            title="The component could not say which props it needs"
-            act={
-              <Button size="sm" onClick={form.reloadAgain}>
-                Ask again
-              </Button>
-            }
-          >
-            {form.reloadProblem}
-          </Banner>
-        </div>
-      )}
+      {form.reloadAt === undefined && <ReloadProblem form={form} />}
+    </div>
+  );
+}
+
+function ReloadProblem({ form }: { form: Form }) {
+  if (form.reloadProblem === undefined) return null;
+  return (
+    <div className="prop-group-error">
+      <Banner
+        kind="failed"
+        role="alert"
+        title="The component could not say which props it needs"
+        act={
+          <Button size="sm" onClick={form.reloadAgain}>
+            Ask again
+          </Button>
+        }
+      >
+        {form.reloadProblem}
+      </Banner>
     </div>
   );
 }
@@ -197,6 +202,7 @@ function PropRow({
           )}
         </div>
         <Size form={form} prop={prop} />
+        {form.reloadAt === prop.name && <ReloadProblem form={form} />}
       </div>
     </div>
   );

@@ -7,6 +7,7 @@ import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { forget, keep, keptOf } from "~/shell/kept";
+import { useRefusal } from "~/shell/session";
 import type { Known } from "~/ui/code/completion";
 import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
@@ -64,8 +65,11 @@ export function usePropForm({
   const read = readAll(props, drafts, expressions);
   const missing = read.missing.filter((name) => !sealed.includes(name));
 
+  // Who only looks is shown the props of the record.
+  const mayAsk = useRefusal("deploy") === undefined;
   const reload = useMutation({
-    mutationFn: async () => {
+    /** `_by`: the prop whose change asks; none where the form does. */
+    mutationFn: async (_by: string | undefined) => {
       const { values } = readAll(props, latest.current, expressions);
       const signal = new AbortController().signal;
       return readProps({ target, values, form: formId.current }, signal);
@@ -82,6 +86,12 @@ export function usePropForm({
       }
       setDrafts(next);
     },
+    onError: (_error, by) => {
+      if (by === undefined) return;
+      requestAnimationFrame(() =>
+        document.getElementById(fieldId(by))?.scrollIntoView({ block: "nearest" }),
+      );
+    },
   });
   const { mutate: reloadProps } = reload;
   const reloads = first.some((prop) => prop.reloads);
@@ -89,8 +99,8 @@ export function usePropForm({
   // biome-ignore lint/correctness/useExhaustiveDependencies: values that are taken as one ask once more
   useEffect(() => {
     // A component that says its props by itself may have more than its record shows.
-    if (reloads) reloadProps();
-  }, [reloads, reloadProps, turn]);
+    if (reloads && mayAsk) reloadProps(undefined);
+  }, [reloads, mayAsk, reloadProps, turn]);
 
   useEffect(() => {
     if (!changed || keepAs === undefined) return;
@@ -103,7 +113,7 @@ export function usePropForm({
 
   const commit = (name: string) => {
     setTouched((before) => new Set([...before, name]));
-    if (props.find((prop) => prop.name === name)?.reloads) reloadProps();
+    if (props.find((prop) => prop.name === name)?.reloads) reloadProps(name);
   };
 
   const showFirst = (isWrong: (name: string) => boolean): boolean => {
@@ -126,7 +136,9 @@ export function usePropForm({
     keptAt: changed ? keptAt : undefined,
     isReloading: reload.isPending,
     reloadProblem: reload.error === null ? undefined : sentence(reload.error),
-    reloadAgain: () => reloadProps(),
+    /** The field whose change the component was asked for, where it is there still. */
+    reloadAt: props.find(({ name }) => name === reload.variables)?.name,
+    reloadAgain: () => reloadProps(reload.variables),
     /** Sets a draft while it is typed. */
     set(name: string, draft: Draft | undefined) {
       setChanged(true);

@@ -16,7 +16,7 @@ import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import type { Change } from "~/ui/changes";
 import { Confirm } from "~/ui/dialog";
-import { Field, Input } from "~/ui/field";
+import { Field, Fields, Input } from "~/ui/field";
 import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { ValueChanges } from "~/ui/value-changes";
@@ -95,7 +95,7 @@ export function Configure({
         if (form.reveal()) save.mutate("ask");
       }}
     >
-      <fieldset className="fields" disabled={refused !== undefined}>
+      <Fields className="fields" locked={refused !== undefined}>
         <div className="form-grid">
           <Field label="Name">
             {(control) => (
@@ -125,7 +125,7 @@ export function Configure({
             </Field>
           </section>
         )}
-      </fieldset>
+      </Fields>
       {save.error !== null && (
         <Banner kind="failed" role="alert" title="Nothing was saved">
           {sentence(save.error)}

@@ -15,7 +15,7 @@ import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
 import { cn } from "~/ui/cn";
-import { Field, Input } from "~/ui/field";
+import { Field, Fields, Input } from "~/ui/field";
 import { minute, plural } from "~/ui/format";
 import { Markdown } from "~/ui/markdown";
 import { say } from "~/ui/toast";
@@ -132,12 +132,12 @@ export function DeploySource({
             </Banner>
           </div>
         )}
-        <fieldset disabled={refused !== undefined}>
+        <Fields locked={refused !== undefined}>
           {children}
           <button type="submit" className="sr" tabIndex={-1} aria-hidden="true">
             Deploy
           </button>
-        </fieldset>
+        </Fields>
       </form>
       <aside className="deploy-side" aria-label="What will run">
         <div id="what-runs">

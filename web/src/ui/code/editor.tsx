@@ -1,6 +1,7 @@
 import "./code.css";
 import { type CSSProperties, lazy, Suspense, use } from "react";
 import { cn } from "../cn";
+import { useLocked } from "../field";
 import { NonceContext } from "../nonce";
 import type { TypeFiles } from "./language/core";
 
@@ -33,6 +34,7 @@ export type EditorProps = {
 /** An editor of code or JSON. Its script comes when the first is shown. */
 export function Editor(props: EditorProps) {
   const nonce = use(NonceContext);
+  const locked = useLocked();
   const { minHeight = 60, maxHeight = "50vh" } = props;
   const heights: CSSProperties & Record<"--editor-min" | "--editor-max", string> = {
     "--editor-min": `${minHeight}px`,
@@ -41,7 +43,7 @@ export function Editor(props: EditorProps) {
   return (
     <div className={cn("editor", props.invalid && "is-bad")} style={heights}>
       <Suspense fallback={<div aria-busy="true" style={{ minHeight: minHeight + 2 }} />}>
-        <CodeMirror {...props} nonce={nonce} />
+        <CodeMirror {...props} readOnly={props.readOnly === true || locked} nonce={nonce} />
       </Suspense>
     </div>
   );
