@@ -42,6 +42,17 @@ const ROLES: readonly { value: Role; label: string; note: string }[] = [
   { value: "viewer", label: "Viewer", note: "looks" },
 ];
 
+/** As docs/reference/scopes.md has it. */
+const MAY: readonly { what: string; roles: readonly Role[] }[] = [
+  { what: "Look at events, runs, results, logs and stores", roles: ["owner", "member", "viewer"] },
+  { what: "Run, replay and cancel", roles: ["owner", "member"] },
+  {
+    what: "Deploy and change sources, workflows and components; their code reaches the credentials of all accounts",
+    roles: ["owner", "member"],
+  },
+  { what: "Change accounts, keys, members and the organization", roles: ["owner"] },
+];
+
 const roleOf = (text: string): Role => ROLES.find(({ value }) => value === text)?.value ?? "viewer";
 
 export function Members() {
@@ -81,6 +92,7 @@ export function Members() {
           )}
         </ListState>
         {refused === undefined && <Invitations />}
+        <Roles />
       </div>
       {invites && (
         <Invite
@@ -173,6 +185,35 @@ function Row({ of }: { of: Member }) {
         </Confirm>
       </td>
     </tr>
+  );
+}
+
+function Roles() {
+  return (
+    <section className="roles-place">
+      <table className="roles" aria-label="What each role may do">
+        <thead>
+          <tr>
+            <th>May</th>
+            {ROLES.map(({ value, label }) => (
+              <th key={value}>{label}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {MAY.map(({ what, roles }) => (
+            <tr key={what}>
+              <td>{what}</td>
+              {ROLES.map(({ value }) => (
+                <td key={value}>
+                  {roles.includes(value) ? "yes" : <span className="dim">no</span>}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
