@@ -72,10 +72,10 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
   await page.keyboard.press("Shift+A");
   await page.keyboard.press("r");
-  const dialog = page.getByRole("dialog", { name: "Replay 3 runs" });
+  const dialog = page.getByRole("dialog", { name: "Replay up to 3 runs" });
   await expect(dialog.getByRole("radio", { name: /^Each from the step that failed/ })).toBeChecked();
   await expectAccessible(page);
-  await dialog.getByRole("button", { name: "Replay 3 runs" }).click();
+  await dialog.getByRole("button", { name: "Replay up to 3 runs" }).click();
   await expect(page).toHaveURL(/\/replays\/rpl_/);
   const mended = () => server.call<unknown[]>("GET", `/workflows/${labels.id}/runs?status=succeeded&include=id`);
   await expect.poll(async () => (await mended()).length).toBe(4);

@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
+import { listedRowOf } from "~/api/run-list";
 import type { ReplayWithRuns } from "~/api/schema";
 
 /** What a state of a replay is called. */
@@ -40,6 +41,19 @@ export const replayRunsQuery = (id: string, isFinal: boolean) =>
           signal,
         }),
       ),
+    placeholderData: keepPreviousData,
+  });
+
+/** The same runs as lists show them, by their ids. Read anew with `ended`, how many of them ended. */
+export const listedRunsQuery = (id: string, runs: readonly string[], ended: number) =>
+  queryOptions({
+    queryKey: ["replay", id, "listed", runs.length, ended],
+    queryFn: async ({ signal }) => {
+      const query = { ids: runs.join(","), limit: PAGE_MAX };
+      const listed = await data(client.GET("/v1/runs", { params: { query }, signal }));
+      return new Map(listed.map((run) => [run.id, listedRowOf(run)]));
+    },
+    enabled: runs.length > 0,
     placeholderData: keepPreviousData,
   });
 

@@ -8,8 +8,9 @@ import { Check, CircleSlash, Pause, Play } from "lucide-react";
 import { client, data } from "~/api/client";
 import { setErrorState } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
+import type { RunRow } from "~/api/run-list";
 import { statusOf } from "~/api/runs";
-import type { ReplayWithRuns } from "~/api/schema";
+import type { ReplayedRun, ReplayWithRuns } from "~/api/schema";
 import { useLive } from "~/api/stream";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { ReadFailed } from "~/shell/read-failed";
@@ -17,11 +18,20 @@ import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { count, plural, shortId } from "~/ui/format";
+import { count, duration, plural, shortId } from "~/ui/format";
 import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { StatusMark } from "~/ui/status";
 import { When } from "~/ui/time";
-import { groupQuery, isFinal, isOver, replayQuery, replayRunsQuery, replayWords } from "./queries";
+import { Line } from "~/ui/worded";
+import {
+  groupQuery,
+  isFinal,
+  isOver,
+  listedRunsQuery,
+  replayQuery,
+  replayRunsQuery,
+  replayWords,
+} from "./queries";
 
 export function ReplayPage({ id }: { id: string }) {
   useTitle("Replay");
@@ -139,42 +149,75 @@ export function ReplayPage({ id }: { id: string }) {
               </dl>
             </section>
             <PaneHead title="Runs" count={runs === undefined ? "" : count(runs.length)} />
-            <table className="tbl t-replayed" aria-label="Runs of the replay">
-              <thead>
-                <tr className="tr is-head">
-                  <th>Status</th>
-                  <th>Run</th>
-                  <th>Replays</th>
-                </tr>
-              </thead>
-              <tbody>
-                {(runs ?? []).map((run) => (
-                  <tr className="tr" key={run.run_id}>
-                    <td>
-                      {run.status === null ? (
-                        <span className="dim">pruned</span>
-                      ) : (
-                        <StatusMark status={statusOf(run.status)} />
-                      )}
-                    </td>
-                    <td>
-                      <Link to="/runs/$id" params={{ id: run.run_id }} className="row-link mono">
-                        {shortId(run.run_id)}
-                      </Link>
-                    </td>
-                    <td className="above">
-                      <Link to="/runs/$id" params={{ id: run.original_id }} className="link mono">
-                        {shortId(run.original_id)}
-                      </Link>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <Replayed replay={replay} runs={runs ?? []} />
           </>
         )}
       </div>
     </>
+  );
+}
+
+function Replayed({ replay, runs }: { replay: ReplayWithRuns; runs: readonly ReplayedRun[] }) {
+  const { succeeded, failed, cancelled } = replay.runs;
+  const ids = runs.map(({ run_id }) => run_id);
+  const { data: listed } = useQuery(
+    listedRunsQuery(replay.id, ids, succeeded + failed + cancelled),
+  );
+  return (
+    <table className="tbl t-replayed" aria-label="Runs of the replay">
+      <thead>
+        <tr className="tr is-head">
+          <th>Status</th>
+          <th>Workflow or source</th>
+          <th>What happened</th>
+          <th className="is-right">Took</th>
+          <th>Run</th>
+          <th>Replays</th>
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((run) => (
+          <Row key={run.run_id} run={run} row={listed?.get(run.run_id)} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ run, row }: { run: ReplayedRun; row: RunRow | undefined }) {
+  return (
+    <tr className="tr">
+      <td>
+        {run.status === null ? (
+          <span className="dim">pruned</span>
+        ) : (
+          <StatusMark status={statusOf(run.status)} />
+        )}
+      </td>
+      <td className="name cut">{row?.ownerName}</td>
+      <td className="cut">
+        {row?.error === undefined ? (
+          row?.summary
+        ) : (
+          <>
+            <span className="failed-text">{row.error.code}</span> <Line text={row.error.message} />
+          </>
+        )}
+      </td>
+      <td className="is-right num mid">
+        {row?.finishedAt !== undefined && duration(row.finishedAt - row.acceptedAt)}
+      </td>
+      <td>
+        <Link to="/runs/$id" params={{ id: run.run_id }} className="row-link mono">
+          {shortId(run.run_id)}
+        </Link>
+      </td>
+      <td className="above">
+        <Link to="/runs/$id" params={{ id: run.original_id }} className="link mono">
+          {shortId(run.original_id)}
+        </Link>
+      </td>
+    </tr>
   );
 }
 

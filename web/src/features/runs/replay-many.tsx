@@ -61,12 +61,14 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
     gcTime: 0,
   });
   const many = wanted.count ?? counted.data;
+  // The server counts what the filter matches, and leaves out what has no failed step.
+  const most = begin === "failed" && wanted.filter !== undefined ? "up to " : "";
   const runs =
     many === undefined
       ? "runs"
       : many >= COUNTED_MAX
         ? `${count(COUNTED_MAX)} runs or more`
-        : plural(many, "run");
+        : `${most}${plural(many, "run")}`;
   const replay = useMutation({
     mutationFn: () => {
       const start = () =>
@@ -141,7 +143,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
               title="Each from the step that failed"
               says={
                 wanted.group === undefined
-                  ? "Results of the steps before are kept; what did not fail at a step is left out"
+                  ? "Results of the steps before are kept. Left out: runs of sources, which have no steps, and runs that did not fail at a step"
                   : "Results of the steps before are kept"
               }
             />
