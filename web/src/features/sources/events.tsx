@@ -102,7 +102,7 @@ export function SourceEvents({
           >
             {paused ? "Go on" : "Pause"}
           </Button>
-          <span className="dim" role="status">
+          <span className="dim cut" role="status" title={notShown}>
             {paused ? "paused" : "live"}
             {rate > 0 && `, ${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`}
             {notShown !== undefined && `, ${notShown}`}
