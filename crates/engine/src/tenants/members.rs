@@ -82,7 +82,9 @@ impl Members {
         let email = normal_address(email);
         check_email(&email)?;
         let members = self.list(caller).await?;
-        if members.iter().any(|member| member.signs_in && normal_address(&member.user.email) == email)
+        if members
+            .iter()
+            .any(|member| member.signs_in && normal_address(&member.user.email) == email)
         {
             return Err(EngineError::Conflict {
                 code: "member_already",
