@@ -29,7 +29,7 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await page.getByRole("link", { name: "All runs" }).click();
   const runs = page.getByRole("table", { name: "Runs" });
   // Beside runs the table has a row for each deployment, where runs of before it are shown too.
-  const changelogs = runs.getByRole("row").filter({ hasText: "Changelogs" }).filter({ has: page.getByRole("link", { name: "one" }) });
+  const changelogs = runs.getByRole("row").filter({ hasText: "Changelogs" }).filter({ has: page.getByRole("link", { name: "ran" }) });
   await expect(changelogs.first()).toBeVisible();
   await expect(runs.getByRole("row").filter({ hasText: "Stock" }).first()).toBeVisible();
   if (process.env["SHOTS"]) await page.screenshot({ path: `${process.env["SHOTS"]}/runs.png` });
