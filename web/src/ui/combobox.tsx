@@ -40,12 +40,22 @@ type Props = Shared &
 
 const same = (one: Item, other: Item) => one.key === other.key;
 
+/** The object of before, as long as it says the same: another one would put its label in the place of what is being typed. */
+function useSame(value: Item | null): Item | null {
+  const [kept, setKept] = useState(value);
+  const says = (item: Item | null) => JSON.stringify([item?.key, item?.label]);
+  if (says(kept) === says(value)) return kept;
+  setKept(value);
+  return value;
+}
+
 /** A list to search and choose from, with what stands below it. */
 export function Combobox(props: Props) {
   const { items, onOpen, onSearch } = props;
   const locked = useLocked();
   const disabled = props.disabled === true || locked;
   const [text, setText] = useState("");
+  const value = useSame(props.multiple ? null : props.value);
   const shared = {
     items: [...items],
     isItemEqualToValue: same,
@@ -75,7 +85,7 @@ export function Combobox(props: Props) {
       <List {...props} text={text} />
     </Base.Root>
   ) : (
-    <Base.Root {...shared} value={props.value} onValueChange={(next) => props.onChange(next)}>
+    <Base.Root {...shared} value={value} onValueChange={(next) => props.onChange(next)}>
       <One {...props} />
       <List {...props} text={text} />
     </Base.Root>

@@ -17,7 +17,7 @@ test("keys act on the step of the card that has the focus, and on the open one e
   cards.className = "cards";
   for (const id of ["t", "a"]) {
     const card = cards.appendChild(document.createElement("li"));
-    if (id !== "t") card.dataset["step"] = id;
+    if (id !== "t") card.setAttribute("data-step", id);
     card.appendChild(document.createElement("button")).id = id;
   }
   const other = document.createElement("button");
