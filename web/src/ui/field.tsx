@@ -150,6 +150,12 @@ export function Search({ label, wide = false, keys, end, className, ...rest }: S
         spellCheck={false}
         placeholder={label}
         {...rest}
+        onKeyDown={(event) => {
+          rest.onKeyDown?.(event);
+          // The browser empties it at the first; the next keys are for the page.
+          if (event.key === "Escape" && event.currentTarget.value === "")
+            event.currentTarget.blur();
+        }}
         aria-label={label}
       />
       {end ?? (keys !== undefined && <Keys of={keys} />)}
