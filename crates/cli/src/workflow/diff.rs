@@ -136,7 +136,8 @@ fn local_trigger(trigger: &Value) -> Value {
     }
     let mut shown = without_empty_channel(trigger.clone());
     let zone = trigger["props"]["timezone"].as_str().and_then(zone_name);
-    if let (Some(zone), Some(props)) = (zone, shown["props"].as_object_mut()) {
+    let props = shown.get_mut("props").and_then(Value::as_object_mut);
+    if let (Some(zone), Some(props)) = (zone, props) {
         if zone == "UTC" {
             props.shift_remove("timezone");
         } else {
