@@ -97,8 +97,8 @@ async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
                 let page: Value = serde_json::from_str(&answered).expect("JSON");
                 (page["data"].as_array().expect("a page").len(), page["page_info"].clone())
             };
-            let (hidden, told) = found(&reads, &code[..4]).await;
-            assert_eq!((hidden, &told["total_count"]), (0, &json!(0)), "{path}");
+            let (hidden, page_info) = found(&reads, &code[..4]).await;
+            assert_eq!((hidden, &page_info["total_count"]), (0, &json!(0)), "{path}");
             let is_written = id(workflow) == id(&suspends);
             assert_eq!(found(&both, &code[..4]).await.0 > 0, is_written, "{path}");
             assert_eq!(found(&reads, "cancel").await.0 > 0, is_written, "{path}");

@@ -60,8 +60,9 @@ pub struct CodeFinder(Place);
 enum Place {
     /// So many bytes of the start were there.
     Start(usize),
-    /// In the run's id, and whether it has a byte yet.
-    Id(bool),
+    /// In the run's id, whether it has a byte yet, and so many bytes of another start are its last:
+    /// `run_` may stand before the address too.
+    Id(bool, usize),
     /// In the number of the attempt, and whether it has a digit yet.
     Attempt(bool),
     Code,
@@ -78,12 +79,17 @@ impl CodeFinder {
     pub fn is_of_code(&mut self, byte: u8) -> bool {
         let is_of_token = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         self.0 = match self.0 {
-            Place::Start(at) if byte == TOKEN_START[at] && at + 1 == TOKEN_START.len() => {
-                Place::Id(false)
+            Place::Start(at) | Place::Id(_, at)
+                if byte == TOKEN_START[at] && at + 1 == TOKEN_START.len() =>
+            {
+                Place::Id(false, 0)
             }
             Place::Start(at) if byte == TOKEN_START[at] => Place::Start(at + 1),
-            Place::Id(_) if byte.is_ascii_alphanumeric() => Place::Id(true),
-            Place::Id(true) if byte == b'-' => Place::Attempt(false),
+            Place::Id(_, at) if byte == TOKEN_START[at] => Place::Id(true, at + 1),
+            Place::Id(..) if byte.is_ascii_alphanumeric() => {
+                Place::Id(true, usize::from(byte == TOKEN_START[0]))
+            }
+            Place::Id(true, _) if byte == b'-' => Place::Attempt(false),
             Place::Attempt(_) if byte.is_ascii_digit() => Place::Attempt(true),
             Place::Attempt(true) if byte == b'-' => Place::Code,
             Place::Code if is_of_token => return true,
@@ -133,6 +139,7 @@ mod tests {
         );
         check(r"\/resume\/run_1-2-zz\nnext", r"\/resume\/run_1-2-\nnext");
         check("rrun_1-2-é rrun_1-2-z", "rrun_1-2-é rrun_1-2-");
+        check("run_run_1-2-z run_rrun_1-2-z", "run_run_1-2- run_rrun_1-2-");
         assert!(shows("to run_1-2-c0de", "TO RUN_1-2") && !shows("to run_1-2-c0de", "c0"));
         for whole in ["run_1", "run_-1-c", "run_1--c", "run_1-x-c", "runs_1-2-c", "run 1-2-c"] {
             check(whole, whole);

@@ -10,6 +10,8 @@ use crate::accept::charsets::{of_label, text_of};
 /// Bytes that a boundary may have; RFC 2046 allows 70.
 const BOUNDARY_BYTES_MAX: usize = 256;
 const FORM: &[u8] = b"multipart/form-data";
+/// Parameters of a header field that are looked at: names in pieces are searched for one by one.
+const PARAMETERS_MAX: usize = 64;
 
 /// What separates the parts of a form; None where a media type is not that of a form, or names
 /// nothing that does. Clients leave the quotes away that a boundary such as `==1/2==` needs, or
@@ -18,10 +20,13 @@ pub fn boundary_of(media_type: &str) -> Option<String> {
     let (essence, rest) = media_type.trim_start().as_bytes().split_at_checked(FORM.len())?;
     let is_form =
         essence.eq_ignore_ascii_case(FORM) && rest.first().is_none_or(|c| b";, \t".contains(c));
+    if !is_form {
+        return None;
+    }
     let rest = rest.trim_ascii_start().strip_prefix(b",").unwrap_or(rest);
     let (_, value) = parameters(rest).into_iter().find(|(name, _)| name == "boundary")?;
     let allowed = 1..=BOUNDARY_BYTES_MAX;
-    (is_form && allowed.contains(&value.len())).then(|| String::from_utf8(value).ok()).flatten()
+    String::from_utf8(value).ok().filter(|boundary| allowed.contains(&boundary.len()))
 }
 
 /// How the content of a part is encoded (RFC 2045, 6).
@@ -127,6 +132,7 @@ fn parameters(value: &[u8]) -> Vec<(String, Vec<u8>)> {
             let name = String::from_utf8_lossy(part[..at].trim_ascii()).to_ascii_lowercase();
             Some((name, unquoted(part[at + 1..].trim_ascii())))
         })
+        .take(PARAMETERS_MAX)
         .collect()
 }
 
@@ -229,6 +235,8 @@ mod tests {
         check(pieces, "a", Some("éb c"));
         check("form-data;\r\n name=\"a\";\r\n\tfilename=\"b\"", "a", Some("b"));
         check("", "", None);
+        let many: String = (0..100).map(|at| format!("; name*{at}=x")).collect();
+        check(&format!("form-data{many}"), &"x".repeat(PARAMETERS_MAX), None);
     }
 
     #[test]

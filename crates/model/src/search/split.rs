@@ -5,7 +5,7 @@ use std::mem::take;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// Characters of a word that are told apart.
+/// Characters of a word that count.
 pub(super) const WORD_CHARS_MAX: usize = 64;
 
 /// How a script separates words.

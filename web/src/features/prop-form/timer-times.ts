@@ -1,6 +1,6 @@
 /** What of the instants of a schedule is shown. Pure. */
 
-/** Whether times need their year, and their seconds, to be told apart. */
+/** Whether times differ by their year, and by their seconds. */
 export function partsOf(times: readonly number[], zone: string, now = Date.now()) {
   const year = new Intl.DateTimeFormat("en-GB", { year: "numeric", timeZone: zone });
   return {
