@@ -188,7 +188,7 @@ pub(crate) const SESSION_COOKIE: &str = "millrace_session";
 /// The cookie of a sign-in by a provider that was begun; it goes to where that ends alone.
 pub(crate) const SIGN_IN_COOKIE: &str = "millrace_sign_in";
 /// The header that a page of another origin cannot send, for no answer allows it (CORS).
-const CSRF_HEADER: &str = "x-millrace-csrf";
+pub(crate) const CSRF_HEADER: &str = "x-millrace-csrf";
 
 /// The key or token that a request shows, or else its session's cookie.
 pub(crate) fn credential<'a>(method: &Method, headers: &'a HeaderMap) -> Result<&'a str, ApiError> {

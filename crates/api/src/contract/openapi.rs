@@ -14,6 +14,7 @@ use crate::App;
 use crate::contract::routes::{Gives, Kind, Needs, Param, Route};
 use crate::contract::shape::{Shape, reference};
 use crate::contract::{schemas, table};
+use crate::extract::{CSRF_HEADER, SESSION_COOKIE};
 
 /// No script at all, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -47,10 +48,14 @@ pub fn document(base_url: &str) -> Value {
         "openapi": "3.1.0",
         "info": { "title": "Millrace", "version": VERSION, "description": ABOUT },
         "servers": [{ "url": base_url }],
-        "security": [{ "api_key": [] }],
+        "security": [{ "api_key": [] }, { "session": [], "csrf": [] }],
         "paths": paths,
         "components": {
-            "securitySchemes": { "api_key": { "type": "http", "scheme": "bearer", "description": "An API key; each operation says which scope it needs" } },
+            "securitySchemes": {
+                "api_key": { "type": "http", "scheme": "bearer", "description": "An API key; each operation says which scope it needs" },
+                "session": { "type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "A person's session, made by `POST /v1/session`; their role gives the scope" },
+                "csrf": { "type": "apiKey", "in": "header", "name": CSRF_HEADER, "description": "Any value, with the session and every method but GET" },
+            },
             "schemas": schemas::all(),
         },
     })
@@ -150,27 +155,26 @@ fn data(schema: Value) -> Value {
 }
 
 fn kind(kind: Kind) -> Value {
-    let or_null = |schema| json!({ "anyOf": [schema, { "type": "null" }] });
     match kind {
-        Kind::Text => json!({ "type": ["string", "null"] }),
-        Kind::Number => json!({ "type": ["integer", "null"] }),
-        Kind::Flag => json!({ "type": ["boolean", "null"] }),
-        Kind::OneOf(words) => {
-            let words: Vec<_> = words.iter().copied().map(Some).chain([None]).collect();
-            json!({ "type": ["string", "null"], "enum": words })
-        }
-        Kind::Of(shape) => or_null(shape.given()),
-        Kind::ListOf(shape) => json!({ "type": ["array", "null"], "items": shape.given() }),
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Number => json!({ "type": "integer" }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::OneOf(words) => json!({ "type": "string", "enum": words }),
+        Kind::Of(shape) => shape.given(),
+        Kind::ListOf(shape) => json!({ "type": "array", "items": shape.given() }),
         Kind::WordsOf(shape) => {
-            json!({ "anyOf": [{ "type": "array", "items": shape.given() }, { "type": ["string", "null"] }] })
+            json!({ "anyOf": [{ "type": "array", "items": shape.given() }, { "type": "string" }] })
         }
-        Kind::Fields(fields) => or_null(of_fields(fields.iter().copied().flatten())),
-        Kind::Object => or_null(reference("JsonObject")),
-        Kind::Words => {
-            json!({ "type": ["array", "string", "null"], "items": { "type": "string" } })
-        }
+        Kind::Fields(fields) => of_fields(fields.iter().copied().flatten()),
+        Kind::Object => reference("JsonObject"),
+        Kind::Words => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Kind::Any => reference("Json"),
     }
+}
+
+/// A field that may be left out may be null as well, which says the same.
+fn or_null(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
 /// An object with these fields.
@@ -178,7 +182,8 @@ fn of_fields<'a>(params: impl Iterator<Item = &'a Param> + Clone) -> Value {
     let properties: Map<String, Value> = params
         .clone()
         .map(|p| {
-            let mut schema = kind(p.kind);
+            let schema = kind(p.kind);
+            let mut schema = if p.required { schema } else { or_null(schema) };
             schema["description"] = json!(p.about);
             (p.name.to_owned(), schema)
         })
