@@ -79,3 +79,25 @@ test("an editor whose worker cannot be had says so, and edits all the same", asy
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   messages.splice(0);
 });
+
+test("text is found and replaced within the code, by the keyboard alone", async ({ page, server }) => {
+  const made = await workflow(server, "Found", { one: step("const total = 1;\n    return total + total;") });
+  await page.goto(`/workflows/${made.id}/edit?step=one`);
+  const code = page.getByRole("textbox", { name: "Code of one" });
+  await code.focus();
+  await page.keyboard.press("ControlOrMeta+f");
+  const words = page.getByRole("textbox", { name: "Find in this text" });
+  await expect(words).toBeFocused();
+  await page.keyboard.type("total");
+  await expect(page.locator(".cm-searchMatch")).toHaveCount(3);
+  await expectAccessible(page);
+  if (process.env["PICTURES"] !== undefined) await page.screenshot({ path: `${process.env["PICTURES"]}/find.png` });
+  await page.getByRole("textbox", { name: "Replace with" }).fill("sum");
+  await page.getByRole("button", { name: "Replace all" }).click();
+  await expect(code).toContainText("return sum + sum;");
+  await page.keyboard.press("Escape");
+  await expect(words).toBeHidden();
+  await expect(code).toBeFocused();
+  await page.keyboard.press("ControlOrMeta+z");
+  await expect(code).toContainText("return total + total;");
+});

@@ -60,6 +60,7 @@ export const shortcuts = {
   },
   undo: { keys: "mod+z", where: "The builder", says: "Undo, with shift redo" },
   deploy: { keys: "mod+shift+d", where: "The builder", says: "Deploy the draft" },
+  codeFind: { keys: "mod+f", where: "Code", says: "Find and replace" },
   jsonOpen: { keys: "*", where: "JSON", says: "Open all siblings" },
   jsonPath: { keys: "y", where: "JSON", says: "Copy the path" },
   jsonValue: { keys: "shift+y", where: "JSON", says: "Copy the value" },

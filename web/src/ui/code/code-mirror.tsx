@@ -40,6 +40,7 @@ import { changeGutter, compareAgain } from "./change-gutter";
 import { completionOf, dotBefore, type Option } from "./completion";
 import type { EditorProps } from "./editor";
 import { completionAt } from "./expression";
+import { find } from "./find";
 import type { Problem } from "./language/core";
 import type { Language } from "./language/extension";
 import { LanguageStatus } from "./language/status";
@@ -217,6 +218,7 @@ export default function CodeMirror({
           syntaxHighlighting(classHighlighter),
           wrongLine,
           typesOverLines,
+          find,
           handlers.current.known === undefined
             ? []
             : autocompletion({

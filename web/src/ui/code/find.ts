@@ -1,0 +1,30 @@
+/** Finding and replacing in an editor: Ctrl+F, a bar above the text. */
+
+import { search, searchKeymap } from "@codemirror/search";
+import { EditorState, type Extension } from "@codemirror/state";
+import { keymap } from "@codemirror/view";
+
+const phrases = {
+  next: "Next",
+  previous: "Previous",
+  all: "Select all",
+  "match case": "Match case",
+  regexp: "Regular expression",
+  "by word": "Whole words",
+  replace: "Replace",
+  "replace all": "Replace all",
+  Find: "Find in this text",
+  Replace: "Replace with",
+  close: "Close the search",
+};
+
+/** Escape closes the bar; the dialog around the editor stays. */
+const keys = searchKeymap.map((binding) =>
+  binding.key === "Escape" ? { ...binding, stopPropagation: true } : binding,
+);
+
+export const find: Extension = [
+  search({ top: true }),
+  EditorState.phrases.of(phrases),
+  keymap.of(keys),
+];
