@@ -10,7 +10,6 @@ use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
 use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_model::workflow::Drafted;
-use millrace_store::StoreError;
 use serde_json::{Value, json};
 
 /// The families of errors; the API gives each its status.
@@ -459,36 +458,6 @@ impl EngineError {
     }
 }
 
-impl From<StoreError> for EngineError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Overloaded => Self::Overloaded,
-            StoreError::NoMemory => Self::NoMemory,
-            StoreError::QueueFull => Self::QueueFull,
-            StoreError::StorageFull => Self::StorageFull,
-            StoreError::Unavailable(cause) => {
-                tracing::debug!(error = %cause, "the database cannot be reached");
-                Self::DatabaseUnavailable
-            }
-            StoreError::Taken(what) => Self::Conflict {
-                code: "taken",
-                message: format!(
-                    "the {what} is taken by something made at the same time; try again"
-                ),
-            },
-            StoreError::Full => {
-                Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() }
-            }
-            StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
-            StoreError::UnknownCursor(field) => Self::unknown_cursor(field),
-            StoreError::Corrupt { .. } | StoreError::Damaged { .. } => {
-                Self::damaged("a stored record", error)
-            }
-            other => Self::internal("the store failed", other),
-        }
-    }
-}
-
 impl From<InvalidId> for EngineError {
     fn from(error: InvalidId) -> Self {
         Self::NotFound { what: "record", id: error.value }
@@ -554,6 +523,8 @@ pub(crate) fn removable<T>(
 #[cfg(test)]
 mod tests {
     use std::io::{Error, ErrorKind};
+
+    use millrace_store::StoreError;
 
     use super::*;
 

@@ -23,6 +23,7 @@ mod reach;
 mod run;
 mod service_db;
 mod settle;
+mod store_errors;
 mod tenants;
 #[cfg(test)]
 mod test_ctx;

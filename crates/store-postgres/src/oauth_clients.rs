@@ -1,6 +1,6 @@
 //! OAuth clients and their tokens.
 
-use deadpool_postgres::Client;
+use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OauthClientId, OrgId, UserId};
 use millrace_model::tenant::{Caller, OauthClient, OauthToken};
@@ -12,9 +12,9 @@ use crate::rows::{execute, one, scopes};
 
 pub(crate) const COLUMNS: &str = "id, org_id, user_id, name, secret_hash, scopes, created_at";
 
-pub(crate) async fn create(c: &Client, client: &OauthClient) -> StoreResult<()> {
+pub(crate) async fn create(t: &Transaction<'_>, client: &OauthClient) -> StoreResult<()> {
     execute(
-        c,
+        t,
         "INSERT INTO oauth_clients (id, org_id, user_id, name, secret_hash, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
         &[
             &client.id.as_str(),

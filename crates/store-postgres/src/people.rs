@@ -9,34 +9,35 @@ use millrace_store::{StoreError, StoreResult, UsedLink};
 use tokio_postgres::Row;
 
 use crate::db::{database, text};
-use crate::rows::{self, execute, many, number, one};
+use crate::roles;
+use crate::rows::{self, execute, many, one};
 
 pub(crate) const LOGIN: &str = "user_id, email, password_hash, changed_at";
 pub(crate) const SESSION: &str =
     "id, token_hash, user_id, org_id, address, user_agent, created_at, used_at, expires_at";
 pub(crate) const LINK: &str =
     "id, token_hash, kind, org_id, user_id, email, role, made_by, created_at, expires_at";
-/// Owners of organization `$1` who can sign in.
-const OWNERS: &str = "SELECT count(*) FROM members m JOIN logins l ON l.user_id = m.user_id WHERE m.org_id = $1 AND m.role = 'owner'";
 
 pub(crate) async fn update_login(
     t: &Transaction<'_>,
+    was: Option<&str>,
     login: &Login,
     keep: Option<&SessionId>,
 ) -> StoreResult<()> {
     let changed = execute(
         t,
-        "UPDATE logins SET email = $2, password_hash = $3, changed_at = $4 WHERE user_id = $1",
+        "UPDATE logins SET email = $2, password_hash = $3, changed_at = $4 WHERE user_id = $1 AND password_hash IS NOT DISTINCT FROM $5",
         &[
             &login.user_id.as_str(),
             &text(&login.email),
             &login.password_hash,
             &login.changed_at.ms(),
+            &was,
         ],
     )
     .await?;
     if changed == 0 {
-        return Err(StoreError::NotFound);
+        return Err(StoreError::NotAllowed);
     }
     execute(
         t,
@@ -71,89 +72,19 @@ pub(crate) async fn memberships(
     many(c, sql, &[&user.as_str()], |row| Ok((rows::organization(row)?, role(row)?))).await
 }
 
-/// Whether an owner would be left who can sign in, were this member none. Where none can now,
-/// nothing is made worse.
-async fn may_lose(t: &Transaction<'_>, org: &OrgId, user: &UserId) -> StoreResult<bool> {
-    // Of two owners who are removed at once one stays. SQLite has one writer.
-    execute(t, "SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE", &[&org.as_str()]).await?;
-    let sql = "SELECT role FROM members WHERE org_id = $1 AND user_id = $2";
-    let role =
-        one(t, sql, &[&org.as_str(), &user.as_str()], role).await?.ok_or(StoreError::NotFound)?;
-    if role != Role::Owner {
-        return Ok(true);
-    }
-    let all = number(t, OWNERS, &[&org.as_str()]).await?;
-    let others =
-        number(t, &format!("{OWNERS} AND m.user_id <> $2"), &[&org.as_str(), &user.as_str()])
-            .await?;
-    let owners = number(
-        t,
-        "SELECT count(*) FROM members WHERE org_id = $1 AND role = 'owner'",
-        &[&org.as_str()],
-    )
-    .await?;
-    Ok(others > 0 || (all == 0 && owners > 1))
-}
-
-pub(crate) async fn set_role(
+pub(crate) async fn create_session(
     t: &Transaction<'_>,
-    org: &OrgId,
-    user: &UserId,
-    role: Role,
-) -> StoreResult<bool> {
-    let may = may_lose(t, org, user).await?;
-    if role != Role::Owner && !may {
-        return Ok(false);
-    }
-    execute(
-        t,
-        "UPDATE members SET role = $3 WHERE org_id = $1 AND user_id = $2",
-        &[&org.as_str(), &user.as_str(), &role.as_str()],
-    )
-    .await?;
-    for table in ["api_keys", "oauth_clients"] {
-        let sql = format!("SELECT id, scopes FROM {table} WHERE org_id = $1 AND user_id = $2");
-        let read = |row: &Row| Ok((rows::get::<String>(row, "id")?, rows::scopes(row)?));
-        for (id, scopes) in many(t, &sql, &[&org.as_str(), &user.as_str()], read).await? {
-            if !scopes.are_within(&role.scopes()) {
-                execute(t, &format!("DELETE FROM {table} WHERE id = $1"), &[&id]).await?;
-            }
+    s: &Session,
+    most: u32,
+    shown: Option<&str>,
+) -> StoreResult<()> {
+    if let Some(hash) = shown {
+        // A change of the password that is under way ends first.
+        let sql = "SELECT 1 FROM logins WHERE user_id = $1 AND password_hash = $2 FOR SHARE";
+        if execute(t, sql, &[&s.user_id.as_str(), &hash]).await? == 0 {
+            return Err(StoreError::NotAllowed);
         }
     }
-    if role != Role::Owner {
-        end_links_of(t, org, user).await?;
-    }
-    Ok(true)
-}
-
-/// Ends the invitations of an organization that a member made, and all links by which the member
-/// lets others set a password: such a link is of an organization of the other person.
-async fn end_links_of(t: &Transaction<'_>, org: &OrgId, user: &UserId) -> StoreResult<()> {
-    let sql = "DELETE FROM links WHERE made_by = $2 AND (org_id = $1 OR kind <> 'invitation')";
-    execute(t, sql, &[&org.as_str(), &user.as_str()]).await.map(|_| ())
-}
-
-pub(crate) async fn remove_member(
-    t: &Transaction<'_>,
-    org: &OrgId,
-    user: &UserId,
-) -> StoreResult<bool> {
-    if !may_lose(t, org, user).await? {
-        return Ok(false);
-    }
-    for table in ["sessions", "api_keys", "oauth_clients", "members"] {
-        execute(
-            t,
-            &format!("DELETE FROM {table} WHERE org_id = $1 AND user_id = $2"),
-            &[&org.as_str(), &user.as_str()],
-        )
-        .await?;
-    }
-    end_links_of(t, org, user).await?;
-    Ok(true)
-}
-
-pub(crate) async fn create_session(t: &Transaction<'_>, s: &Session, most: u32) -> StoreResult<()> {
     execute(
         t,
         "INSERT INTO sessions (id, token_hash, user_id, org_id, address, user_agent, created_at, used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -197,7 +128,10 @@ pub(crate) async fn switch_session(c: &Client, id: &SessionId, org: &OrgId) -> S
     Ok(execute(c, sql, &[&id.as_str(), &org.as_str()]).await? > 0)
 }
 
-pub(crate) async fn put_link(t: &Transaction<'_>, l: &Link) -> StoreResult<()> {
+pub(crate) async fn put_link(t: &Transaction<'_>, l: &Link, of: Option<&OrgId>) -> StoreResult<()> {
+    if let (Some(org), Some(maker)) = (of, &l.made_by) {
+        roles::check_right(t, org, maker, &Role::Owner.scopes()).await?;
+    }
     // Several servers may start on an empty database, and each shows a link of its own.
     if l.kind != LinkKind::Setup {
         let same = "DELETE FROM links WHERE kind = $1 AND org_id = $2 AND email = $3";
@@ -323,7 +257,7 @@ fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
     row.try_get(column).map(Timestamp).map_err(database)
 }
 
-fn role(row: &Row) -> StoreResult<Role> {
+pub(crate) fn role(row: &Row) -> StoreResult<Role> {
     Role::parse(&field(row, "role")?)
         .ok_or_else(|| StoreError::Corrupt { what: "the column role".into() })
 }

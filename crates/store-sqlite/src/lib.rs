@@ -27,6 +27,7 @@ mod people;
 mod registries;
 mod replays;
 mod retention;
+mod roles;
 mod rows;
 mod runs;
 mod search;

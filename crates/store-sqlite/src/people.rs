@@ -8,23 +8,28 @@ use millrace_store::{StoreError, StoreResult, UsedLink};
 use rusqlite::{Connection, Row, params};
 
 use crate::db::database;
+use crate::roles;
 use crate::rows::{self, execute, many, number, one};
-
-/// Owners of organization `?1` who can sign in.
-const OWNERS: &str = "SELECT count(*) FROM members m JOIN logins l ON l.user_id = m.user_id WHERE m.org_id = ?1 AND m.role = 'owner'";
 
 pub(crate) fn update_login(
     c: &Connection,
+    was: Option<&str>,
     login: &Login,
     keep: Option<&SessionId>,
 ) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE logins SET email = ?2, password_hash = ?3, changed_at = ?4 WHERE user_id = ?1",
-        params![login.user_id.as_str(), login.email, login.password_hash, login.changed_at.ms()],
+        "UPDATE logins SET email = ?2, password_hash = ?3, changed_at = ?4 WHERE user_id = ?1 AND password_hash IS ?5",
+        params![
+            login.user_id.as_str(),
+            login.email,
+            login.password_hash,
+            login.changed_at.ms(),
+            was
+        ],
     )?;
     if changed == 0 {
-        return Err(StoreError::NotFound);
+        return Err(StoreError::NotAllowed);
     }
     execute(
         c,
@@ -52,85 +57,18 @@ pub(crate) fn memberships(c: &Connection, user: &UserId) -> StoreResult<Vec<(Org
     many(c, sql, [user.as_str()], |row| Ok((rows::organization(row)?, role(row)?)))
 }
 
-/// Whether an owner would be left who can sign in, were this member none. Where none can now,
-/// nothing is made worse.
-fn may_lose(c: &Connection, org: &OrgId, user: &UserId) -> StoreResult<bool> {
-    let role = one(
-        c,
-        "SELECT role FROM members WHERE org_id = ?1 AND user_id = ?2",
-        [org.as_str(), user.as_str()],
-        role,
-    )?
-    .ok_or(StoreError::NotFound)?;
-    if role != Role::Owner {
-        return Ok(true);
-    }
-    let (all, others) = (
-        number(c, OWNERS, [org.as_str()])?,
-        number(c, &format!("{OWNERS} AND m.user_id <> ?2"), [org.as_str(), user.as_str()])?,
-    );
-    let owners = number(
-        c,
-        "SELECT count(*) FROM members WHERE org_id = ?1 AND role = 'owner'",
-        [org.as_str()],
-    )?;
-    Ok(others > 0 || (all == 0 && owners > 1))
-}
-
-pub(crate) fn set_role(
+pub(crate) fn create_session(
     c: &Connection,
-    org: &OrgId,
-    user: &UserId,
-    role: Role,
-) -> StoreResult<bool> {
-    let may = may_lose(c, org, user)?;
-    if role != Role::Owner && !may {
-        return Ok(false);
-    }
-    execute(
-        c,
-        "UPDATE members SET role = ?3 WHERE org_id = ?1 AND user_id = ?2",
-        [org.as_str(), user.as_str(), role.as_str()],
-    )?;
-    for table in ["api_keys", "oauth_clients"] {
-        let sql = format!("SELECT id, scopes FROM {table} WHERE org_id = ?1 AND user_id = ?2");
-        let read =
-            |row: &Row<'_>| Ok((row.get::<_, String>("id").map_err(database)?, rows::scopes(row)?));
-        for (id, scopes) in many(c, &sql, [org.as_str(), user.as_str()], read)? {
-            if !scopes.are_within(&role.scopes()) {
-                execute(c, &format!("DELETE FROM {table} WHERE id = ?1"), [id])?;
-            }
+    s: &Session,
+    most: u32,
+    shown: Option<&str>,
+) -> StoreResult<()> {
+    if let Some(hash) = shown {
+        let sql = "SELECT count(*) FROM logins WHERE user_id = ?1 AND password_hash = ?2";
+        if number(c, sql, [s.user_id.as_str(), hash])? == 0 {
+            return Err(StoreError::NotAllowed);
         }
     }
-    if role != Role::Owner {
-        end_links_of(c, org, user)?;
-    }
-    Ok(true)
-}
-
-/// Ends the invitations of an organization that a member made, and all links by which the member
-/// lets others set a password: such a link is of an organization of the other person.
-fn end_links_of(c: &Connection, org: &OrgId, user: &UserId) -> StoreResult<()> {
-    let sql = "DELETE FROM links WHERE made_by = ?2 AND (org_id = ?1 OR kind <> 'invitation')";
-    execute(c, sql, [org.as_str(), user.as_str()]).map(|_| ())
-}
-
-pub(crate) fn remove_member(c: &Connection, org: &OrgId, user: &UserId) -> StoreResult<bool> {
-    if !may_lose(c, org, user)? {
-        return Ok(false);
-    }
-    for table in ["sessions", "api_keys", "oauth_clients", "members"] {
-        execute(
-            c,
-            &format!("DELETE FROM {table} WHERE org_id = ?1 AND user_id = ?2"),
-            [org.as_str(), user.as_str()],
-        )?;
-    }
-    end_links_of(c, org, user)?;
-    Ok(true)
-}
-
-pub(crate) fn create_session(c: &Connection, s: &Session, most: u32) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO sessions (id, token_hash, user_id, org_id, address, user_agent, created_at, used_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -165,7 +103,10 @@ pub(crate) fn switch_session(c: &Connection, id: &SessionId, org: &OrgId) -> Sto
     Ok(execute(c, sql, [id.as_str(), org.as_str()])? > 0)
 }
 
-pub(crate) fn put_link(c: &Connection, l: &Link) -> StoreResult<()> {
+pub(crate) fn put_link(c: &Connection, l: &Link, of: Option<&OrgId>) -> StoreResult<()> {
+    if let (Some(org), Some(maker)) = (of, &l.made_by) {
+        roles::check_right(c, org, maker, &Role::Owner.scopes())?;
+    }
     // Several servers may start on an empty database, and each shows a link of its own.
     if l.kind != LinkKind::Setup {
         execute(
@@ -276,7 +217,7 @@ fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
     row.get(column).map(Timestamp).map_err(database)
 }
 
-fn role(row: &Row<'_>) -> StoreResult<Role> {
+pub(crate) fn role(row: &Row<'_>) -> StoreResult<Role> {
     Role::parse(&text(row, "role")?)
         .ok_or_else(|| StoreError::Corrupt { what: "the column role".into() })
 }

@@ -76,6 +76,10 @@ pub enum StoreError {
     /// The thing is not there, or belongs to another organization.
     #[error("not found")]
     NotFound,
+    /// What allowed the write when it was asked for is gone: the member has a lower role or is
+    /// none, or the login has another password. Nothing was written.
+    #[error("no longer allowed")]
+    NotAllowed,
     /// A unique name or id is taken; the name of the constraint.
     #[error("`{0}` is taken")]
     Taken(&'static str),

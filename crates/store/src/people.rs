@@ -44,9 +44,14 @@ pub trait People: Send + Sync + 'static {
     async fn login(&self, email: &str) -> StoreResult<Option<Login>>;
     /// A user's login.
     async fn login_of(&self, user: &UserId) -> StoreResult<Option<Login>>;
-    /// Replaces a login and ends all sessions of its person but this one. `NotFound`,
-    /// `Taken("email")`.
-    async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()>;
+    /// Replaces a login whose password's hash is still `was`, and ends all sessions of its person
+    /// but this one. `NotAllowed`, `Taken("email")`.
+    async fn update_login(
+        &self,
+        was: Option<&str>,
+        login: Login,
+        keep: Option<&SessionId>,
+    ) -> StoreResult<()>;
 
     /// An organization's members, the first to join first.
     async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>>;
@@ -75,8 +80,14 @@ pub trait People: Send + Sync + 'static {
         at: Timestamp,
     ) -> StoreResult<()>;
 
-    /// Stores a session, and ends the oldest of its person beyond `most`.
-    async fn create_session(&self, session: Session, most: u32) -> StoreResult<()>;
+    /// Stores a session, and ends the oldest of its person beyond `most`. `NotAllowed` where it
+    /// was begun with a password whose hash, `shown`, is not that of the login any more.
+    async fn create_session(
+        &self,
+        session: Session,
+        most: u32,
+        shown: Option<&str>,
+    ) -> StoreResult<()>;
     /// Who asks by a session, with the role of now; and when it was last used. Sessions that have
     /// ended are found too.
     async fn caller_by_session_hash(
@@ -94,7 +105,8 @@ pub trait People: Send + Sync + 'static {
     async fn end_session(&self, user: &UserId, id: &SessionId) -> StoreResult<bool>;
 
     /// Stores a link, in the place of those of its kind for the same organization and address.
-    async fn put_link(&self, link: Link) -> StoreResult<()>;
+    /// `NotAllowed` where its maker is no owner of `of` any more.
+    async fn put_link(&self, link: Link, of: Option<&OrgId>) -> StoreResult<()>;
     /// A link, by SHA-256 of its token in hex. Links that have ended are found too.
     async fn link(&self, token_hash: &str) -> StoreResult<Option<Link>>;
     /// An organization's links of a kind, newest first.

@@ -51,7 +51,8 @@ pub trait Tenants: Send + Sync + 'static {
     async fn update_organization(&self, organization: Organization) -> StoreResult<()>;
     /// A user.
     async fn user(&self, user: &UserId) -> StoreResult<Option<User>>;
-    /// Stores a key. `Taken("key_hash")`.
+    /// Stores a key. `Taken("key_hash")`, `NotAllowed` where it allows more than its member may
+    /// now.
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()>;
     /// A key of the organization.
     async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>>;
@@ -84,7 +85,7 @@ pub trait Tenants: Send + Sync + 'static {
         page: &Page,
     ) -> StoreResult<Listing<AuditRecord>>;
 
-    /// Stores a client.
+    /// Stores a client. `NotAllowed` where it allows more than its member may now.
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()>;
     /// A client of any organization: it shows its secret.
     async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>>;

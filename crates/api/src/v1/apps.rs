@@ -187,7 +187,9 @@ pub(crate) async fn create(
         oauth: None,
         open: false,
     };
-    save(&app, &caller, &params, slug, bare).await
+    let definition = changed(&params, bare)?;
+    let made = app.engine.apps().put(&caller, NewApp { name_slug: slug, definition }).await?;
+    Ok(Fields::of(&params).data(AppOut::show(&made)))
 }
 
 pub(crate) async fn update(
@@ -199,7 +201,8 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     let found = app.engine.apps().get(&caller, &slug).await?;
     back.check(&params, async { Ok(AppOut::show(&found)) }).await?;
-    save(&app, &caller, &params, found.name_slug, found.definition).await
+    let saved = app.engine.apps().change(&caller, &slug, |before| changed(&params, before)).await?;
+    Ok(Fields::of(&params).data(AppOut::show(&saved)))
 }
 
 /// An event of an app, for the sources that listen for it with `$.interface.apphook`.
@@ -258,18 +261,13 @@ fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
         .map_err(|e| ApiError::field(name, format!("`{name}` is not a list of fields: {e}")))
 }
 
-async fn save(
-    app: &App,
-    caller: &Caller,
-    params: &Params,
-    name_slug: String,
-    before: AppDefinition,
-) -> Result<Response, ApiError> {
+/// What an app is made of, with what is given in the place of what was.
+fn changed(params: &Params, before: AppDefinition) -> Result<AppDefinition, ApiError> {
     let fields = fields(params)?;
     if let Some(oauth) = params.0.get("oauth") {
         only("oauth", oauth, OAUTH_FIELDS)?;
     }
-    let definition = AppDefinition {
+    Ok(AppDefinition {
         name: params.text("name")?.unwrap_or(before.name),
         auth_type: params.parsed("auth_type")?.unwrap_or(before.auth_type),
         description: params.text("description")?.or(before.description),
@@ -281,7 +279,5 @@ async fn save(
         open: before.open && fields.as_ref().is_none_or(|fields| *fields == before.custom_fields),
         custom_fields: fields.unwrap_or(before.custom_fields),
         categories: params.parsed("categories")?.unwrap_or(before.categories),
-    };
-    let saved = app.engine.apps().put(caller, NewApp { name_slug, definition }).await?;
-    Ok(Fields::of(params).data(AppOut::show(&saved)))
+    })
 }

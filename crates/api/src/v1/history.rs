@@ -122,15 +122,14 @@ pub(crate) async fn set_retention<E: Emitter>(
     let owner = emitter::<E>(owner)?;
     let before = app.engine.retention().get(&caller, &owner).await?;
     back.check(&params, async { Ok(RetentionOut::show(&owner, &before)) }).await?;
-    let before = before.set;
-    let given = |field: &str, before: Option<u32>| {
-        if params.0.contains_key(field) { params.number(field) } else { Ok(before) }
+    let given =
+        |field: &str| params.0.contains_key(field).then(|| params.number(field)).transpose();
+    let (days, count) = (given("keep_days")?, given("keep_count")?);
+    let change = |before: Retention| Retention {
+        keep_days: days.unwrap_or(before.keep_days),
+        keep_count: count.unwrap_or(before.keep_count),
     };
-    let retention = Retention {
-        keep_days: given("keep_days", before.keep_days)?,
-        keep_count: given("keep_count", before.keep_count)?,
-    };
-    let view = app.engine.retention().set(&caller, &owner, retention).await?;
+    let view = app.engine.retention().set(&caller, &owner, change).await?;
     Ok(Fields::of(&params).data(RetentionOut::show(&owner, &view)))
 }
 

@@ -61,14 +61,16 @@ impl Retentions {
         Ok(RetentionView { set, server: self.ctx.config.keep, max: self.ctx.config.keep_max })
     }
 
-    /// Sets how much history of a source or workflow is kept; what is absent is as the server says.
+    /// Sets how much history of a source or workflow is kept, from what is set then; what is
+    /// absent is as the server says.
     pub async fn set(
         &self,
         caller: &Caller,
         owner: &str,
-        retention: Retention,
+        change: impl FnOnce(Retention) -> Retention,
     ) -> Result<RetentionView, EngineError> {
-        check_owner(&self.ctx, caller, owner).await?;
+        let _turn = self.ctx.changes.turn(&format!("retention of {owner}")).await;
+        let retention = change(self.get(caller, owner).await?.set);
         let ceiling = self.ctx.config.keep_max;
         let bounded = |field: &str,
                        value: Option<u32>,

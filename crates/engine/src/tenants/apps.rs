@@ -8,6 +8,7 @@ use millrace_model::component::PropDef;
 use millrace_model::ids::{AppId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::EngineError;
 use crate::ctx::Ctx;
@@ -89,6 +90,29 @@ impl Apps {
 
     /// Registers an app for the organization, or replaces its own or the catalogue's of that slug.
     pub async fn put(&self, caller: &Caller, new: NewApp) -> Result<App, EngineError> {
+        let _turn = self.turn(caller, &new.name_slug).await;
+        self.write(caller, new).await
+    }
+
+    /// Changes what an app is made of, from what it is then: of two changes at a time none takes
+    /// back what the other changed.
+    pub async fn change<E: From<EngineError>>(
+        &self,
+        caller: &Caller,
+        slug_or_id: &str,
+        change: impl FnOnce(AppDefinition) -> Result<AppDefinition, E>,
+    ) -> Result<App, E> {
+        let name_slug = self.get(caller, slug_or_id).await?.name_slug;
+        let _turn = self.turn(caller, &name_slug).await;
+        let definition = change(self.get(caller, &name_slug).await?.definition)?;
+        Ok(self.write(caller, NewApp { name_slug, definition }).await?)
+    }
+
+    async fn turn(&self, caller: &Caller, name_slug: &str) -> OwnedMutexGuard<()> {
+        self.ctx.changes.turn(&format!("{}/{name_slug}", caller.org_id)).await
+    }
+
+    async fn write(&self, caller: &Caller, new: NewApp) -> Result<App, EngineError> {
         let NewApp { name_slug, mut definition } = new;
         if !is_slug(&name_slug) {
             return Err(EngineError::invalid(
@@ -111,7 +135,6 @@ impl Apps {
             ));
         }
         let now = self.ctx.now();
-        let _turn = self.ctx.changes.turn(&format!("{}/{name_slug}", caller.org_id)).await;
         // One that cannot be read is replaced whole.
         let before = self.ctx.store.app(&caller.org_id, &name_slug).await.map_err(Into::into);
         let before = readable(before)?.flatten();

@@ -111,15 +111,7 @@ impl People {
             LinkKind::Setup
         };
         let made = self
-            .new_link(
-                kind,
-                &org,
-                Some(&user.id),
-                &user.email,
-                None,
-                Some(&caller.user_id),
-                SETUP_MS,
-            )
+            .new_link(kind, &org, Some(&user.id), &user.email, None, Some(caller), SETUP_MS)
             .await?;
         // Who makes one for themselves has it at hand.
         if email.is_none() { Ok(made) } else { self.mailed(made).await }
@@ -246,7 +238,7 @@ impl People {
         user: Option<&UserId>,
         email: &str,
         role: Option<Role>,
-        made_by: Option<&UserId>,
+        maker: Option<&Caller>,
         for_ms: i64,
     ) -> Result<NewLink, EngineError> {
         let (ids, now) = (&self.ctx.ids, self.ctx.now());
@@ -259,11 +251,11 @@ impl People {
             user_id: user.cloned(),
             email: normal_address(email),
             role,
-            made_by: made_by.cloned(),
+            made_by: maker.map(|maker| maker.user_id.clone()),
             created_at: now,
             expires_at: now.plus_ms(for_ms),
         };
-        self.ctx.store.put_link(link.clone()).await?;
+        self.ctx.store.put_link(link.clone(), maker.map(|maker| &maker.org_id)).await?;
         let page = match kind {
             LinkKind::Invitation => "invite",
             LinkKind::Setup | LinkKind::Reset => "setup",
@@ -391,6 +383,6 @@ impl People {
             other => other.into(),
         })?;
         self.ctx.cache.forget_callers();
-        self.begin_session(&user.id, Some(&link.org_id), client).await
+        self.begin_session(&user.id, Some(&link.org_id), None, client).await
     }
 }

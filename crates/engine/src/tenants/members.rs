@@ -105,7 +105,7 @@ impl Members {
                 None,
                 &email,
                 Some(role),
-                Some(&caller.user_id),
+                Some(caller),
                 INVITED_MS,
             )
             .await?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use millrace_model::ids::{OrgId, SessionId, UserId};
 use millrace_model::people::{Login, Role, Session, normal_address};
 use millrace_model::tenant::{Caller, Organization, User};
+use millrace_store::StoreError;
 
 use crate::EngineError;
 use crate::ctx::Ctx;
@@ -96,15 +97,17 @@ impl People {
             .await?;
         let login = login.filter(|_| fits).ok_or(EngineError::WrongPassword)?;
         self.passwords.was_right(&email, client.asker.as_ref());
-        self.begin_session(&login.user_id, None, client).await
+        self.begin_session(&login.user_id, None, login.password_hash.as_deref(), client).await
     }
 
     /// A new session with a token of its own, in an organization of the person, or the one joined
-    /// first.
+    /// first. `WrongPassword` where it is begun with a password, whose hash is `shown`, that was
+    /// changed since it was compared.
     pub(crate) async fn begin_session(
         &self,
         user: &UserId,
         org: Option<&OrgId>,
+        shown: Option<&str>,
         client: &Client,
     ) -> Result<SignedIn, EngineError> {
         let memberships = self.ctx.store.memberships(user).await?;
@@ -131,7 +134,12 @@ impl People {
             used_at: now,
             expires_at: now.plus_ms(SESSION_MS),
         };
-        self.ctx.store.create_session(session.clone(), SESSIONS_MAX).await?;
+        self.ctx.store.create_session(session.clone(), SESSIONS_MAX, shown).await.map_err(
+            |error| match error {
+                StoreError::NotAllowed => EngineError::WrongPassword,
+                other => other.into(),
+            },
+        )?;
         // The oldest may have ended.
         self.ctx.cache.forget_callers();
         Ok(SignedIn { token, max_age_secs: SESSION_MS / 1000, caller: session.caller(*role) })
@@ -213,13 +221,9 @@ impl People {
         }
         self.passwords.was_right(&login.email, client.asker.as_ref());
         let password_hash = Some(self.passwords.hash("password", new).await?);
-        self.ctx
-            .store
-            .update_login(
-                Login { password_hash, changed_at: self.ctx.now(), ..login },
-                Some(session),
-            )
-            .await?;
+        let was = login.password_hash.clone();
+        let login = Login { password_hash, changed_at: self.ctx.now(), ..login };
+        self.ctx.store.update_login(was.as_deref(), login, Some(session)).await?;
         self.ctx.cache.forget_callers();
         Ok(())
     }

@@ -131,7 +131,8 @@ async fn as_much_is_hashed_for_an_address_that_has_no_login_as_for_one_that_has(
         assert_eq!(spent("nobody@a.test", password).await, (1, false));
     }
     // One who signs in with a provider alone has a login without a password.
+    let was = login.password_hash.clone();
     let without = Login { password_hash: None, ..login };
-    test.ctx.store.update_login(without, None).await.expect("writes");
+    test.ctx.store.update_login(was.as_deref(), without, None).await.expect("writes");
     assert_eq!(spent("owner@a.test", "a long password").await, (1, false));
 }

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{execute, many, number, one};
-use crate::{PostgresStore, people};
+use crate::{PostgresStore, people, roles};
 
 #[async_trait]
 impl People for PostgresStore {
@@ -36,8 +36,13 @@ impl People for PostgresStore {
     async fn login_of(&self, user: &UserId) -> StoreResult<Option<Login>> {
         by_unique!(self, "logins", people::LOGIN, "user_id", user.as_str(), people::read_login)
     }
-    async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()> {
-        transaction!(self.db, |t| people::update_login(&t, &login, keep))
+    async fn update_login(
+        &self,
+        was: Option<&str>,
+        login: Login,
+        keep: Option<&SessionId>,
+    ) -> StoreResult<()> {
+        transaction!(self.db, |t| people::update_login(&t, was, &login, keep))
     }
     async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>> {
         people::members(&self.db.client().await?, org).await
@@ -46,10 +51,10 @@ impl People for PostgresStore {
         people::memberships(&self.db.client().await?, user).await
     }
     async fn set_role(&self, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool> {
-        transaction!(self.db, |t| people::set_role(&t, org, user, role))
+        transaction!(self.db, |t| roles::set_role(&t, org, user, role))
     }
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool> {
-        transaction!(self.db, |t| people::remove_member(&t, org, user))
+        transaction!(self.db, |t| roles::remove_member(&t, org, user))
     }
     async fn preferences(
         &self,
@@ -80,8 +85,13 @@ impl People for PostgresStore {
         .await
         .map(|_| ())
     }
-    async fn create_session(&self, session: Session, most: u32) -> StoreResult<()> {
-        transaction!(self.db, |t| people::create_session(&t, &session, most))
+    async fn create_session(
+        &self,
+        session: Session,
+        most: u32,
+        shown: Option<&str>,
+    ) -> StoreResult<()> {
+        transaction!(self.db, |t| people::create_session(&t, &session, most, shown))
     }
     async fn caller_by_session_hash(
         &self,
@@ -112,8 +122,8 @@ impl People for PostgresStore {
         let sql = "DELETE FROM sessions WHERE id = $1 AND user_id = $2";
         Ok(execute(&self.db.client().await?, sql, &[&id.as_str(), &user.as_str()]).await? > 0)
     }
-    async fn put_link(&self, link: Link) -> StoreResult<()> {
-        transaction!(self.db, |t| people::put_link(&t, &link))
+    async fn put_link(&self, link: Link, of: Option<&OrgId>) -> StoreResult<()> {
+        transaction!(self.db, |t| people::put_link(&t, &link, of))
     }
     async fn link(&self, token_hash: &str) -> StoreResult<Option<Link>> {
         by_unique!(self, "links", people::LINK, "token_hash", token_hash, people::read_link)

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{Table, list, many, one};
-use crate::{PostgresStore, audit, data_keys, oauth_clients, rows, tenants};
+use crate::{PostgresStore, audit, data_keys, oauth_clients, roles, rows, tenants};
 
 #[async_trait]
 impl Tenants for PostgresStore {
@@ -40,7 +40,10 @@ impl Tenants for PostgresStore {
         by_unique!(self, "users", rows::USER, "id", user.as_str(), rows::user)
     }
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
-        tenants::create_key(&self.db.client().await?, &key).await
+        transaction!(self.db, |t| async {
+            roles::check_right(&t, &key.org_id, &key.user_id, &key.scopes).await?;
+            tenants::create_key(&t, &key).await
+        })
     }
     async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>> {
         by_id!(self, "api_keys", rows::API_KEY, org, id, rows::api_key)
@@ -99,7 +102,10 @@ impl Tenants for PostgresStore {
     }
 
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {
-        oauth_clients::create(&self.db.client().await?, &client).await
+        transaction!(self.db, |t| async {
+            roles::check_right(&t, &client.org_id, &client.user_id, &client.scopes).await?;
+            oauth_clients::create(&t, &client).await
+        })
     }
     async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>> {
         by_unique!(

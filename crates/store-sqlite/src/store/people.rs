@@ -9,7 +9,7 @@ use millrace_store::{Identity, People, StoreResult, UsedLink, fail_point};
 
 use crate::db::database;
 use crate::rows::{execute, get, many, number, one};
-use crate::{SqliteStore, people};
+use crate::{SqliteStore, people, roles};
 
 #[async_trait]
 impl People for SqliteStore {
@@ -32,9 +32,14 @@ impl People for SqliteStore {
             })
             .await
     }
-    async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()> {
-        let keep = keep.cloned();
-        self.db.write(move |c| people::update_login(c, &login, keep.as_ref())).await
+    async fn update_login(
+        &self,
+        was: Option<&str>,
+        login: Login,
+        keep: Option<&SessionId>,
+    ) -> StoreResult<()> {
+        let (was, keep) = (was.map(str::to_owned), keep.cloned());
+        self.db.write(move |c| people::update_login(c, was.as_deref(), &login, keep.as_ref())).await
     }
     async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>> {
         let org = org.clone();
@@ -46,11 +51,11 @@ impl People for SqliteStore {
     }
     async fn set_role(&self, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool> {
         let (org, user) = (org.clone(), user.clone());
-        self.db.write(move |c| people::set_role(c, &org, &user, role)).await
+        self.db.write(move |c| roles::set_role(c, &org, &user, role)).await
     }
     async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool> {
         let (org, user) = (org.clone(), user.clone());
-        self.db.write(move |c| people::remove_member(c, &org, &user)).await
+        self.db.write(move |c| roles::remove_member(c, &org, &user)).await
     }
     async fn preferences(
         &self,
@@ -80,8 +85,14 @@ impl People for SqliteStore {
             })
             .await
     }
-    async fn create_session(&self, session: Session, most: u32) -> StoreResult<()> {
-        self.db.write(move |c| people::create_session(c, &session, most)).await
+    async fn create_session(
+        &self,
+        session: Session,
+        most: u32,
+        shown: Option<&str>,
+    ) -> StoreResult<()> {
+        let shown = shown.map(str::to_owned);
+        self.db.write(move |c| people::create_session(c, &session, most, shown.as_deref())).await
     }
     async fn caller_by_session_hash(
         &self,
@@ -129,8 +140,9 @@ impl People for SqliteStore {
             })
             .await
     }
-    async fn put_link(&self, link: Link) -> StoreResult<()> {
-        self.db.write(move |c| people::put_link(c, &link)).await
+    async fn put_link(&self, link: Link, of: Option<&OrgId>) -> StoreResult<()> {
+        let of = of.cloned();
+        self.db.write(move |c| people::put_link(c, &link, of.as_ref())).await
     }
     async fn link(&self, token_hash: &str) -> StoreResult<Option<Link>> {
         let hash = token_hash.to_owned();

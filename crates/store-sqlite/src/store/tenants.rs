@@ -10,7 +10,7 @@ use millrace_store::{
 };
 
 use crate::rows::{list, many, one};
-use crate::{SqliteStore, audit, data_keys, oauth_clients, rows, tenants};
+use crate::{SqliteStore, audit, data_keys, oauth_clients, roles, rows, tenants};
 
 #[async_trait]
 impl Tenants for SqliteStore {
@@ -40,7 +40,12 @@ impl Tenants for SqliteStore {
         self.db.read(move |c| one(c, "SELECT * FROM users WHERE id = ?1", [user], rows::user)).await
     }
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
-        self.db.write(move |c| tenants::create_key(c, &key)).await
+        self.db
+            .write(move |c| {
+                roles::check_right(c, &key.org_id, &key.user_id, &key.scopes)?;
+                tenants::create_key(c, &key)
+            })
+            .await
     }
     async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>> {
         by_id!(self, "api_keys", org, id, rows::api_key)
@@ -99,7 +104,12 @@ impl Tenants for SqliteStore {
         self.db.read(read).await
     }
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {
-        self.db.write(move |c| oauth_clients::create(c, &client)).await
+        self.db
+            .write(move |c| {
+                roles::check_right(c, &client.org_id, &client.user_id, &client.scopes)?;
+                oauth_clients::create(c, &client)
+            })
+            .await
     }
     async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>> {
         let id = id.to_string();

@@ -81,6 +81,8 @@ macro_rules! suite {
                 a_provider_lets_a_person_in_without_a_link_and_is_told_from_others,
                 a_session_names_its_caller_with_the_role_of_now,
                 an_owner_who_can_sign_in_stays,
+                a_right_is_within_the_role_that_its_maker_has_now,
+                a_session_begins_with_the_password_of_now,
             }
             accounts {
                 an_app_is_registered_once_and_replaced,

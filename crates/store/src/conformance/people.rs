@@ -2,11 +2,12 @@
 
 use millrace_model::ids::{LinkId, OrgId, SessionId};
 use millrace_model::people::{Link, LinkKind, Login, Role, Session};
-use millrace_model::tenant::User;
+use millrace_model::tenant::{ApiKey, OauthClient, Scope, Scopes, User};
 
 use super::Database;
+use super::oauth_clients::client;
 use super::sample::{IDS, Org, at};
-use crate::{Identity, StoreError, UsedLink};
+use crate::{Identity, StoreError, StoreResult, UsedLink};
 
 fn link(org: &OrgId, kind: LinkKind, email: &str) -> Link {
     let id = LinkId::generate(&IDS);
@@ -50,7 +51,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
         changed_at: at(2),
     };
     let made = link(&org.id, LinkKind::Setup, "mara@x.test");
-    org.store.put_link(made.clone()).await.expect("stores");
+    org.store.put_link(made.clone(), None).await.expect("stores");
     assert_eq!(org.store.link(&made.token_hash).await.expect("reads"), Some(made.clone()));
     let used = UsedLink {
         link: Some(made.id.clone()),
@@ -69,7 +70,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let second = Org::another(&org.store, "second").await;
     let other = org.store.user(&second.user).await.expect("reads").expect("is there");
     let made = link(&second.id, LinkKind::Setup, "mara@x.test");
-    org.store.put_link(made.clone()).await.expect("stores");
+    org.store.put_link(made.clone(), None).await.expect("stores");
     let login = Login {
         user_id: other.id.clone(),
         email: "mara@x.test".into(),
@@ -92,7 +93,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
         link(&org.id, LinkKind::Invitation, "jo@x.test"),
     );
     for made in [&earlier, &later] {
-        org.store.put_link(made.clone()).await.expect("stores");
+        org.store.put_link(made.clone(), None).await.expect("stores");
     }
     assert_eq!(
         org.store.links(&org.id, LinkKind::Invitation).await.expect("reads"),
@@ -185,7 +186,7 @@ pub async fn a_provider_lets_a_person_in_without_a_link_and_is_told_from_others(
         &link(&org.id, LinkKind::Setup, "jo@x.test"),
         &link(&org.id, LinkKind::Invitation, "mo@x.test"),
     ] {
-        org.store.put_link(made.clone()).await.expect("stores");
+        org.store.put_link(made.clone(), None).await.expect("stores");
     }
     let mut found: Vec<_> = org
         .store
@@ -205,7 +206,7 @@ pub async fn a_session_names_its_caller_with_the_role_of_now(database: &dyn Data
     let org = Org::first(database).await;
     let (first, second, third) = (session(&org, 1), session(&org, 2), session(&org, 3));
     for made in [&first, &second, &third] {
-        org.store.create_session(made.clone(), 2).await.expect("stores");
+        org.store.create_session(made.clone(), 2, None).await.expect("stores");
     }
     let ids = async || {
         org.store
@@ -241,7 +242,7 @@ pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
     let user = org.store.user(&other.user).await.expect("reads").expect("is there");
     for (user, email) in [(owner, "a@x.test"), (user, "b@x.test")] {
         let made = link(&org.id, LinkKind::Invitation, email);
-        org.store.put_link(made.clone()).await.expect("stores");
+        org.store.put_link(made.clone(), None).await.expect("stores");
         let login = Login {
             user_id: user.id.clone(),
             email: email.into(),
@@ -284,4 +285,66 @@ pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
         org.store.set_role(&org.id, &org.user, Role::Owner).await,
         Err(StoreError::NotFound)
     ));
+}
+
+pub async fn a_right_is_within_the_role_that_its_maker_has_now(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let maker = Org::another(&org.store, "second").await.user;
+    let rights = async || {
+        let key = ApiKey { user_id: maker.clone(), ..org.api_key() };
+        let client = OauthClient { user_id: maker.clone(), ..client(&org, 0) };
+        let of = link(&org.id, LinkKind::Invitation, "jo@x.test");
+        let link = Link { made_by: Some(maker.clone()), ..of };
+        [
+            org.store.create_api_key(key).await,
+            org.store.create_oauth_client(client).await,
+            org.store.put_link(link, Some(&org.id)).await,
+        ]
+    };
+    let refused = |made: &StoreResult<()>| matches!(made, Err(StoreError::NotAllowed));
+    assert!(rights().await.iter().all(refused), "no member");
+    let made = link(&org.id, LinkKind::Invitation, "second@x.test");
+    org.store.put_link(made.clone(), None).await.expect("stores");
+    let user = org.store.user(&maker).await.expect("reads").expect("is there");
+    let joins = Some((org.id.clone(), Role::Owner));
+    let link = Some(made.id);
+    let used = UsedLink { link, user, login: None, joins, identity: None, at: at(5) };
+    org.store.use_link(used).await.expect("uses");
+    assert!(rights().await.iter().all(Result::is_ok), "an owner");
+    assert!(org.store.set_role(&org.id, &maker, Role::Member).await.expect("answers"));
+    assert!(rights().await.iter().all(refused), "an owner no more");
+    let scopes = Scopes::one(Scope::Deploy);
+    let less = ApiKey { user_id: maker.clone(), scopes, ..org.api_key() };
+    org.store.create_api_key(less).await.expect("what a member may do");
+    assert!(org.store.remove_member(&org.id, &maker).await.expect("answers"));
+    assert!(rights().await.iter().all(refused), "a member no more");
+}
+
+pub async fn a_session_begins_with_the_password_of_now(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let user = org.store.user(&org.user).await.expect("reads").expect("is there");
+    let login = |hash: &str| Login {
+        user_id: user.id.clone(),
+        email: "mara@x.test".into(),
+        password_hash: Some(hash.into()),
+        changed_at: at(2),
+    };
+    let used = UsedLink {
+        link: None,
+        user: user.clone(),
+        login: Some(login("old")),
+        joins: None,
+        identity: None,
+        at: at(5),
+    };
+    org.store.use_link(used).await.expect("a login");
+    let begin = async |shown| org.store.create_session(session(&org, 1), 9, shown).await;
+    begin(Some("old")).await.expect("the password of now");
+    org.store.update_login(Some("old"), login("new"), None).await.expect("changes");
+    assert!(matches!(begin(Some("old")).await, Err(StoreError::NotAllowed)));
+    let late = org.store.update_login(Some("old"), login("theirs"), None).await;
+    assert!(matches!(late, Err(StoreError::NotAllowed)));
+    assert!(org.store.sessions(&org.user).await.expect("reads").is_empty());
+    begin(Some("new")).await.expect("the other one");
+    begin(None).await.expect("no password");
 }

@@ -213,7 +213,7 @@ impl Oidc {
         }
         let (user, org) =
             self.let_in(provider, identity, &email, claims.person.name.as_deref()).await?;
-        let signed_in = self.people.begin_session(&user, org.as_ref(), client).await?;
+        let signed_in = self.people.begin_session(&user, org.as_ref(), None, client).await?;
         self.people.passwords.answer_was_right(client.asker.as_ref());
         Ok(signed_in)
     }

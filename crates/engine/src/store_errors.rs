@@ -1,0 +1,38 @@
+//! Errors of the store, as errors of the engine.
+
+use millrace_store::StoreError;
+
+use crate::EngineError;
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Overloaded => Self::Overloaded,
+            StoreError::NoMemory => Self::NoMemory,
+            StoreError::QueueFull => Self::QueueFull,
+            StoreError::StorageFull => Self::StorageFull,
+            StoreError::Unavailable(cause) => {
+                tracing::debug!(error = %cause, "the database cannot be reached");
+                Self::DatabaseUnavailable
+            }
+            StoreError::Taken(what) => Self::Conflict {
+                code: "taken",
+                message: format!(
+                    "the {what} is taken by something made at the same time; try again"
+                ),
+            },
+            StoreError::Full => {
+                Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() }
+            }
+            StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
+            StoreError::NotAllowed => Self::Forbidden(
+                "what allowed this was taken away meanwhile: your role or your password is another one",
+            ),
+            StoreError::UnknownCursor(field) => Self::unknown_cursor(field),
+            StoreError::Corrupt { .. } | StoreError::Damaged { .. } => {
+                Self::damaged("a stored record", error)
+            }
+            other => Self::internal("the store failed", other),
+        }
+    }
+}
