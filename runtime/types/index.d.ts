@@ -105,6 +105,8 @@ export interface PropFields extends BasePropInterface {
 export interface DefaultConfig {
   intervalSeconds?: number;
   cron?: string;
+  /** Of `cron`; UTC where it is absent. */
+  timezone?: string;
 }
 
 export interface TypedProp extends PropFields {
@@ -272,6 +274,8 @@ export interface SourceHttpRunOptions {
   path: string;
   query: { [name: string]: string };
   headers: { [name: string]: string };
+  url?: string;
+  client_ip?: string;
   bodyRaw?: string;
   body?: Loose;
 }

@@ -184,6 +184,7 @@ export interface $ {
     /** Runs this step again after `ms`, at most `maxRetries` times (10). */
     rerun(ms: number, context?: unknown, maxRetries?: number): PauseUrls;
     trigger(workflowId: string, event?: unknown): Promise<Loose>;
+    /** The deadline in epoch milliseconds, as text; it is not moved. */
     refreshTimeout(): string;
   };
   /** Collected, and delivered after the run; none needs `await`. */
