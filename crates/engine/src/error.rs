@@ -1,4 +1,4 @@
-//! What can go wrong when the engine is asked for something, free of HTTP.
+//! Errors of the engine, each of a family that the API maps to a status.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
-//! Events of apps, for `$.interface.apphook` props: a provider sends the events of all its users to
-//! one address, which knows what they mean and hands them over here by app and event name. Which
-//! sources they start is decided here.
+//! Events of apps, for `$.interface.apphook` props: a program that receives the events of all users
+//! of
+//!
+//! a provider hands each over by app and event name; this module decides which sources it starts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From an accepted event to a run under way: the run becomes durable, and begins here or waits.
+//! Beginning of an accepted event: its run becomes durable, then starts here or waits in the queue.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
-//! Who may call an endpoint of a workflow: anybody, or who shows a token, signs the request, or has
-//! an API key.
+//! Authorization of requests to endpoints of workflows: none, a token, a signature or an API key.
+//! An
+//!
+//! endpoint's secret is checked when its workflow is deployed and stored sealed.
 
 use base64::Engine as _;
 use base64::alphabet;

@@ -1,5 +1,6 @@
-//! What the files of an organization's requests take for as long as they are kept. Whoever may call
-//! its endpoints sends them.
+//! Quota of the bytes of files that an organization's endpoints received and that are still stored:
+//!
+//! anyone who may call its endpoints sends them.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

@@ -1,6 +1,7 @@
-//! Requests that are refused because too many wait: the answer is held back for a moment. Clients
-//! that ask again as soon as they are answered would otherwise take as much of the processors by
-//! being refused as by being served.
+//! Reject delay: an event that is rejected because too many wait is answered after a moment.
+//! Clients
+//!
+//! that retry at once would otherwise take as much CPU by being rejected as by being served.
 
 use std::time::Duration;
 

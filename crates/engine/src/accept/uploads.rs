@@ -1,5 +1,7 @@
-//! Files in requests to endpoints (reference 3): kept for half an hour, at an address that only who
-//! was given it knows.
+//! Files in requests to endpoints (reference 3): stored for half an hour, at an address that
+//! contains
+//!
+//! an unguessable code.
 
 use bytes::{Bytes, BytesMut};
 use encoding_rs::Encoding;

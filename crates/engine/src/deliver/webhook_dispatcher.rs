@@ -1,9 +1,12 @@
-//! Deliveries to webhooks: each is queued with the run that made its event, and tried until the
-//! receiver takes it.
+//! Webhook dispatcher: sends each delivery, which is queued with the run that made its event, and
 //!
-//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up
-//! nobody else's. One organization has its share of the lanes; where lanes are short, each is given
-//! back after a batch, and goes to the organization that has the fewest.
+//! retries until the receiver accepts it.
+//!
+//! Each webhook with due deliveries has a task of its own, so that a receiver that hangs delays no
+//!
+//! other webhook. These tasks are permits of a fair semaphore by organization: while permits are
+//!
+//! short, each is released after a batch and granted to the organization that holds the fewest.
 
 use std::collections::HashSet;
 use std::sync::Arc;

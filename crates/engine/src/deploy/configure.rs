@@ -1,5 +1,6 @@
-//! What an editor asks while props are filled in: options of a prop, and props that depend on
-//! others (spec 2.7.1, reference 2).
+//! Options methods and `additionalProps`, run for an editor while props are filled in (spec 2.7.1,
+//!
+//! reference 2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,9 @@
-//! Forms: `additionalProps` is told what it gave before when a form asks again, and when what was
-//! filled in is deployed or run (spec 2.7.1). That is stored, so that it outlives a restart and is
-//! known to every server.
+//! Definitions that `additionalProps` returned for a form, stored so that the next call gets them
+//! back
+//!
+//! when the form asks again, or when its values are deployed or run (spec 2.7.1), on any server and
+//!
+//! after a restart.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! Servers that share a database. What one changes, the others hear and forget what they had read;
-//! what settles on one, the streams of the others get too. Nothing here has to arrive: who hears
-//! nothing believes nothing ([`crate::cache`]), and looks at the queue by itself.
+//! Servers that share a database: each publishes its changes, which invalidate the caches of the
+//!
+//! others, and its settled runs, which reach the streams of the others. Notifications may be lost:
+//!
+//! while the listener is down the cache is bypassed ([`crate::cache`]), and the queue is polled.
 
 mod tasks;
 

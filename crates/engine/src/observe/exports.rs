@@ -1,4 +1,4 @@
-//! Handing history over whole: how much of it waits for its client, and for how long.
+//! Exports of a whole history: bounds on the bytes that wait for a client, and on the time.
 
 use std::future::pending;
 use std::sync::Arc;

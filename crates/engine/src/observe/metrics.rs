@@ -1,6 +1,10 @@
-//! What the server counts, in the text format of Prometheus. A count costs an addition; what is a
-//! state is looked up when it is asked for. No label names an organization, a workflow or a path:
-//! the number of series is known.
+//! Counters and histograms of the server, in the text format of Prometheus. A count costs an
+//! addition;
+//!
+//! states are read when they are asked for. No label names an organization, a workflow or a path,
+//! so
+//!
+//! that the number of series is bounded.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

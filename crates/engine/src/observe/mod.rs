@@ -1,4 +1,4 @@
-//! What people and tools read of events and runs: histories, views, metrics, traces.
+//! Histories, views, metrics and traces of events and runs, for people and tools.
 
 pub(crate) mod error_groups;
 pub(crate) mod events;

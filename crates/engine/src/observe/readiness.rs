@@ -1,4 +1,4 @@
-//! Whether events are accepted, and if not, what is to be done.
+//! Readiness of the server: ready to accept events, or the reason why not and what mends it.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,7 @@
-//! How much history is kept, and pruning what is not.
+//! Retention of history: the limits set for each source and workflow, and the task that prunes what
+//! is
+//!
+//! beyond them.
 
 use std::sync::Arc;
 use std::time::Duration;

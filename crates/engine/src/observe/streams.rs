@@ -1,4 +1,7 @@
-//! Live streams of events and logs, for SSE. Bounded: who reads too slowly is told what was missed.
+//! Live streams of events and logs, for SSE. Buffers are bounded: a reader that lags gets the
+//! number
+//!
+//! of items that it missed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

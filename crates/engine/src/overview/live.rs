@@ -1,4 +1,4 @@
-//! Live streams of runs, events and logs, also of what other servers do.
+//! Live streams of runs, events and logs, including those of other servers that share the database.
 
 use millrace_model::ids::RunId;
 use millrace_model::tenant::Caller;

@@ -1,4 +1,4 @@
-//! An action run by itself: somebody waits for its answer, and it leaves no run behind.
+//! Runs of an action by itself: the caller waits for the result, and no run is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How much one attempt of a run may ask of the server.
+//! Bounds on the requests that one attempt of a run may make to the server.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,5 @@
-//! What code asks while it runs and waits for: data stores, starting a workflow
+//! Answers to requests that code makes while it runs: data stores, starting a workflow
+//!
 //! (runtime/PROTOCOL.md).
 
 use std::sync::Arc;

@@ -1,6 +1,9 @@
-//! Order in which runs of a source begin: that of their acceptance. Each run takes a turn when it
-//! is accepted or claimed, and gives it up once its call is queued at the runner, which keeps the
-//! order from there on.
+//! Keyed mutex that makes runs of a source begin in the order of their acceptance. Each run enters
+//! the
+//!
+//! queue of its source when it is accepted or claimed, and leaves it once its call is queued at the
+//!
+//! runner, which keeps that order.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

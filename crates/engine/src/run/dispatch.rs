@@ -1,4 +1,7 @@
-//! Dispatching: queued runs are claimed when there is room, leases are renewed.
+//! Dispatcher, which claims queued runs while run slots are free, and lease keeper, which renews
+//! the
+//!
+//! leases of claimed runs.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! Running: a held run goes to a host, and what it did comes back to be settled.
+//! Execution of a claimed run: its call goes to a host, and its effects come back to be settled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

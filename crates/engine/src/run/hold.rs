@@ -1,4 +1,4 @@
-//! Runs that this node holds under a lease.
+//! Leases of the runs that this server executes.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};

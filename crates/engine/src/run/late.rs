@@ -1,5 +1,6 @@
-//! What a run's code writes after the run has ended, the errors of promises that nobody awaited
-//! among it: it belongs to that run, and is added to its log.
+//! Log lines that a run's code writes after the run has ended, errors of unhandled promises among
+//!
+//! them: each is added to the log of its run.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! A run: what makes it go, what it asks for while it goes, how it pauses, and what makes it go
-//! again.
+//! Runs: dispatching, execution, requests of their code, pauses and replays.
 
 pub(crate) mod actions;
 pub(crate) mod admission;

@@ -1,4 +1,4 @@
-//! What an owner runs: everything a call needs, prepared once for each version.
+//! Programs of sources and workflows: all that a call needs, prepared once for each version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

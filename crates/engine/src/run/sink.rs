@@ -1,4 +1,4 @@
-//! Collects what a call does while it runs.
+//! Collector of the effects of a call while it runs.
 
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -1,4 +1,4 @@
-//! Runs that somebody asks for: tests of what is not deployed (spec 6.2), and live runs now.
+//! Runs on request: tests of undeployed versions (spec 6.2), and live runs at once.
 
 use std::sync::Arc;
 

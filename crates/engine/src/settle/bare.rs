@@ -1,4 +1,5 @@
-//! Ends of runs that their code did not reach.
+//! Ends of runs that the server settles without effects of their code: damaged data, a deleted
+//! owner.
 
 use millrace_model::error_event::ErrorBody;
 use millrace_model::run::{RunResult, RunStatus};

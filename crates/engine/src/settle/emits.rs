@@ -1,4 +1,4 @@
-//! What a source's run emits: deduped, kept as events, and passed on to its listeners.
+//! Emitted events of a source's run: deduplicated, stored, and passed on to its listeners.
 
 use std::sync::Arc;
 

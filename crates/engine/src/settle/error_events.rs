@@ -1,5 +1,6 @@
-//! What a failure leaves beside its run: the event on `$errors`, the group it counts in (spec 3.3),
-//! the notice.
+//! Records of a failed run: the event on `$errors`, the group in which it counts (spec 3.3), the
+//!
+//! notice.
 
 use millrace_model::error_event::{
     ErrorBody, ErrorEvent, ErrorGroup, ErrorState, KEPT_NOTHING, ORIGINAL_EVENT_BYTES_MAX,

@@ -1,6 +1,10 @@
-//! The settlements of a source take turns: each decides on what the one before leaves. Where the
-//! store has one writer, a turn is over as soon as the writer has the settlement, so that many are
-//! one commit; what it will leave is known without waiting for that.
+//! Settle order: a keyed mutex, so that each settlement of a source decides on the state that the
+//! one
+//!
+//! before leaves. Where the store has one writer, the mutex is released as soon as the writer has
+//! the
+//!
+//! settlement: many are one commit, and the state to come is known before it is durable.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Audit records: who changed what.
+//! Audit records of an organization: actions, and the callers that took them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
