@@ -1,4 +1,6 @@
-/** The column of cards: triggers, then steps in their order, with what the last test did at each. */
+/**
+ * Column of cards: triggers, then steps in their order, with the result of each in the last test.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { Clock, Code2, Globe, Hand, Pin, Plus, Radio } from "lucide-react";

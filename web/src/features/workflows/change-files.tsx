@@ -1,4 +1,4 @@
-/** What the draft changes, as the files of the project that manages the workflow. */
+/** Changes of the draft as files of the project that manages the workflow. */
 
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";

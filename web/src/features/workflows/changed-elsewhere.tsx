@@ -1,4 +1,7 @@
-/** Somebody else saved the draft meanwhile: who and when, what, and both brought together. */
+/**
+ * Conflict with a draft that another person saved meanwhile: its author and time, the differences,
+ * and a merge of both.
+ */
 
 import { useState } from "react";
 import { Banner } from "~/ui/banner";

@@ -1,3 +1,5 @@
+/** Select of a deployed source, or a new one, for a trigger. */
+
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Combobox, type Item } from "~/ui/combobox";

@@ -1,4 +1,7 @@
-/** What the chosen step sees and gives: the event, the results of the steps before it, and its own. */
+/**
+ * Pane of the data of the chosen step: the event, the results of the steps before it, and its own
+ * result.
+ */
 
 import { type Ref, useMemo, useRef, useState } from "react";
 import { SkeletonRows } from "~/ui/banner";

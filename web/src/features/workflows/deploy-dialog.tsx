@@ -1,4 +1,4 @@
-/** Before a deploy: what changes against the live version. */
+/** Dialog of a deploy: the changes against the live version. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";

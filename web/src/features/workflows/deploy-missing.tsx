@@ -1,4 +1,6 @@
-/** What steps lack, before a deploy: values, accounts, and steps whose results they read. */
+/**
+ * Notice before a deploy of missing parts of steps: values, accounts, and results of other steps.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { Banner } from "~/ui/banner";

@@ -1,4 +1,7 @@
-/** What may follow a deploy in the same act: the chosen event through the new version, and the runs that failed finished by it. */
+/**
+ * Options of a deploy: send the chosen event through the new version, and finish failed runs with
+ * it.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";

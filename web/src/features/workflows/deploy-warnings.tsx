@@ -1,4 +1,7 @@
-/** What to know before a deploy: accounts that are refused, steps that were not tested as they are now, a project that undoes it. */
+/**
+ * Warnings before a deploy: refused accounts, steps that were not tested in their current form, a
+ * project that undoes the deploy.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** How two versions of a workflow differ: in words, and by their values. Pure. */
+/** Differences between two versions of a workflow: in words, and by their values. Pure. */
 
 import { objectOf, textOf } from "~/api/json";
 import { type Change, changesOf, SECRET, stable } from "~/ui/changes";

@@ -1,4 +1,4 @@
-/** The event that tests run with: which, from where, another one, or an edited copy. */
+/** Bar of the event for tests: its origin, the choice of another one, and an edited copy. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";

@@ -1,3 +1,5 @@
+/** Value of a field with expressions, evaluated while they are typed. */
+
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { sentence } from "~/api/errors";

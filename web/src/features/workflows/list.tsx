@@ -1,4 +1,4 @@
-/** The workflows of the organization: what starts each, what its last run did, and its errors. */
+/** List of the organization's workflows: triggers, last run and errors of each. */
 
 import "~/ui/table.css";
 import "./list.css";

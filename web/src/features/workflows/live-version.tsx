@@ -1,4 +1,4 @@
-/** The deployment that is live: others deploy while a page is open. */
+/** Live deployment of a workflow, polled, as another person may deploy while the page is open. */
 
 import { useQuery } from "@tanstack/react-query";
 import { client, data } from "~/api/client";

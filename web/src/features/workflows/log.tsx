@@ -1,3 +1,5 @@
+/** Log page of a workflow: output of its steps in all runs. */
+
 import { OwnerLog } from "~/shell/owner-log";
 import { useBuilder } from "./use-builder";
 import "./workflow.css";

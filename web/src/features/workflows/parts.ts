@@ -1,4 +1,4 @@
-/** What other features give to the builder; the route puts them together. */
+/** Components of other features that the builder shows; the route passes them in. */
 
 import type { ReactNode } from "react";
 import type { JsonObject } from "~/api/json";

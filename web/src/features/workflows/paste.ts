@@ -1,4 +1,7 @@
-/** What is pasted into the builder: a `curl` line, steps as workflow files have them, code. Pure, but for the parsers. */
+/**
+ * Parser of text pasted into the builder: a `curl` line, steps as in workflow files, or code. Pure,
+ * but for the parsers.
+ */
 
 import { isObject, objectOf, textOf } from "~/api/json";
 import { noteOf, type StepDraft } from "./model";

@@ -1,3 +1,5 @@
+/** Queries of workflows, their versions, runs, drafts and sources. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { isComponentId } from "~/api/component-id";

@@ -1,4 +1,7 @@
-/** The draft with the last real events, before it is deployed: what is the same, what differs, what throws now. */
+/**
+ * Rehearsal of the draft with the last real events before a deploy: equal results, different ones,
+ * and new errors.
+ */
 
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

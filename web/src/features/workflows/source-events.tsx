@@ -1,4 +1,4 @@
-/** What the source of a trigger emitted last, as it comes, and how its first event is made. */
+/** Newest events of a trigger's source, updated live, and ways to make its first event. */
 
 import "~/shell/as-command.css";
 import "./source-events.css";

@@ -1,4 +1,4 @@
-/** The chosen step: its name, its props, its code, what is wrong with it. */
+/** Editor of the chosen step: its name, props, code and problems. */
 
 import "./step-code.css";
 import { Tabs } from "@base-ui/react/tabs";

@@ -1,4 +1,4 @@
-/** Names of steps: a free one, and what is wrong with one. Pure. */
+/** Names of steps: generator of free ones, and validation. Pure. */
 
 /** A name that no step has yet: `code`, `code_2`, … */
 export function freeName(steps: readonly { namespace: string }[], wish: string): string {

@@ -1,4 +1,7 @@
-/** What holds for the chosen step: whether it runs, and the limits that it shares with its workflow. */
+/**
+ * Settings of the chosen step: switched on or off, its note, and the limits that it shares with its
+ * workflow.
+ */
 
 import { Link } from "@tanstack/react-router";
 import { numberOf } from "~/api/json";

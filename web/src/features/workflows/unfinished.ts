@@ -1,4 +1,7 @@
-/** Why a draft is not saved by itself yet: what is typed is plainly not whole. An explicit save sends it all the same. */
+/**
+ * Check for a draft that is plainly incomplete: it is not saved automatically, while an explicit
+ * save still sends it.
+ */
 
 import type { Draft, TriggerDraft } from "./model";
 import { nameProblem } from "./step-names";

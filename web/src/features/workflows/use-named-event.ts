@@ -1,3 +1,5 @@
+/** Hook that names the chosen event in the page's address. */
+
 import { useNavigate } from "@tanstack/react-router";
 
 /** Puts the chosen event into the address: it is the same after a reload, and for whoever gets the link. */

@@ -1,4 +1,4 @@
-/** How two versions of a workflow differ: in words, values and lines of code. */
+/** Differences between two versions of a workflow, shown in words, values and lines of code. */
 
 import { DiffView } from "~/ui/code/diff-view";
 import { ValueChanges } from "~/ui/value-changes";
