@@ -1,4 +1,4 @@
-/** What a provider sent the browser back with, read before the router writes the address anew. */
+/** Result of a provider's sign-in, read from the address before the router rewrites it. */
 
 export type Brought = { state: string; code: string } | { refusal: string };
 

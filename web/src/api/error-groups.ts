@@ -1,3 +1,5 @@
+/** State of groups of errors: setting it, and resolving a group while its runs are replayed. */
+
 import { client, data } from "./client";
 import type { ErrorGroupRecord } from "./schema";
 

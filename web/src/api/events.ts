@@ -1,4 +1,4 @@
-/** One event of a source, whole: lists never hold events. */
+/** Single event of a source with its payload, which lists leave out. */
 
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "./client";

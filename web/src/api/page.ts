@@ -1,4 +1,4 @@
-/** The document of the page itself: nonce for generated styles. */
+/** Document of the page: the nonce for generated styles. */
 
 /** Nonce of the policy's `style-src`; CodeMirror's one style element carries it. */
 export const nonce: string =

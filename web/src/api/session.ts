@@ -1,4 +1,4 @@
-/** Session of the browser: who is signed in, and how one signs in and out. */
+/** Session of the browser: the person who is signed in, sign-in and sign-out. */
 
 import { client, data } from "./client";
 import type { Link as LinkRecord, Session as SessionRecord } from "./schema";

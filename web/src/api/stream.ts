@@ -1,7 +1,8 @@
 /**
- * The stream of what happens: one connection for all tabs of the browser. A browser opens six connections to a host over
- * HTTP/1.1, so a stream for each tab would leave the seventh without an answer. The tab that holds the lock reads the topics
- * that any tab wants and passes on which of them changed; when it closes, another one gets the lock.
+ * Stream of changes: one connection for all tabs of the browser. A browser opens six connections to
+ * a host over HTTP/1.1, so a stream for each tab would leave the seventh without an answer. The tab
+ * that holds the lock reads the topics that any tab wants and publishes which of them changed; when
+ * it closes, another tab acquires the lock.
  */
 
 import { type Query, type QueryKey, useQueryClient } from "@tanstack/react-query";

@@ -1,4 +1,7 @@
-/** Reader of the topics of `GET /v1/stream`: says which of them changed, and connects again where the stream ends. */
+/**
+ * Reader of the topics of `GET /v1/stream`: reports which of them changed, and connects again where
+ * the stream ends.
+ */
 
 import { isObject, textOf } from "./json";
 

@@ -1,4 +1,7 @@
-/** Ways to pages that change something, and pages that a role may not read: both say so before the server refuses. */
+/**
+ * Links to pages that change something, and to pages that a role may not read: both explain it
+ * before the server refuses.
+ */
 
 import { createLink } from "@tanstack/react-router";
 import type { ComponentPropsWithRef, ReactNode } from "react";

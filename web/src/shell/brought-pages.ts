@@ -1,4 +1,4 @@
-/** Pages of the side bar whose code is brought before anybody goes there. */
+/** Pages of the side bar whose code is loaded before they are opened. */
 
 import { useRouter } from "@tanstack/react-router";
 import { useEffect } from "react";

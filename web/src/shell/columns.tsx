@@ -1,4 +1,4 @@
-/** Columns of a list that a person wants to see, remembered by the list's name. */
+/** Columns of a list that a person chose, remembered by the list's name. */
 
 import { Columns3 } from "lucide-react";
 import { IconButton } from "~/ui/button";

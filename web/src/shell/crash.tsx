@@ -1,4 +1,4 @@
-/** What stands in place of a page that could not be read or drawn. */
+/** Error page in place of a page that could not be loaded or drawn. */
 
 import { type ErrorComponentProps, useRouter } from "@tanstack/react-router";
 import { useCallback, useEffect } from "react";

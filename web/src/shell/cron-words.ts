@@ -1,3 +1,5 @@
+/** Cron lines in words, as the server spells them. */
+
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 /** A cron line in words, or what is wrong with it. */

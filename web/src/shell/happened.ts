@@ -1,3 +1,5 @@
+/** Result of a run in words, for lists. */
+
 import type { RunRow } from "~/api/run-list";
 import { plural } from "~/ui/format";
 import { statusWord } from "~/ui/status";

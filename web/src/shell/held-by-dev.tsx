@@ -1,4 +1,7 @@
-/** Notice that `millrace dev` saves a workflow or source from somebody's files: what is changed here is replaced by its next save. */
+/**
+ * Notice that `millrace dev` saves a workflow or source from a person's files: its next save
+ * replaces changes that are made here.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { deployedQuery, SAVED_IN_DEV } from "~/api/deployments";

@@ -1,3 +1,5 @@
+/** Text of a dialog that survives a reload, until the dialog closes. */
+
 import { useEffect, useState } from "react";
 import { forget, keep, keptOf } from "./kept";
 

@@ -1,4 +1,7 @@
-/** What was typed and is not on the server yet: kept in this browser, so that a reload or a crash loses nothing. */
+/**
+ * Drafts that are not on the server yet, stored in this browser so that a reload or a crash loses
+ * nothing.
+ */
 
 import { names, read, write } from "./local";
 

@@ -1,4 +1,4 @@
-/** What a list is while it is read, where it could not be, where it is empty, and that there is more. */
+/** States of a list: loading, failed, empty, and more to load. */
 
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef } from "react";

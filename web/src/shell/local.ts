@@ -1,4 +1,4 @@
-/** What this browser remembers. A browser that keeps nothing (private windows) is no error. */
+/** Local storage of this browser. A browser that stores nothing (private windows) is no error. */
 
 export function read(key: string): string | null {
   try {

@@ -1,4 +1,4 @@
-/** A link may lead into another organization of the person: offers to switch to it. */
+/** Offer to switch to another organization of the person, for a link that leads into it. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** The order of what the palette finds; pure. */
+/** Order of the results of the palette. Pure. */
 
 type Found = { label: string; also?: string; note?: string };
 

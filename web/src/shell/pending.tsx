@@ -1,4 +1,7 @@
-/** What stands where a page will be while its data is awaited: an empty page says nothing to whoever waits. */
+/**
+ * Placeholder of a page whose data is loading; after a few seconds it says that the server has not
+ * answered yet.
+ */
 
 import { useEffect, useState } from "react";
 import { SkeletonRows } from "~/ui/banner";

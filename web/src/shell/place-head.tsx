@@ -1,4 +1,4 @@
-/** Head of a page whose own head is not there: before its data has come, or because it did not come. */
+/** Head of a page whose own head is missing: its data is loading, or could not be loaded. */
 
 import { Link, useLocation, useParentMatches } from "@tanstack/react-router";
 import { Crumbs, PageHead } from "~/ui/pane";

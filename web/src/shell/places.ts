@@ -1,4 +1,4 @@
-/** Where records of the API are shown, by their kinds. */
+/** Pages of records by their kinds, each with its name and icon. */
 
 import {
   Blocks,

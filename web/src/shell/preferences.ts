@@ -1,4 +1,7 @@
-/** What a person prefers, kept by the server for all browsers: they begin with what this one remembers. */
+/**
+ * Preferences of a person, stored by the server for all browsers; a browser begins with its own
+ * copy.
+ */
 
 import { client, data } from "~/api/client";
 import { asJsonObject, isObject } from "~/api/json";

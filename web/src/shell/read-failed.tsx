@@ -1,3 +1,5 @@
+/** Notice of a failed read, with a button that reads again. */
+
 import { sentence } from "~/api/errors";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";

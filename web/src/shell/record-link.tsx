@@ -1,3 +1,5 @@
+/** Link to the page of a record, by its name. */
+
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 

@@ -1,4 +1,4 @@
-/** How much history of a workflow or a source is kept: set for it, or as the server has it. */
+/** Retention of a workflow's or a source's history: its own limits, or the server's. */
 
 import "./retention.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** The session: who is signed in, for which organization, and what that role may do. */
+/** Session: the signed-in person, the organization, and the permissions of the role there. */
 
 import { queryOptions } from "@tanstack/react-query";
 import { createContext, use, useEffect } from "react";

@@ -1,3 +1,5 @@
+/** Bar of tabs, each with an address. */
+
 import { useLocation } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 

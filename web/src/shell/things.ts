@@ -1,4 +1,4 @@
-/** Things that the palette finds by words of their names: of every kind, by the server. */
+/** Records of every kind that the palette finds by words of their names, searched by the server. */
 
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import type { LucideIcon } from "lucide-react";

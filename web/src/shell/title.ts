@@ -1,3 +1,5 @@
+/** Title of the document, for tabs, history and screen readers. */
+
 import { useEffect } from "react";
 
 /** Title of the document, for tabs, history and readers. */

@@ -1,4 +1,4 @@
-/** What goes with a record that is deleted, by name and number: the server's dry run. */
+/** Records that are deleted with another one, by name and number: the server's dry run. */
 
 import { useQuery } from "@tanstack/react-query";
 import { body, client } from "~/api/client";

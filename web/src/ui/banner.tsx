@@ -1,3 +1,5 @@
+/** Banner, empty state and skeletons of things that load. */
+
 import "./banner.css";
 import { CircleAlert, Info, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";

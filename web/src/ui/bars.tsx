@@ -1,3 +1,5 @@
+/** Row of bars on a scale of its own, described by a sentence. */
+
 import "./bars.css";
 import { Fragment } from "react";
 

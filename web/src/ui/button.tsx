@@ -1,3 +1,5 @@
+/** Button and icon button, and the look that links share with them. */
+
 import "./button.css";
 import type { LucideIcon } from "lucide-react";
 import { Lock } from "lucide-react";

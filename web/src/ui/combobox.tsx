@@ -1,3 +1,5 @@
+/** List to search and choose one or several items from. */
+
 import "./combobox.css";
 import "./menu.css";
 import "./field.css";

@@ -1,3 +1,5 @@
+/** Copying of texts, and a button that does it. */
+
 import { Check, Copy as CopyIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button, IconButton } from "./button";

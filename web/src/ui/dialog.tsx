@@ -1,3 +1,5 @@
+/** Dialog, and the dialog that confirms an action. */
+
 import "./dialog.css";
 import { Dialog as BaseDialog } from "@base-ui/react/dialog";
 import { X } from "lucide-react";

@@ -1,3 +1,5 @@
+/** Fields of forms: label, control, hint and error, and the native controls. */
+
 import "./field.css";
 import { Checkbox as BaseCheckbox } from "@base-ui/react/checkbox";
 import { Radio as BaseRadio } from "@base-ui/react/radio";

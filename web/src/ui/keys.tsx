@@ -1,3 +1,5 @@
+/** Keys of a shortcut, as they are printed on the keyboard of this system. */
+
 import { Fragment } from "react";
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);

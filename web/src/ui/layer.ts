@@ -1,4 +1,4 @@
-/** Where menus, tips and lists of choices are drawn: within the page's main landmark, or the dialog that is open. */
+/** Container of menus, tips and lists of choices: the page's main landmark, or the open dialog. */
 
 import { createContext, type RefObject, use } from "react";
 

@@ -1,3 +1,5 @@
+/** Log, oldest line first; its end stays in view until it is scrolled away. */
+
 import "./log.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useLayoutEffect, useRef } from "react";

@@ -1,3 +1,8 @@
+/**
+ * Markdown of untrusted text: elements are made, never markup, and images of other hosts are not
+ * loaded.
+ */
+
 import "./markdown.css";
 import { lazy, type ReactNode, Suspense } from "react";
 

@@ -1,3 +1,5 @@
+/** Menu, with items, ticks, heads and lines. */
+
 import "./menu.css";
 import { Menu as BaseMenu } from "@base-ui/react/menu";
 import type { LucideIcon } from "lucide-react";

@@ -1,3 +1,5 @@
+/** Heads, facts and segments of pages and panes. */
+
 import "./pane.css";
 import { Toggle } from "@base-ui/react/toggle";
 import { ToggleGroup } from "@base-ui/react/toggle-group";

@@ -1,3 +1,5 @@
+/** Select of a short, fixed list. Long lists and those that are loaded use the combobox. */
+
 import "./menu.css";
 import "./field.css";
 import { Select as BaseSelect } from "@base-ui/react/select";

@@ -1,3 +1,5 @@
+/** Status of a run: its word, and a shape that is seen without its colour. */
+
 import "./status.css";
 import { cn } from "./cn";
 

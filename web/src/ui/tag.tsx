@@ -1,3 +1,5 @@
+/** Tags, states and tiles with the letters of a name. */
+
 import "./tag.css";
 import type { CSSProperties, ReactNode } from "react";
 import { cn } from "./cn";

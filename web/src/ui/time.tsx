@@ -1,3 +1,5 @@
+/** Relative times, which follow one clock; the exact time is shown on hover and focus. */
+
 import { useSyncExternalStore } from "react";
 import { ago, exact, minuteOrDay } from "./format";
 import { Tip } from "./tip";

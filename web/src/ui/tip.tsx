@@ -1,3 +1,5 @@
+/** Tip on hover and focus. Its text is repeated elsewhere where it is needed to use the control. */
+
 import "./tip.css";
 import { Tooltip } from "@base-ui/react/tooltip";
 import type { ReactElement, ReactNode } from "react";

@@ -1,3 +1,7 @@
+/**
+ * Toasts: results of actions that have no place on the page. Errors with a place are shown there.
+ */
+
 import "./toast.css";
 import { Toast } from "@base-ui/react/toast";
 import { X } from "lucide-react";

@@ -1,3 +1,5 @@
+/** Messages of the server: text in backticks is code, and a long end waits for a press. */
+
 import { type ReactNode, useState } from "react";
 import { count } from "./format";
 

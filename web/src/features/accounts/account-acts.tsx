@@ -1,4 +1,4 @@
-/** What one can do with an account: test it, connect it again, rename it, end it. */
+/** Actions on an account: test it, connect it again, rename it, disconnect it. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, HeartPulse, Pencil, RefreshCw, Trash2 } from "lucide-react";

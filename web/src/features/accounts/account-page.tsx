@@ -1,4 +1,4 @@
-/** One account: whether it works, what uses it, and its acts. */
+/** Page of an account: its health, its uses and its actions. */
 
 import "~/ui/table.css";
 import "./accounts.css";

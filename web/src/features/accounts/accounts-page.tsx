@@ -1,4 +1,4 @@
-/** Connected accounts: of which app, whether the provider still takes them, and what one can do. */
+/** Connected accounts: app, health and actions of each. */
 
 import "~/ui/table.css";
 import "./accounts.css";

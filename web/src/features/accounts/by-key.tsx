@@ -1,3 +1,5 @@
+/** Form that connects an account by the values of its app's fields. */
+
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { fieldsOf } from "~/api/apps";

@@ -1,3 +1,5 @@
+/** Form that connects an account on the provider's page, in a window of its own. */
+
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ExternalLink } from "lucide-react";
 import { useEffect, useRef, useState } from "react";

@@ -1,3 +1,5 @@
+/** Dialog that finds the app whose account is to be connected. */
+
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
 import { client, data } from "~/api/client";

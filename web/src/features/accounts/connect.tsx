@@ -1,3 +1,5 @@
+/** Provider of the dialog that connects an account, loaded on first use. */
+
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { ConnectContext } from "~/shell/connect";
 import type { Wanted } from "./connect-dialog";

@@ -1,3 +1,5 @@
+/** Form of the organization's own OAuth client at a provider. */
+
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";

@@ -1,4 +1,4 @@
-/** One component: its code, its props, and deploying it. */
+/** Page of a component: its code, its props, and deploying it. */
 
 import "./components.css";
 import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";

@@ -1,3 +1,5 @@
+/** Queries of published components and registries. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { pagesOf } from "~/api/queries";

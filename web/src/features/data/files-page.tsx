@@ -1,4 +1,4 @@
-/** One file store: its files, to be taken, brought and deleted. */
+/** Page of a file store: its files, with download, upload and deletion. */
 
 import "~/ui/table.css";
 import "./data.css";

@@ -1,3 +1,5 @@
+/** Query of a data store. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 

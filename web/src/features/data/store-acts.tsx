@@ -1,4 +1,4 @@
-/** What is done with a data store as a whole: as commands, and its end. */
+/** Actions on a whole data store: shown as commands, and deletion. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** One data store: its keys, and the value of the chosen one, which can be changed. */
+/** Page of a data store: its keys, and an editor of the chosen key's value. */
 
 import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";

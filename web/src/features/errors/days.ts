@@ -1,4 +1,4 @@
-/** How often something happened on each of the last days; pure. */
+/** Days of the bars of error groups: limits of each, and their counts in words. Pure. */
 
 import { count, plural } from "~/ui/format";
 

@@ -1,4 +1,7 @@
-/** Errors in their groups: how often, since when, and the newest of each beside the list. */
+/**
+ * List of error groups: count and age of each, and the newest error of the chosen one beside the
+ * list.
+ */
 
 import "~/ui/table.css";
 import "./errors.css";

@@ -1,4 +1,6 @@
-/** How often a group of errors came on each of the last days, with a flag for each deployment of its owner. */
+/**
+ * Chart of a group's errors on each of the last days, with a flag for each deployment of its owner.
+ */
 
 import "~/ui/chart.css";
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** What is known about a group of errors, kept with it for everybody. */
+/** Note on a group of errors, shared by all members. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";

@@ -1,4 +1,7 @@
-/** One group of errors: its newest error, how often it came and in which versions, its runs, who is told, and the acts. */
+/**
+ * Page of a group of errors: its newest error, counts by day and version, runs, recipients and
+ * actions.
+ */
 
 import "./errors.css";
 import "./group.css";

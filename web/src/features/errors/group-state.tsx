@@ -1,4 +1,4 @@
-/** The state of a group of errors: what it is, who made it so, and the acts that change it. */
+/** State of a group of errors: who set it, and the actions that change it. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

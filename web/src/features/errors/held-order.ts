@@ -1,4 +1,6 @@
-/** Order of rows that are read again while somebody points at them: nothing moves under the pointer. */
+/**
+ * Stable order of rows that are read again while the pointer is over them: no row moves under it.
+ */
 
 import { type RefObject, useEffect, useRef, useState } from "react";
 

@@ -1,4 +1,4 @@
-/** When a group of errors came lately, and its newest runs. */
+/** Occurrences of a group of errors on the last days, and its newest runs. */
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

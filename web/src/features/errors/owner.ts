@@ -1,3 +1,5 @@
+/** Owner of a group of errors, by name or id. */
+
 import type { Owner } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 

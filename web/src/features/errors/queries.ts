@@ -1,3 +1,5 @@
+/** Queries of error groups: lists by state, a group with its runs and days, recipients. */
+
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";

@@ -1,4 +1,4 @@
-/** Which subscriptions get the errors of an owner. Pure. */
+/** Subscriptions that receive the errors of an owner. Pure. */
 
 import type { Owner } from "~/api/queries";
 import type { Subscription } from "~/api/schema";

@@ -1,4 +1,4 @@
-/** Who changed what, in sentences. */
+/** Sentences about the newest audit records: person, action and record. */
 
 import type { AuditRecord } from "~/api/schema";
 import { didAct } from "~/shell/act";

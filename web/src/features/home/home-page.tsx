@@ -1,4 +1,7 @@
-/** Whether all is well, what needs somebody, what runs, comes due and changed. */
+/**
+ * Home: state of the platform, errors and pauses that need a person, running, due and changed
+ * things.
+ */
 
 import "./home.css";
 import { useQuery } from "@tanstack/react-query";

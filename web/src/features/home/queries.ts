@@ -1,3 +1,5 @@
+/** Queries of Home: newest runs, error groups, statistics and changes. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { allOf, PAGE_MAX } from "~/api/queries";

@@ -1,4 +1,4 @@
-/** The times that Home looks back over. */
+/** Time ranges of Home. */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,4 +1,7 @@
-/** What should turn and does not: switched off, refused by a provider, or a receiver that does not answer; pure. */
+/**
+ * Sources, workflows, accounts and webhooks that do not work: switched off, refused by a provider,
+ * or without an answer of the receiver. Pure.
+ */
 
 import type { Account, Source, Webhook, Workflow } from "~/api/schema";
 

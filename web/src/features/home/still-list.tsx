@@ -1,4 +1,4 @@
-/** What should turn and does not, each with the act that sets it going. */
+/** List of the things that do not work, each with the action that mends it. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

@@ -1,3 +1,5 @@
+/** Line that sums up Home: all is well, or what needs a person. */
+
 import { count, plural } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 

@@ -1,4 +1,6 @@
-/** Every component of the library in its states: what its tests look at, under the page's policy. */
+/**
+ * Every component of the library in its states; browser tests check them under the page's policy.
+ */
 
 import "./kit.css";
 import { RadioGroup } from "@base-ui/react/radio-group";

@@ -1,4 +1,4 @@
-/** Who listens to what: subscriptions, and those that are made by themselves. */
+/** Subscriptions of the organization, including those that deploys made. */
 
 import "~/ui/table.css";
 import "./listeners.css";

@@ -1,3 +1,5 @@
+/** Queries of webhooks, their deliveries, and automatic subscriptions. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { pagesOf } from "~/api/queries";

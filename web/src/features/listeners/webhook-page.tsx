@@ -1,4 +1,4 @@
-/** One webhook: what was sent, what failed, and sending it again. */
+/** Page of a webhook: its deliveries, and sending failed ones again. */
 
 import "~/ui/table.css";
 import "./listeners.css";

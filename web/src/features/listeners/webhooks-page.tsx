@@ -1,4 +1,4 @@
-/** Webhooks: addresses that events are sent to, and how that goes. */
+/** Webhooks: addresses that receive events, with the state of their deliveries. */
 
 import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";

@@ -1,4 +1,4 @@
-/** The outbox: what was mailed, what waits, and what could not be sent. */
+/** Outbox: mails that were sent, wait, or failed. */
 
 import "~/ui/table.css";
 import "./mail.css";

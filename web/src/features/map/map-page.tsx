@@ -1,4 +1,7 @@
-/** The map of the mill: sources, workflows and webhooks with what joins them, what turns, and why the rest stands still. */
+/**
+ * Map of sources, workflows and webhooks with their subscriptions, and the reason why any of them
+ * is idle.
+ */
 
 import "./map.css";
 import { useQuery } from "@tanstack/react-query";

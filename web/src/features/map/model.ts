@@ -1,4 +1,4 @@
-/** The map of the mill: who emits to whom, what turns, and what stands still and why. Pure. */
+/** Model of the map: emitters, listeners, activity, and reasons for none. Pure. */
 
 import { isObject, listOf, textOf } from "~/api/json";
 import type { AutoSubscription, Source, Subscription, Webhook, Workflow } from "~/api/schema";

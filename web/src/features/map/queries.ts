@@ -1,3 +1,5 @@
+/** Queries of the map: all nodes with their subscriptions, and the newest events of a node. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { allOf } from "~/api/queries";

@@ -1,3 +1,5 @@
+/** Field of an app prop: the chosen account, its health, and a button that connects another. */
+
 import { useQuery } from "@tanstack/react-query";
 import type { FormTarget } from "~/api/components";
 import { isObject } from "~/api/json";

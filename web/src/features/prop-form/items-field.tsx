@@ -1,3 +1,5 @@
+/** Field of a list that is typed item by item; items move up and down. */
+
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { type ComponentProps, useRef } from "react";
 import type { PropDef } from "~/api/props";

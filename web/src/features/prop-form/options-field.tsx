@@ -1,4 +1,4 @@
-/** Choosing among options: fixed ones, or those that the component's code is asked for page by page. */
+/** Field with options: fixed ones, or those that the component's code returns page by page. */
 
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Hourglass } from "lucide-react";

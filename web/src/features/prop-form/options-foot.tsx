@@ -1,3 +1,8 @@
+/**
+ * Foot of a list of options: count, age and errors, with buttons that load more, read again or
+ * stop.
+ */
+
 import { RefreshCw } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button, IconButton } from "~/ui/button";

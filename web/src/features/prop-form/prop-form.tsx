@@ -1,4 +1,4 @@
-/** The form of props: one for sources, triggers and steps. Order and names are the component's. */
+/** Form of props of sources, triggers and steps. Order and names are the component's. */
 
 import "./prop-form.css";
 import { type ReactNode, useId, useRef } from "react";

@@ -1,3 +1,5 @@
+/** Fields of data stores and file stores. */
+
 import { useQuery } from "@tanstack/react-query";
 import type { PropDef } from "~/api/props";
 import { dataStoresQuery, fileStoresQuery } from "~/api/queries";

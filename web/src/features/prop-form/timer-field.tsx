@@ -1,3 +1,5 @@
+/** Field of a timer: an interval or a cron line, with its meaning in words. */
+
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { client, data as read } from "~/api/client";

@@ -1,4 +1,7 @@
-/** What of the instants of a schedule is shown. Pure. */
+/**
+ * Parts of a schedule's instants that have to be shown: year and seconds only where they differ.
+ * Pure.
+ */
 
 /** Whether times differ by their year, and by their seconds. */
 export function partsOf(times: readonly number[], zone: string, now = Date.now()) {

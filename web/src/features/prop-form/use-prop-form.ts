@@ -1,4 +1,4 @@
-/** State of a form of props: drafts by name, what is wrong, and props that the component says anew. */
+/** State of a form of props: drafts by name, errors, and props that the component returns anew. */
 
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";

@@ -1,3 +1,5 @@
+/** Queries of a replay and its runs. */
+
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";

@@ -1,4 +1,4 @@
-/** A replay of many runs: how far it is, what became of each, pause and resume. */
+/** Page of a replay of many runs: its progress, the result of each run, pause and resume. */
 
 import "~/ui/table.css";
 import "./replays.css";

@@ -1,4 +1,7 @@
-/** What is different between two JSON values, by path: what a run that passed had, and the one that failed has not. */
+/**
+ * Differences between two JSON values, by path: used to compare a failed run with one that
+ * succeeded. Pure.
+ */
 
 import { isContainer, type Path, pathText } from "~/ui/json/model";
 

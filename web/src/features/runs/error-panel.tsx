@@ -1,4 +1,7 @@
-/** What failed: class, message, the line in one's own code, frames, and what is different from the last run that passed. */
+/**
+ * Panel of a run's error: class, message, line of the author's code, frames, and differences from
+ * the last run that succeeded.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

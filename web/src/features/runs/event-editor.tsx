@@ -1,4 +1,4 @@
-/** The event that takes the place of the one that came, as JSON to edit. */
+/** Editor of an event, as JSON, that replaces the original one in a replay. */
 
 import { Editor } from "~/ui/code/editor";
 import { Message } from "~/ui/field";

@@ -1,3 +1,5 @@
+/** Drawing of a run's time as a channel of 128 × 12: stretches of work, waiting and pauses. */
+
 import "./flow.css";
 import type { ReactNode } from "react";
 import type { Stretch } from "./flow-model";

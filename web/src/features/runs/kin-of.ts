@@ -1,4 +1,4 @@
-/** Which runs of a trace a run comes from and leads to. Pure. */
+/** Relatives of a run within its trace: the runs that it comes from and leads to. Pure. */
 
 export type KinRun = {
   id: string;

@@ -1,4 +1,7 @@
-/** Runs of the same event: the one whose event started this run, and those that its own events started. */
+/**
+ * Runs of the same event: the run whose event started this one, and those that its own events
+ * started.
+ */
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

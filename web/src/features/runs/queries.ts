@@ -1,3 +1,5 @@
+/** Queries of a run, and of the steps and code of its version. */
+
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { isObject, listOf, objectOf, textOf } from "~/api/json";

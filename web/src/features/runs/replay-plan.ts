@@ -1,4 +1,7 @@
-/** What a replay runs again, what it keeps, and what its code has changed since. */
+/**
+ * Plan of a replay: steps that run again, steps whose results are kept, and changes of the code
+ * since. Pure.
+ */
 
 import type { RunDetail } from "~/api/runs";
 import { jsonProblem } from "~/ui/json/problem";

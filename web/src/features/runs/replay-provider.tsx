@@ -1,3 +1,5 @@
+/** Provider of the dialogs of replays, loaded on first use. */
+
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { ReplayContext, type ReplayWanted } from "~/shell/replay";
 

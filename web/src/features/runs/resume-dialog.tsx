@@ -1,4 +1,4 @@
-/** Lets a paused run go on before its time, with what its code finds as the data of whoever resumed it. */
+/** Dialog that resumes a paused run before its time, with the data that its code receives. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { client, data } from "~/api/client";

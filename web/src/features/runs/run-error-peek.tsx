@@ -1,3 +1,5 @@
+/** Error of a run alone, for lists of errors. */
+
 import "./run-page.css";
 import { useQuery } from "@tanstack/react-query";
 import { sentence } from "~/api/errors";

@@ -1,4 +1,4 @@
-/** What runs a list has, as the address says it: a view, and filters beside it; pure. */
+/** Filter of a list of runs, read from the address: a view, and filters beside it. Pure. */
 
 import type { RunKind } from "~/api/runs";
 import type { Status } from "~/api/status";

@@ -1,4 +1,4 @@
-/** The list that a person came from, for going from one of its runs to the next. */
+/** Order of the list from which a run was opened, for going to the next run. */
 
 let order: readonly string[] = [];
 

@@ -1,4 +1,4 @@
-/** One run: what it is, its time line, the chosen step, its log. */
+/** Page of a run: head, time line, chosen step, log. */
 
 import "./run-page.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";

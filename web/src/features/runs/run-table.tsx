@@ -1,4 +1,4 @@
-/** A table of runs: what happened to each, its channel of time, selection. */
+/** Table of runs: result of each, its time as a channel, selection. */
 
 import "~/ui/table.css";
 import "./run-table.css";

@@ -1,4 +1,4 @@
-/** Head of a run: status, whose it is, version, times, and what to do where it is paused. */
+/** Head of a run: status, owner, version, times, and actions on a pause. */
 
 import { Link } from "@tanstack/react-router";
 import { Play } from "lucide-react";

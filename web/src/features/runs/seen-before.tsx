@@ -1,4 +1,4 @@
-/** How often an error came before, since which version, and the way to its group. */
+/** Earlier occurrences of a run's error: count, first version, and a link to its group. */
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** What can be done with the runs that are chosen, at the bottom of their list. */
+/** Bar of actions on selected runs, at the bottom of their list. */
 
 import { Link } from "@tanstack/react-router";
 import { Ban, GitCompare, RotateCcw, X } from "lucide-react";

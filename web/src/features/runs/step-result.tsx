@@ -1,4 +1,4 @@
-/** What a step of a test gave, for the builder: the same tabs as a run's page has, without its code. */
+/** Result of a tested step, for the builder: the tabs of a run's page without the code. */
 
 import "./run-page.css";
 import { useState } from "react";

@@ -1,3 +1,5 @@
+/** Time line of a run: a row for each step, drawn to the scale of `timeline.ts`. */
+
 import "./timeline.css";
 import { FoldHorizontal } from "lucide-react";
 import { type CSSProperties, type KeyboardEvent, useEffect, useRef, useState } from "react";

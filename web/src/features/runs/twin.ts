@@ -1,4 +1,4 @@
-/** The terminal's twin: the same event before and after a save of `millrace dev`. Pure. */
+/** Comparison of two runs of one event, before and after a save of `millrace dev`. Pure. */
 
 import type { RunDetail } from "~/api/runs";
 import { type ComparedStep, comparedSteps } from "./compare";

@@ -1,4 +1,4 @@
-/** The lists of runs that there are; in a file of its own, as addresses name them before the page is loaded. */
+/** Views of lists of runs; a file of its own, as addresses name them before the page is loaded. */
 
 export const VIEWS = {
   all: { name: "All", says: "of all workflows and sources", query: {} },

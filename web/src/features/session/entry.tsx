@@ -1,4 +1,4 @@
-/** Page of people who are not signed in: a form at the left, a drawing at the right. */
+/** Page for people who are not signed in: a form at the left, a drawing at the right. */
 
 import "./session.css";
 import type { ReactNode } from "react";

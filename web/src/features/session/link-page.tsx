@@ -1,4 +1,4 @@
-/** A link that works once: the first visit, another password, or an invitation. */
+/** Page of a link that works once: the first visit, another password, or an invitation. */
 
 import "~/ui/field.css";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";

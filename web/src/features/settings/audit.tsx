@@ -1,4 +1,4 @@
-/** Who changed what: the names of the fields that were given, never their values. */
+/** Audit log: person, action, and the names of the given fields, never their values. */
 
 import "~/ui/table.css";
 import "./settings.css";

@@ -1,4 +1,4 @@
-/** API keys: what each may do, until when; made, rotated and ended. */
+/** API keys: scopes and end of each; creating, rotating and revoking them. */
 
 import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";

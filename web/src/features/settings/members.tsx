@@ -1,4 +1,4 @@
-/** Who belongs to the organization: roles, invitations by link, and their ends. */
+/** Members of the organization: roles, invitations by link, and their ends. */
 
 import type { components } from "~/api/schema";
 import { useKeptText } from "~/shell/kept-text";

@@ -1,4 +1,4 @@
-/** The organization: its name, and who gets mails about errors. */
+/** Organization: its name, and the recipients of mails about errors. */
 
 import "./settings.css";
 import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** Another password for whoever is signed in. */
+/** Change of the signed-in person's password. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";

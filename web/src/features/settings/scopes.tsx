@@ -1,3 +1,5 @@
+/** Scopes of API keys and OAuth clients, and their choice in a form. */
+
 import { useId } from "react";
 import { Checkbox } from "~/ui/field";
 

@@ -1,4 +1,4 @@
-/** One's own sessions in browsers. */
+/** Sessions of the signed-in person in browsers. */
 
 import "~/ui/table.css";
 import "./settings.css";

@@ -1,4 +1,4 @@
-/** The server: what it is made of, and how it is. */
+/** State of the server: version, database, queue, processes. */
 
 import "./settings.css";
 import { useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** How two versions of a source differ, beside their code. Pure. */
+/** Differences between two versions of a source, beside their code. Pure. */
 
 import { isObject, type JsonObject, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";

@@ -1,4 +1,6 @@
-/** What the code of a component says of itself without being run: packages, hooks, names of channels. */
+/**
+ * Facts read from a component's code without running it: packages, hooks, dedupe strategy. Pure.
+ */
 
 /** Import specifiers that are packages; versions as the code pins them. */
 export function packagesOf(code: string): { name: string; version: string | undefined }[] {

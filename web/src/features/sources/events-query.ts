@@ -1,3 +1,5 @@
+/** Queries of a source's events, and their count between two of them. */
+
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { body, client } from "~/api/client";
 import { isOlder } from "~/api/events";

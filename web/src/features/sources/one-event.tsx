@@ -1,4 +1,4 @@
-/** One event of a source, whole: read, compared with another one, sent again. */
+/** Single event of a source: its payload, a comparison with another event, and sending it again. */
 
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

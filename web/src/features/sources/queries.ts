@@ -1,3 +1,5 @@
+/** Queries of sources, their versions, runs and components. */
+
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { PAGE_MAX, pagesOf } from "~/api/queries";

@@ -1,3 +1,8 @@
+/**
+ * Button that reads a component from an address; a link alone never does, as its author chose the
+ * address.
+ */
+
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { client, data } from "~/api/client";

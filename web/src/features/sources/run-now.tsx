@@ -1,3 +1,5 @@
+/** Dialog that runs a source at once, or emits an event for it, with a given event. */
+
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Play } from "lucide-react";

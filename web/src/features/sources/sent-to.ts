@@ -1,3 +1,5 @@
+/** Sentence about the receivers of an event that was sent by hand. */
+
 import type { PassedOn } from "~/api/schema";
 import { plural } from "~/ui/format";
 

@@ -1,4 +1,4 @@
-/** Head of a source: its address, what runs it, who listens, and the acts on it. Tabs are pages of their own. */
+/** Head of a source: its address, triggers, listeners and actions. Tabs are pages of their own. */
 
 import "./source.css";
 import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";

@@ -1,4 +1,7 @@
-/** Which sources a list has, as its address says it; apart from the page, as every address is read at the first view. */
+/**
+ * States by which an address filters sources; apart from the page, as every address is read at the
+ * first view.
+ */
 
 export type SourceState = "active" | "inactive" | "unheard";
 

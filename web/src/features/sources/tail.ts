@@ -1,4 +1,4 @@
-/** What a live tail says of its speed: events per second, and how many came too fast for the list to show them. */
+/** Speed of a live tail: events per second, and the number that arrived too fast for the list. */
 
 import { useEffect, useRef, useState } from "react";
 import { isOlder } from "~/api/events";

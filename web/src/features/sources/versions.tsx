@@ -1,4 +1,6 @@
-/** Versions of a source: who made them and why, what differs between two, and going back to one. */
+/**
+ * Versions of a source: author and reason of each, differences between two, and going back to one.
+ */
 
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";

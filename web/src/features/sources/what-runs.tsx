@@ -1,3 +1,5 @@
+/** Summary before a deploy of a source: its code, packages, reach and triggers. */
+
 import { Globe, KeyRound, Lock } from "lucide-react";
 import { useState } from "react";
 import type { PropDef } from "~/api/props";

@@ -1,4 +1,6 @@
-/** Marks beside the line numbers: what is not as in the text that the code is compared with. */
+/**
+ * Marks beside the line numbers: lines that differ from the text that the code is compared with.
+ */
 
 import { RangeSet, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { type EditorView, GutterMarker, gutter, ViewPlugin } from "@codemirror/view";

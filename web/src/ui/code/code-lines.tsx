@@ -1,3 +1,5 @@
+/** Excerpt of code, highlighted as the whole file is. */
+
 import "./code.css";
 import { useQuery } from "@tanstack/react-query";
 import { cn } from "../cn";

@@ -1,4 +1,4 @@
-/** The editor itself; loaded when a page shows one. */
+/** CodeMirror with the extensions of this application; loaded when a page shows an editor. */
 
 import {
   autocompletion,

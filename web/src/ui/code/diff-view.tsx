@@ -1,3 +1,5 @@
+/** Unified difference of two texts: line numbers, signs and marked words. */
+
 import "./code.css";
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";

@@ -1,3 +1,5 @@
+/** Editor of code or JSON, whose script is loaded with the first one. */
+
 import "./code.css";
 import { type CSSProperties, lazy, Suspense, use } from "react";
 import { cn } from "../cn";

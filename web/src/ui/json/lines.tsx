@@ -1,3 +1,5 @@
+/** Lines of a long text, of which only those in view are made. */
+
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
 import { Marked } from "./marked";

@@ -1,3 +1,5 @@
+/** Text with the hits of a search marked. */
+
 import type { ReactNode } from "react";
 
 /** The text with the hits of the search marked. */

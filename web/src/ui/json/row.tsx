@@ -1,3 +1,5 @@
+/** Row of the JSON tree. */
+
 import { ChevronDown, ChevronRight } from "lucide-react";
 import type { CSSProperties, DragEvent } from "react";
 import { cn } from "../cn";

@@ -1,3 +1,5 @@
+/** Search in a JSON value, after a short pause in typing. */
+
 import { useEffect, useRef, useState } from "react";
 import { type Hit, search } from "./model";
 

@@ -1,4 +1,4 @@
-/** What the language service adds to an editor; loaded with the first focus. */
+/** Editor extension of the language service; loaded with the first focus. */
 
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 import { forceLinting, linter, lintKeymap } from "@codemirror/lint";

@@ -1,4 +1,4 @@
-/** The line under an editor: how many problems the code has, and a way to the first. */
+/** Line under an editor: the number of problems of the code, and a link to the first. */
 
 import { WandSparkles } from "lucide-react";
 import { Button } from "../../button";

@@ -1,4 +1,4 @@
-/** The worker of the language service: TypeScript is large, and what it does takes long. */
+/** Worker of the language service: TypeScript is large, and its work takes long. */
 
 import ts from "typescript";
 import { languageService, type Question, type TypeFiles } from "./core";
