@@ -1,4 +1,4 @@
-// Questions to the server that code waits for: data stores, starting a workflow.
+// Requests to the server that code waits for: data stores, starting a workflow.
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";
 import type { Bag } from "./types.ts";

@@ -1,5 +1,6 @@
-// Node carries compiled code of its own modules, and V8 takes compiled code only where all its flags are those that it was compiled with. A host is started
-// with flags of V8's (its heap), so each module of Node's that it needs would be compiled anew: half of what a small cold run costs.
+// V8 flags at their defaults while Node's own modules load: V8 accepts the compiled code that Node
+// ships only under the flags it was compiled with, and a host is started with others (its heap).
+// Else each of these modules is compiled anew, half of the cost of a small cold run.
 type SetFlags = (flag: string) => void;
 
 /** Flags of V8 that hosts are started with, and the values that V8 has without them. The heap of this thread is made by now and keeps its size. */

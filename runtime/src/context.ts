@@ -1,5 +1,6 @@
-// Calls of this host, and the rule which of them the running code belongs to. An isolate serves one call at a time: whatever happens while a call is under
-// way belongs to it, also in a queue, a pool or an emitter that an earlier call made. Only where the author asked for several calls at a time
+// Calls of this host, and the rule that assigns running code to one of them. An isolate serves one
+// call at a time: all that happens while a call is under way belongs to it, also in a queue, a pool
+// or an emitter that an earlier call made. Only where the author asked for several calls at a time
 // (`calls_per_isolate`) does AsyncLocalStorage decide.
 import { AsyncLocalStorage } from "node:async_hooks";
 

@@ -1,5 +1,6 @@
-// `$.service.db`: synchronous, private to the source. A call begins with what is stored when it begins; each write goes to the server at once and is settled
-// with the run. Values are kept as JSON text: each `get` is a fresh copy. What a form sets is seen by that call alone.
+// `$.service.db`: synchronous, private to the source. A call begins with the stored state; each
+// write goes to the server at once and is settled with the run. Values are kept as JSON text: each
+// `get` is a fresh copy. Values that a form sets are visible to that call alone.
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";
 import { JSON } from "./kept.ts";

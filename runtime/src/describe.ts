@@ -1,4 +1,4 @@
-// What a module says of itself, as JSON: functions become markers.
+// Description of a module as JSON, with markers in place of functions.
 import { types } from "node:util";
 
 import { functionsOf, ownerOf, type Prepared } from "./instance.ts";

@@ -1,4 +1,5 @@
-// The value of a `dir` prop: a file store, whose files are read and written by path while the code runs (facts 4.8).
+// Value of a `dir` prop: a file store, whose files are read and written by path while the code runs
+// (facts 4.8).
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
 import fs from "node:fs";

@@ -1,4 +1,4 @@
-// `$`: what a step can do beside returning a value (spec 2.9, reference 4).
+// `$`: the API of a step beside its return value (spec 2.9, reference 4).
 import { jsonText } from "./errors.ts";
 import { Flow, type FlowCall, type RunInfo } from "./flow.ts";
 import { respond } from "./respond.ts";

@@ -1,4 +1,4 @@
-// Errors as the server gets them.
+// Errors in the form that the server gets.
 import { dirname, join } from "node:path";
 
 import { hide, hideFoldersOfRequire, hideProgram, OF_THREADS, withoutFolders, withoutFrames } from "./folders.ts";

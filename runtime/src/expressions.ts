@@ -1,4 +1,5 @@
-// `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs, never in the server.
+// `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs,
+// never in the server.
 import { wireError } from "./errors.ts";
 import { JSON } from "./kept.ts";
 import { masked } from "./masked.ts";

@@ -1,4 +1,5 @@
-// Transfer of stored files between the host and the server: listing, and contents in parts of 1 MiB.
+// Transfer of stored files between the host and the server: listing, and contents in parts of 1
+// MiB.
 import { Buffer } from "node:buffer";
 
 import { ask } from "./ask.ts";

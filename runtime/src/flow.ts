@@ -1,4 +1,5 @@
-// `$.flow`: ending, pausing, repeating (reference 4). A pause takes hold after the step; the code goes on to its return.
+// `$.flow`: ending, pausing, repeating (reference 4). A pause takes effect after the step; the code
+// goes on to its return.
 import { ask } from "./ask.ts";
 import type { CallContext } from "./context.ts";
 import { FlowExit, jsonText, kindOf } from "./errors.ts";

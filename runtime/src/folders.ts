@@ -1,4 +1,5 @@
-// Folders of the server in what code reads: where the server keeps its files tells an author nothing.
+// Replacement of the server's folders in text that code reads: their paths mean nothing to an
+// author.
 import fs from "node:fs";
 import Module from "node:module";
 import { resolve } from "node:path";

@@ -1,5 +1,6 @@
-// `steps`: what the trigger and earlier steps handed on. Each step sees what was recorded, in copies of its own, as after a pause or a restart: a change
-// that one step makes to it reaches no later step. A copy is made when it is read, so that a step that reads nothing costs nothing.
+// `steps`: recorded results of the trigger and earlier steps. Each step gets copies of its own, as
+// after a pause or a restart: a change that one step makes reaches no later step. A copy is made
+// when it is read, so that a step that reads nothing costs nothing.
 import { inspect } from "node:util";
 
 import { JSON } from "./kept.ts";

@@ -1,4 +1,4 @@
-// The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
+// Program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,6 @@
-// Requests of code to the hosted platform's fixed API address are answered by this server (reference 3): components name that address
-// themselves. Nothing is connected to: the request is an ask, and what stands for the connection never leaves the process.
+// Requests of code to the hosted platform's fixed API address, which components name literally:
+// this server answers them (reference 3). No connection is made: the request is an ask, and the
+// socket object that code sees never leaves the process.
 import type http from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import { Duplex } from "node:stream";

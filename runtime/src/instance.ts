@@ -1,5 +1,6 @@
-// `this`: a fresh, writable instance for each run. Its own enumerable keys are props with a value and methods, nothing
-// else; methods are bound when it is made, for code hands them out as bare functions.
+// `this`: a fresh, writable instance for each run. Its own enumerable keys are props with a value
+// and methods, nothing else; methods are bound when it is made, as code passes them on as bare
+// functions.
 import { isObject, plainValue, resolveProps, type Level, type ResolvedProp } from "./props.ts";
 import type { Bag, Component, Fn } from "./types.ts";
 

@@ -1,4 +1,5 @@
-// Instances of classes within thrown values: those that are data, whose fields may be shown, and all others, of which only the class is.
+// Instances of classes within thrown values: those that are data, whose fields may be shown, and
+// all others, of which only the class is.
 import { EventEmitter } from "node:events";
 import { inspect, types } from "node:util";
 

@@ -1,5 +1,6 @@
-// What the runtime needs of the language, taken before any component is loaded. A component may change `JSON.parse` or `Buffer.concat`, and does
-// so in its own process only: but several runs share it, and a run that comes later is read and settled all the same.
+// Primordials: members of the language that the runtime needs, saved before any component is
+// loaded. A component may change `JSON.parse` or `Buffer.concat` in its own process, which several
+// runs share; a later run is still read and settled.
 import fs from "node:fs";
 
 const { parse, stringify } = globalThis.JSON;

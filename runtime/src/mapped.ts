@@ -1,5 +1,6 @@
-// Stacks that name an author's own files. Node does it too (`--enable-source-maps`), but reads the map of each module when that is loaded, of megabytes where
-// packages are in it; here it is read for the first stack that asks.
+// Stacks that name an author's own files. Node does it too (`--enable-source-maps`), but reads the
+// map of each module when the module is loaded, which is megabytes where packages are in it; here
+// the map is read for the first stack that needs it.
 import { readFileSync } from "node:fs";
 import { SourceMap, type SourceMapping, type SourceMapPayload } from "node:module";
 import { dirname, resolve } from "node:path";

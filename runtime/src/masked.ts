@@ -1,4 +1,5 @@
-// Names and forms of credentials, and text without them: what errors show of requests, addresses and fields.
+// Names and forms of credentials, and text without them: errors show requests, addresses and fields
+// in this form.
 
 /** Fields that hold what was sent and received, as HTTP clients name them: credentials stand in them. */
 export const TRAFFIC = new Set(["config", "request", "response", "req", "res", "headers", "rawheaders", "auth", "agent", "socket"]);

@@ -1,4 +1,5 @@
-// `dir` props with `sync`: files of a store are laid into /tmp before the code runs, and what it wrote there goes into the store when it has ended well.
+// `dir` props with `sync`: files of a store are written to /tmp before the code runs, and files
+// that the code wrote there go into the store when it has ended well.
 import { Buffer } from "node:buffer";
 import fs from "node:fs";
 import { dirname } from "node:path";

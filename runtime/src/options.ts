@@ -1,4 +1,4 @@
-// Async options and additionalProps: what an editor asks while props are filled in (spec 2.7.1).
+// Async options and additionalProps, called by an editor while props are filled in (spec 2.7.1).
 import type { CallContext } from "./context.ts";
 import { describeProp } from "./describe.ts";
 import { kindOf } from "./errors.ts";

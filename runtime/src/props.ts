@@ -1,4 +1,5 @@
-// Prop definitions: shorthand expanded, propDefinitions merged, apps found. Module objects are never changed.
+// Prop definitions: shorthand expanded, propDefinitions merged, apps found. Module objects are
+// never changed.
 import type { Bag } from "./types.ts";
 
 /** A propDefinition that a prop builds on. */

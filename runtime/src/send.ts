@@ -1,4 +1,5 @@
-// `$.send.*`: checked at once, where the author's line is on the stack; delivered by the server after the run.
+// `$.send.*`: checked at once, where the author's line is on the stack; delivered by the server
+// after the run.
 import { $sendConfigRuntimeTypeChecker as check } from "../platform/send.ts";
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";

@@ -1,4 +1,4 @@
-// Running a source or one of its hooks.
+// Execution of a source or one of its hooks.
 import type { CallContext } from "./context.ts";
 import { formDb, serviceDb } from "./db.ts";
 import { fileDir } from "./dir.ts";

@@ -1,4 +1,5 @@
-// The `data_store` prop: a store of values that workflows share. Unlike `$.service.db` all of it is asynchronous.
+// `data_store` prop: a store of values that workflows share. Unlike `$.service.db` all of it is
+// asynchronous.
 import { ask } from "./ask.ts";
 import type { CallContext } from "./context.ts";
 import { jsonText, kindOf } from "./errors.ts";

@@ -1,5 +1,5 @@
-// Printable views of thrown values: causes, the errors of an AggregateError and further fields, as Node prints them, but bounded and
-// without requests, responses and secrets.
+// Printable views of thrown values: causes, the errors of an AggregateError and further fields, as
+// Node prints them, but bounded and without requests, responses and secrets.
 import { inspect, type InspectOptions, types } from "node:util";
 
 import { className, isA, isData, isError, isPlain, read } from "./instances.ts";

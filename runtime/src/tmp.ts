@@ -1,5 +1,6 @@
-// `/tmp` is a folder of the host's own. Components name it literally, and a process without privileges cannot be given another root: so the
-// file functions lead paths below /tmp there, in each thread for itself. A convenience, not a wall: the kernel refuses the machine's /tmp.
+// `/tmp` as a folder of the host's own. Components name it literally, and a process without
+// privileges cannot be given another root: the file functions lead paths below /tmp there, in each
+// thread. A convenience, not a wall: the kernel refuses the machine's /tmp.
 import fs from "node:fs";
 import Module, { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";

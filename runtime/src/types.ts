@@ -1,4 +1,4 @@
-// The shapes that cross the wire (PROTOCOL.md) and those of component modules.
+// Shapes that cross the wire (PROTOCOL.md) and those of component modules.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Bag = Record<string, unknown>;

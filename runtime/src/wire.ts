@@ -1,4 +1,5 @@
-// Length-prefixed JSON frames on file descriptor 3. Frames are written at once: code may block the loop right after.
+// Length-prefixed JSON frames on file descriptor 3. Frames are written at once: code may block the
+// loop right after.
 import { Socket } from "node:net";
 
 import { Buffer, JSON, writeSync } from "./kept.ts";

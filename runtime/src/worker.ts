@@ -1,5 +1,6 @@
-// What Node loads first in each thread of a host (`--require`). A worker thread has file functions of its own: /tmp leads there as in the main thread.
-// First: what is loaded after it is loaded faster.
+// Preloaded module of each thread of a host (`--require`). A worker thread has file functions of
+// its own: /tmp leads there as in the main thread. `code_cache.ts` comes first, as modules load
+// faster after it.
 import { keepHeapOfWorkers } from "./code_cache.ts";
 
 import { getEnvironmentData, isMainThread } from "node:worker_threads";

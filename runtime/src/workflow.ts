@@ -1,4 +1,4 @@
-// Running a workflow: its steps in order, each with `this`, `steps` and `$`.
+// Execution of a workflow: its steps in order, each with `this`, `steps` and `$`.
 import { calls, type CallContext } from "./context.ts";
 import { fileDir } from "./dir.ts";
 import { dollar, type Dollar } from "./dollar.ts";

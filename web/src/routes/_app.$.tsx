@@ -1,3 +1,5 @@
+/** Page for addresses that lead nowhere, within the frame. */
+
 import { createFileRoute, Link } from "@tanstack/react-router";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";

@@ -1,3 +1,5 @@
+/** Layout of all pages that need a session: frame, dialogs, and the redirect to the sign-in. */
+
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createFileRoute, Outlet, redirect, useNavigate } from "@tanstack/react-router";
 import { useCallback } from "react";
