@@ -1,4 +1,4 @@
-//! What handlers take: the caller, parameters from query and body, pages, ids.
+//! Extractors of handlers: the caller, parameters from query and body, pages, ids.
 
 use std::net::SocketAddr;
 use std::str::FromStr;

@@ -1,5 +1,6 @@
-//! What holds for every request, whatever its route: how long a body may take, how much memory all
-//! of them, what browsers are told, that nothing is unpacked here.
+//! Bounds and headers of every request, whatever its route: time and memory of bodies, headers for
+//!
+//! browsers, no decompression.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Whether the server lives and accepts.
+//! Health checks: liveness, and readiness to accept events.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! What the server counts.
+//! Counts of requests, and the metrics page.
 
 use std::time::Instant;
 

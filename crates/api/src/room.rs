@@ -1,5 +1,5 @@
-//! The memory that requests take: their bodies and answers, what reading makes of bodies, and pages
-//! while they are read and made into answers.
+//! Memory budget of requests: their bodies and answers, values read from bodies, and pages of lists
+//! while they are made into answers.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};

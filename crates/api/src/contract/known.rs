@@ -1,5 +1,5 @@
-//! Names that a request to a route may give, in its query or body. What nobody reads is refused, so
-//! that a misspelt or misunderstood field is not taken for done.
+//! Names that a request to a route may give, in its query or body. Unknown names are rejected, so
+//! that a misspelt field is not silently ignored.
 
 use serde_json::{Map, Value};
 

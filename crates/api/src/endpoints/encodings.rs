@@ -1,6 +1,6 @@
 //! Decoders of request bodies by `Content-Encoding` (RFC 9110, 8.4): gzip, deflate, br and zstd,
-//! also one over another. What they make of a body is bounded as the body itself is: a few bytes
-//! may stand for very many.
+//! also one over another. Decoded bodies have the bound of bodies, as a few bytes may expand to
+//! very many.
 
 use std::io;
 use std::pin::Pin;

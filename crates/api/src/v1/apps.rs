@@ -1,4 +1,4 @@
-//! `/apps`: the catalogue, and what the organization registered.
+//! `/apps`: the catalogue, and apps that the organization registered.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/components`, and how requests name code.
+//! `/components`, and the forms in which requests name code.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/components/configure` and `/components/props`: what a form asks while props are filled in.
+//! `/components/configure` and `/components/props`: calls of a form while props are filled in.
 
 use axum::extract::State;
 use axum::response::Response;

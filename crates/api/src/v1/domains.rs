@@ -1,4 +1,4 @@
-//! Domains that stand for endpoints.
+//! Domains of endpoints.
 
 use std::net::Ipv6Addr;
 

@@ -1,4 +1,4 @@
-//! How much history is kept, and handing it over.
+//! Retention of history, and its export.
 
 use std::io;
 

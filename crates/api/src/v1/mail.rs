@@ -1,4 +1,4 @@
-//! The outbox: what was mailed, or would have been without a mail server.
+//! Outbox: mails that were sent, or would have been sent with a mail server.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! `/members`, `/invitations`: who belongs to an organization.
+//! `/members`, `/invitations`: people of an organization, and invitations to it.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! What answers below `/v1`: a module for each kind of record.
+//! Handlers of `/v1`: a module for each kind of record.
 
 pub(crate) mod accounts;
 pub(crate) mod api_keys;

@@ -1,4 +1,4 @@
-//! `/search`, and what would go with a record that is deleted.
+//! `/search`, and the records that would be deleted with another one.
 
 use std::collections::BTreeSet;
 

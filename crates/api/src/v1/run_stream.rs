@@ -1,4 +1,4 @@
-//! A run as it goes on (`/runs/{id}/sse`), and all runs of a workflow or source
+//! Streams of a run while it goes on (`/runs/{id}/sse`), and of all runs of a workflow or source
 //! (`/workflows/{id}/runs/sse`).
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,4 +1,4 @@
-//! One stream of an organization: topics that a client chooses, with ids to resume.
+//! Stream of an organization (`/stream`): topics that a client chooses, with ids to resume.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

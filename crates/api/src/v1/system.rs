@@ -1,4 +1,4 @@
-//! `/system`: what the server is made of and how it is.
+//! `/system`: version, parts and state of the server.
 
 use axum::Json;
 use axum::extract::State;

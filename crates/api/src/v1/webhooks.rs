@@ -1,4 +1,4 @@
-//! `/webhooks`, and what was or is to be sent to them.
+//! `/webhooks` and their deliveries.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! What clients for end users of such platforms ask for.
+//! Routes of `/connect/{project}`, for clients that act for end users.
 
 use axum::extract::State;
 use millrace_model::component::ComponentType;
