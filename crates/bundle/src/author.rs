@@ -1,4 +1,4 @@
-//! The author's own files: given with the request, or fetched from beside the entry's address.
+//! Entry files of an author: given with the request, or fetched from beside the entry's address.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Why a component cannot be bundled, in words for its author.
+//! Errors of bundling a component, in words for its author.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! What components say without being run, kept in memory by what they were read from: whoever looks
-//! at the same one again starts no process.
+//! Cache of facts about components by the hash of their files: a component that was read before
+//! needs no process.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,5 @@
-//! Whether a package can do without a module that it requires: each `require` of it stands in a
-//! `try` block, or what is required in the block has another way in its `catch`.
+//! Detection of optional modules: each `require` of one stands in a `try` block, or the block's
+//! `catch` has a fallback.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{CallExpression, TryStatement};

@@ -1,5 +1,4 @@
-//! Indexes that were made, kept on the disk, so that a tree that comes again is read anew only
-//! where it changed.
+//! Index cache on the disk: a tree that is uploaded again is read anew only where it changed.
 
 use std::path::{Path, PathBuf};
 

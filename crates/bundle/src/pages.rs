@@ -1,4 +1,5 @@
-//! The author's files at an address: fetched here, or by another process, within the same bounds.
+//! Remote files of an author, at an address: fetched here, or by another process, within the same
+//! bounds.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! How imports resolve: the author's files among themselves, packages through the lock, Node's
+//! Resolution of imports: the author's files among themselves, packages through the lock, Node's
+//!
 //! modules left alone.
 
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! Addresses that a request names are fetched under the same rules as hosts connect: what is
-//! decided on is what is connected to.
+//! Client for addresses that a request names, under the rules by which hosts connect: the address
+//! that was checked is the address that is connected to.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

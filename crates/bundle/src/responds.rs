@@ -1,5 +1,5 @@
-//! Finder of code that answers HTTP requests itself, on the syntax tree. What it cannot tell, the
-//! run decides: see [`Responds`].
+//! Finder of code that answers HTTP requests itself, on the syntax tree. Where the tree does not
+//! show it, the run decides: see [`Responds`].
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Rewriter of what stands in the way of one file for all.
+//! Rewriter of code that cannot be bundled into one file as it is.
 
 /// `require(__dirname + "/x")` is `require("./x")`: only so can one file hold both. And
 /// `const require_x = require("./x")`, which bundlers of the rolldown family write, is named apart

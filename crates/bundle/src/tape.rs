@@ -1,5 +1,5 @@
-//! Archives of strangers, entry by entry: what stands before a file and describes it (its long
-//! name) is bounded, which `tar` by itself reads whole.
+//! Tar reader for untrusted archives, entry by entry: the metadata before a file (its long name) is
+//! bounded, while `tar` by itself reads all of it.
 
 use std::io::{Error, ErrorKind, Read};
 use std::path::PathBuf;

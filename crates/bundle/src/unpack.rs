@@ -1,5 +1,4 @@
-//! Archives of packages, which strangers made, unpacked; and what is left where that was broken
-//! off.
+//! Unpacking of untrusted archives of packages, and cleanup after an interrupted one.
 
 use std::io::{Error, ErrorKind, Read as _};
 use std::path::{Component as PathPart, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Bundling itself, in this process.
+//! Bundle job, executed in this process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Syntax tree to [`Module`].
+//! Lowering of a syntax tree to [`Module`].
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! What a component or app says of itself, read from its code without running it.
+//! Facts about a component or app, read from its code without running it.
 //!
 //! What cannot be known so is left out, never guessed: a caller that needs the whole truth loads
 //! the module in a host.

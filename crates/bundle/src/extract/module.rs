@@ -1,4 +1,4 @@
-//! What is kept of a module: its top-level expressions, without the bodies of functions.
+//! Model of a module: its top-level expressions, without the bodies of functions.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Values to what components and apps say of themselves. The rules are those of the runtime's
+//! Reader of component and app definitions from evaluated values, by the rules of the runtime's
 //! `props.ts` and `describe.ts`.
 
 use std::collections::{BTreeMap, BTreeSet};

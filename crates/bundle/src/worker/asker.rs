@@ -1,4 +1,4 @@
-//! The side of a process that bundles: it asks the server for what it may not fetch.
+//! Client of a bundling process, which asks the server for packages that it may not fetch.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Stdout, Write as _};

@@ -1,4 +1,4 @@
-//! The side of the processes: each walls itself in, reads one question, and answers it.
+//! Bundling processes' side: each confines itself, reads one job, and answers it.
 
 use std::io::{BufRead, Write as _};
 use std::path::{Path, PathBuf};

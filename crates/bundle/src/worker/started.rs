@@ -1,4 +1,4 @@
-//! A process as the server sees it, from its start to its end.
+//! Bundling process as the server sees it, from its start to its end.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;

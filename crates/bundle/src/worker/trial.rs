@@ -1,5 +1,5 @@
-//! A trial: each kind of process is started as always, and tries to get out. It shows that the
-//! walls stand and that the program runs within them.
+//! Trial of the walls: each kind of process is started as always, and tries to get out. It shows
+//! that the walls stand and that the program runs within them.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! What the server and its processes say to each other: JSON, a line each.
+//! Messages between the server and its processes: JSON, a line each.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! What is read from code without running it.
+//! Facts read from code without running it.
 
 use std::collections::BTreeMap;
 
