@@ -1,4 +1,4 @@
-//! The runtime is built by npm before cargo; a missing build is said in one sentence.
+//! Check that npm built the runtime before cargo; one sentence reports a missing build.
 
 fn main() {
     let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();

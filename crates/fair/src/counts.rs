@@ -1,4 +1,4 @@
-//! Counts of what is held and waited for.
+//! Counts of held permits and waiting requests.
 
 /// Counts of one owner, of one tenant, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Where the server's time comes from.
+//! Clock of the server: the machine's, or in a debug build a file's.
 
 use std::sync::Arc;
 

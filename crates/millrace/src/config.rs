@@ -1,5 +1,7 @@
-//! One typed tree of settings: flags, then the environment, then `millrace.toml`. An unknown key
-//! stops the start.
+//! Configuration: one typed tree of settings from flags, then the environment, then
+//! `millrace.toml`. An
+//!
+//! unknown key stops the start.
 
 mod parts;
 

@@ -1,4 +1,4 @@
-//! `millrace doctor`: looks at what a server needs, and says what to mend. Changes nothing, also
+//! `millrace doctor`: checks a server's needs, and says what to mend. It changes nothing, also
 //! where a server runs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

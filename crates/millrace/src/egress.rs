@@ -1,5 +1,4 @@
-//! What the egress policy has to know of this machine and of names, looked up anew from time to
-//! time.
+//! Facts that the egress policy needs of this machine and of names, refreshed every few seconds.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

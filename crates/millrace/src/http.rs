@@ -1,4 +1,7 @@
-//! Connections: how many there may be, and how long a client may take to say what it wants.
+//! Connections: bounds on their number, and on the time that a client may take to send a request.
+//!
+//! Clients that send a head slowly or do not read their answer are disconnected, so that
+//! connections are free for others. Bodies are bounded where they are read (`millrace_api`).
 //!
 //! Who drips a head or lets an answer lie is cut off, so that connections are there for others.
 //! Bodies are bounded where they are read (`millrace_api`).

@@ -1,5 +1,5 @@
-//! Where the master key is kept: a file (in the data directory, if nothing else is said), the
-//! environment, or what a command prints.
+//! Place of the master key: a file (by default in the data directory), the environment, or the
+//! output of a command.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
-//! Memory that was taken for a while and is free again: the allocator keeps what lies between
-//! things that stay, and a server that was once flooded with large bodies would have more than a
-//! gigabyte for ever.
+//! Return of free memory to the system: the allocator keeps free memory between live values, and a
+//! server that was once flooded with large bodies would hold more than a gigabyte for ever.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! What `millrace doctor` finds of other people's servers that this one needs: whether they answer
-//! at all.
+//! Checks of `millrace doctor` of external servers that this one needs: each must answer.
 
 use millrace_engine::error_chain;
 

@@ -1,4 +1,4 @@
-//! The folder of a backup while it is being filled, beside the name that it gets once it is whole.
+//! Folder of a backup while it is being filled, beside the name that it gets once it is whole.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};

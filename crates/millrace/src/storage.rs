@@ -1,4 +1,4 @@
-//! What `millrace doctor` finds of what a server keeps: the data directory, the disk, the database.
+//! Checks of `millrace doctor` of storage: the data directory, the disk, the database.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Whether this process may use a file or a folder, asked before it does: a start that is refused
-//! says whose it is, and what mends that.
+//! Access checks of files and folders before they are used: a start that is refused names the
+//! owner, and the way to mend it.
 
 use std::fmt;
 use std::fs::{FileType, Metadata};

@@ -1,5 +1,4 @@
-//! What is said of a command line that cannot be read: what is wrong, how the command is used, an
-//! example.
+//! Messages about a command line that cannot be parsed: the fault, the usage, an example.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! Score of a process for the kernel's killer of processes, which ends the one with the highest
-//! where the machine has no memory left.
+//! Score of a process for the kernel's out-of-memory killer, which ends the process with the
+//! highest score.
 
 /// How much likelier than the server such a child is to be ended, of 1000.
 const ABOVE: i32 = 500;

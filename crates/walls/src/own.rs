@@ -1,4 +1,4 @@
-//! A process of ours that walls itself in, before it reads anything of a stranger's.
+//! Self-confinement of a process of this program, before it reads anything untrusted.
 
 use std::io;
 use std::os::fd::AsRawFd as _;

@@ -1,4 +1,4 @@
-//! What any process may read: nothing here is private on any usual system.
+//! Paths that any process may read: nothing there is private on any usual system.
 
 /// Libraries, and what names, certificates and times are looked up in.
 pub const READABLE: &[&str] = &[

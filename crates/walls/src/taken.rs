@@ -1,4 +1,4 @@
-//! What a process has taken of the machine, as others see it.
+//! Memory and threads of a process, as other processes see them.
 
 /// What a process has taken of the machine.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Tests of the fair semaphore: what policies promise, one by one, and for random requests.
+//! Tests of the fair semaphore: each promise of its policies, and random requests.
 
 mod grants;
 mod one_at_a_time;

@@ -1,4 +1,4 @@
-//! Tests of tenants that take turns, and of the second permit that only a tenant alone gets, as
+//! Tests of round-robin between tenants, and of the second permit that only a lone tenant gets, as
 //! bundles use them.
 
 use std::time::Duration;
