@@ -1,4 +1,4 @@
-//! Who changed what.
+//! Audit records: changes, and the callers that made them.
 
 use crate::clock::Timestamp;
 use crate::ids::{AuditId, OrgId, UserId};

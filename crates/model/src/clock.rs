@@ -1,4 +1,4 @@
-//! Time comes in by the door: everything that needs "now" is given a [`Clock`].
+//! Clock: everything that needs the current time is given a [`Clock`].
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Domains that stand for endpoints, and the addresses of endpoints.
+//! Domains of endpoints, and the addresses of endpoints.
 
 use crate::clock::Timestamp;
 use crate::ids::{HttpInterfaceId, OrgId};

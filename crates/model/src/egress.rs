@@ -1,6 +1,6 @@
-//! Which addresses strangers' code may reach, and which addresses may be fetched for them. Pure:
-//! whoever asks has looked up names, resolvers and the machine's own addresses, and puts them into
-//! the [`Policy`].
+//! Egress policy: addresses that untrusted code may reach, and addresses that may be fetched for
+//! it. Pure: the caller looks up names, resolvers and the machine's own addresses, and puts them
+//! into the [`Policy`].
 
 mod allow;
 mod ranges;

@@ -1,4 +1,4 @@
-//! What stands in a log and in front of an operator of an error that has causes.
+//! Text of an error with its causes, for logs and operators.
 
 /// An error and its causes on one line, for the log and for the operator.
 pub fn error_chain(error: &dyn std::error::Error) -> String {

@@ -1,4 +1,4 @@
-//! The HTTP shapes that cross rooms: a request to an endpoint and a component's answer.
+//! HTTP shapes that cross crates: a request to an endpoint and a component's answer.
 
 /// A request that reached a generated endpoint.
 #[derive(Clone, Debug)]

@@ -1,5 +1,4 @@
-//! Where a workflow or source was made from: a folder of files that somebody keeps, such as a git
-//! repository.
+//! Origin of a workflow or source: a folder of files of a project, such as a git repository.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! How many requests a key may make: a bucket that fills by the minute's share, and holds a
-//! minute's worth.
+//! Rate limit of a key: a token bucket that holds a minute's requests and fills in a minute.
 
 use crate::clock::Timestamp;
 

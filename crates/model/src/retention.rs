@@ -1,4 +1,4 @@
-//! How long history is kept.
+//! Retention of history: bounds by age and number.
 
 use crate::clock::Timestamp;
 

@@ -1,5 +1,4 @@
-//! When a timer fires next (spec 2.7.2, reference 3): an interval, or a cron expression in a time
-//! zone.
+//! Schedules of timers (spec 2.7.2, reference 3): an interval, or a cron expression in a time zone.
 
 use std::str::FromStr as _;
 

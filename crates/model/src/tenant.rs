@@ -1,4 +1,4 @@
-//! Who owns things and who asks: organizations, users, API keys.
+//! Tenants and callers: organizations, users, API keys.
 
 use crate::clock::Timestamp;
 use crate::ids::{ApiKeyId, OauthClientId, OrgId, ProjectId, SessionId, UserId};

@@ -1,4 +1,4 @@
-//! What the operator opens: `CIDR[:PORT]` or `name[:PORT]`.
+//! Addresses that the operator opens: `CIDR[:PORT]` or `name[:PORT]`.
 
 use std::borrow::Cow;
 use std::fmt;

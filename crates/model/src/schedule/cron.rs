@@ -1,5 +1,5 @@
-//! When a cron expression fires in a time zone whose clocks change: by the rule of Vixie cron
-//! (crontab(5), cron(8)).
+//! Cron expressions in a time zone whose clocks change, by the rule of Vixie cron (crontab(5),
+//! cron(8)).
 
 use chrono::{DateTime, NaiveDateTime, Offset as _, TimeDelta, TimeZone as _};
 use chrono_tz::Tz;
