@@ -1,5 +1,5 @@
-//! Cost of a cold run: sources that each run once, in a process of their own, on two builds by
-//! turns.
+//! Cost of a cold run: sources that each run once, in a process of their own, alternately on two
+//! builds.
 
 use std::path::Path;
 use std::time::Duration;

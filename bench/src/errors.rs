@@ -1,6 +1,6 @@
-//! A load of errors: every event fails, and three listeners hear of each: a workflow, a source and
-//! a webhook. Tells whether every error was delivered to each once, how many mails there were, and
-//! what it took. Writes `bench/ERRORS.md`.
+//! Load of errors: every event fails, and a workflow, a source and a webhook listen to each.
+//! Reports whether every error was delivered once to each, the number of mails, and the cost.
+//! Writes `bench/ERRORS.md`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

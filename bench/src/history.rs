@@ -1,6 +1,6 @@
-//! The cost of a long history: two servers by turns, one with a short history, one with as many
-//! runs and events as `--rows` says. In the first table both have as many rows as an answer shows
-//! and counts, so that only the length differs. Writes `bench/HISTORY.md`, on Postgres
+//! Cost of a long history: two servers alternate, one with a short history, one with as many runs
+//! and events as `--rows` says. In the first table both have as many rows as an answer shows and
+//! counts, so that only the length differs. Writes `bench/HISTORY.md`, on Postgres
 //! `bench/HISTORY-POSTGRES.md`.
 
 use std::fmt::Write as _;

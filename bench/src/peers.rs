@@ -1,6 +1,6 @@
-//! Millrace beside its peers: webhook → one JavaScript step → answer, the same load on each by
-//! turns. Their programs come from npm at the versions that `bench/peers` names, and are installed
-//! below `target/bench-peers`. Writes `bench/PEERS.md` and `bench/peers.svg`.
+//! Millrace beside its peers: webhook → one JavaScript step → answer, the same load on each
+//! alternately. Their programs come from npm at the versions that `bench/peers` names, and are
+//! installed below `target/bench-peers`. Writes `bench/PEERS.md` and `bench/peers.svg`.
 
 mod chart;
 mod programs;

@@ -1,5 +1,5 @@
-//! Two servers take turns under the same load, so that what else the machine does strikes both
-//! alike: what the walls cost, and what a change to the code does.
+//! Two servers alternate under the same load, so that other work of the machine affects both alike:
+//! the cost of the walls, and of a change to the code.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Arguments of the measurement.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What is printed: the share of each stage, and the causes of failures in groups.
+//! Report of a measurement: the share of each stage, and the causes of failures in groups.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

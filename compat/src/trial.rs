@@ -1,5 +1,4 @@
-//! One component: bundled as the server bundles it, loaded in a host as the server loads it,
-//! compared.
+//! Trial of a component: bundled and loaded as the server does it, then compared.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
