@@ -1,5 +1,4 @@
 //! Bounds and headers of every request, whatever its route: time and memory of bodies, headers for
-//!
 //! browsers, no decompression.
 
 use std::pin::Pin;

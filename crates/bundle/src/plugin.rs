@@ -1,5 +1,4 @@
 //! Resolution of imports: the author's files among themselves, packages through the lock, Node's
-//!
 //! modules left alone.
 
 use std::borrow::Cow;

@@ -1,7 +1,5 @@
 //! Configuration: one typed tree of settings from flags, then the environment, then
-//! `millrace.toml`. An
-//!
-//! unknown key stops the start.
+//! `millrace.toml`. An unknown key stops the start.
 
 mod parts;
 

@@ -2,9 +2,6 @@
 //!
 //! Clients that send a head slowly or do not read their answer are disconnected, so that
 //! connections are free for others. Bodies are bounded where they are read (`millrace_api`).
-//!
-//! Who drips a head or lets an answer lie is cut off, so that connections are there for others.
-//! Bodies are bounded where they are read (`millrace_api`).
 
 use std::convert::Infallible;
 use std::io;

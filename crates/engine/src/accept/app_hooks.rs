@@ -1,7 +1,6 @@
 //! Events of apps, for `$.interface.apphook` props: a program that receives the events of all users
-//! of
-//!
-//! a provider hands each over by app and event name; this module decides which sources it starts.
+//! of a provider hands each over by app and event name; this module decides which sources it
+//! starts.
 
 use std::sync::Arc;
 

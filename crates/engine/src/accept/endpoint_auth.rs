@@ -1,7 +1,5 @@
 //! Authorization of requests to endpoints of workflows: none, a token, a signature or an API key.
-//! An
-//!
-//! endpoint's secret is checked when its workflow is deployed and stored sealed.
+//! An endpoint's secret is checked when its workflow is deployed and stored sealed.
 
 use base64::Engine as _;
 use base64::alphabet;

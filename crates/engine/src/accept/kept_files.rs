@@ -1,5 +1,4 @@
 //! Quota of the bytes of files that an organization's endpoints received and that are still stored:
-//!
 //! anyone who may call its endpoints sends them.
 
 use std::collections::{HashMap, VecDeque};

@@ -1,7 +1,6 @@
 //! Reject delay: an event that is rejected because too many wait is answered after a moment.
-//! Clients
-//!
-//! that retry at once would otherwise take as much CPU by being rejected as by being served.
+//! Clients that retry at once would otherwise take as much CPU by being rejected as by being
+//! served.
 
 use std::time::Duration;
 

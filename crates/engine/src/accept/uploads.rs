@@ -1,7 +1,5 @@
 //! Files in requests to endpoints (reference 3): stored for half an hour, at an address that
-//! contains
-//!
-//! an unguessable code.
+//! contains an unguessable code.
 
 use bytes::{Bytes, BytesMut};
 use encoding_rs::Encoding;

@@ -1,12 +1,9 @@
 //! Webhook dispatcher: sends each delivery, which is queued with the run that made its event, and
-//!
 //! retries until the receiver accepts it.
 //!
 //! Each webhook with due deliveries has a task of its own, so that a receiver that hangs delays no
-//!
-//! other webhook. These tasks are permits of a fair semaphore by organization: while permits are
-//!
-//! short, each is released after a batch and granted to the organization that holds the fewest.
+//! other webhook. A task holds a permit of a fair semaphore by organization: while permits are
+//! short, it is released after a batch and granted to the organization that holds the fewest.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! Options methods and `additionalProps`, run for an editor while props are filled in (spec 2.7.1,
-//!
 //! reference 2).
 
 use std::collections::BTreeMap;

@@ -1,9 +1,6 @@
 //! Definitions that `additionalProps` returned for a form, stored so that the next call gets them
-//! back
-//!
-//! when the form asks again, or when its values are deployed or run (spec 2.7.1), on any server and
-//!
-//! after a restart.
+//! back when the form asks again, or when its values are deployed or run (spec 2.7.1), on any
+//! server and after a restart.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! Servers that share a database: each publishes its changes, which invalidate the caches of the
-//!
 //! others, and its settled runs, which reach the streams of the others. Notifications may be lost:
-//!
 //! while the listener is down the cache is bypassed ([`crate::cache`]), and the queue is polled.
 
 mod tasks;

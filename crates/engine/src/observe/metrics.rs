@@ -1,10 +1,6 @@
 //! Counters and histograms of the server, in the text format of Prometheus. A count costs an
-//! addition;
-//!
-//! states are read when they are asked for. No label names an organization, a workflow or a path,
-//! so
-//!
-//! that the number of series is bounded.
+//! addition; states are read when they are asked for. No label names an organization, a workflow or
+//! a path, so that the number of series is bounded.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,5 @@
 //! Retention of history: the limits set for each source and workflow, and the task that prunes what
-//! is
-//!
-//! beyond them.
+//! is beyond them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Live streams of events and logs, for SSE. Buffers are bounded: a reader that lags gets the
-//! number
-//!
-//! of items that it missed.
+//! number of items that it missed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

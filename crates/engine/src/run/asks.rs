@@ -1,5 +1,4 @@
 //! Answers to requests that code makes while it runs: data stores, starting a workflow
-//!
 //! (runtime/PROTOCOL.md).
 
 use std::sync::Arc;

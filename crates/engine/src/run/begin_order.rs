@@ -1,9 +1,6 @@
 //! Keyed mutex that makes runs of a source begin in the order of their acceptance. Each run enters
-//! the
-//!
-//! queue of its source when it is accepted or claimed, and leaves it once its call is queued at the
-//!
-//! runner, which keeps that order.
+//! the queue of its source when it is accepted or claimed, and leaves it once its call is queued at
+//! the runner, which keeps that order.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

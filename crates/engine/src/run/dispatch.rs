@@ -1,7 +1,5 @@
 //! Dispatcher, which claims queued runs while run slots are free, and lease keeper, which renews
-//! the
-//!
-//! leases of claimed runs.
+//! the leases of claimed runs.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;

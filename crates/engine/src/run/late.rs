@@ -1,5 +1,4 @@
 //! Log lines that a run's code writes after the run has ended, errors of unhandled promises among
-//!
 //! them: each is added to the log of its run.
 
 use std::sync::Arc;

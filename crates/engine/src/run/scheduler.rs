@@ -1,7 +1,5 @@
 //! Scheduler of ticks of timers, ends of pauses, and deferred events. A tick counts as fired once
-//! its
-//!
-//! run is durable; each fires once, however many servers poll.
+//! its run is durable; each fires once, however many servers poll.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

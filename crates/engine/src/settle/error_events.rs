@@ -1,5 +1,4 @@
 //! Records of a failed run: the event on `$errors`, the group in which it counts (spec 3.3), the
-//!
 //! notice.
 
 use millrace_model::error_event::{

@@ -1,10 +1,6 @@
 //! Settle order: a keyed mutex, so that each settlement of a source decides on the state that the
-//! one
-//!
-//! before leaves. Where the store has one writer, the mutex is released as soon as the writer has
-//! the
-//!
-//! settlement: many are one commit, and the state to come is known before it is durable.
+//! one before leaves. Where the store has one writer, the mutex is released as soon as the writer
+//! has the settlement: many are one commit, and the state to come is known before it is durable.
 
 use std::collections::HashMap;
 use std::sync::Arc;
