@@ -1,5 +1,4 @@
-//! Questions of code that waits for the answer: bounded, and each answered exactly once, also where
-//! nobody does.
+//! Requests of code that waits for the answer: bounded, and each answered exactly once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Whether hosts could run here: Node, and each wall by itself, tried by a process that wants out.
+//! Examination of this machine for hosts: Node, and each wall by itself, tried by a process that
+//! tries to get out.
 
 use crate::node::check_node;
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, probe, trial};

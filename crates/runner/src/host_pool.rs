@@ -1,5 +1,5 @@
-//! Host pool: the hosts of each isolate, the calls that wait for one, and the rules for who gets
-//! the next process.
+//! Host pool: the hosts of each isolate, the calls that wait for one, and the rules by which an
+//! isolate gets the next process.
 //!
 //! A call never waits for a particular host. Calls of one isolate wait in one queue, and the host
 //! that is ready first takes the oldest: they begin in the order in which they came, also while the

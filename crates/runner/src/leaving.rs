@@ -1,4 +1,4 @@
-//! Who is asked before the code of a host first sends something to the outside.
+//! Callback of the runner's user before the code of a host first sends something to the outside.
 
 use std::sync::{Arc, OnceLock, Weak};
 

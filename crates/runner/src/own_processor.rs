@@ -1,4 +1,4 @@
-//! What this process itself has of the processors, and how long it waits for them.
+//! CPU accounting of this process: time used, and time waited for a CPU.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,13 +1,12 @@
-//! Hosts that burn the processor get less of it than others, so that one's busy loop is not
-//! everybody's delay.
+//! CPU scheduling of hosts: a CPU hog gets a lower priority, so that its busy loop does not delay
+//! others.
 //!
-//! What is lowered can be raised again by no ordinary user: a host that was slowed is not kept once
-//! it has nothing to do.
+//! An ordinary user cannot raise a priority again: a throttled host is not reused once it is idle.
 //!
-//! A smaller share alone delays others still: whoever wakes up waits until the turn of the one that
-//! burns is over. So turns are short, except those of hosts that burn: Linux lets the one with the
-//! shorter turn go first, as far as its share allows (since 6.12; before, the length that is asked
-//! for is ignored).
+//! A lower priority alone still delays others: a process that wakes up waits until the time slice
+//! of the hog is over. So time slices are short, except those of CPU hogs: Linux prefers the
+//! process with the shorter slice, as far as its share allows (since 6.12; earlier kernels ignore
+//! the length).
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
-//! What organizations take of the processors. Where there is not enough for all, one that takes
-//! more than its share keeps back until there is: its hosts leave a processor to the others, and
-//! wait where others want theirs. None of them need burn for that, for thirty hosts that each do a
-//! little take as much as one that does all it can.
+//! CPU accounting of organizations. While CPU is short, an organization that uses more than its
+//! share is throttled: its hosts leave a CPU to the others, and get long time slices. None of them
+//! need be a CPU hog: thirty hosts that each use a little take as much as one busy loop.
 
 use std::collections::HashMap;
 use std::ops::{Add, Sub};

@@ -1,4 +1,4 @@
-//! What is asked of the runner, and what comes back.
+//! Requests to the runner, and its answers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! What a host's calls point to, copied out of its memory. Nothing here is trusted; nothing is read
-//! twice.
+//! Arguments of a host's calls, copied out of its memory: untrusted, and each read once.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};

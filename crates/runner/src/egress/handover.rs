@@ -1,5 +1,5 @@
-//! How the listener comes to the server: over a socket, between the filter's installation and exec.
-//! The host never has it: it would answer itself.
+//! Handover of the filter's listener to the server: over a socket, between the filter's
+//! installation and exec. The host never has the listener: it would answer its own calls.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};

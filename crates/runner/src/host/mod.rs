@@ -1,4 +1,4 @@
-//! One host: a process, its wire, its state and the calls under way in it.
+//! Host: a process, its wire, its state and the calls under way in it.
 
 mod calls;
 pub(crate) mod exit;

@@ -1,4 +1,4 @@
-//! State of a host: whether it may be given calls, and why it takes no more.
+//! State of a host: ready for calls, or the reason why it takes no more.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -1,4 +1,4 @@
-//! A call on its way to a host, as the one who enqueued it holds it.
+//! Handle of an enqueued call on its way to a host.
 
 use std::sync::Arc;
 use std::time::Duration;

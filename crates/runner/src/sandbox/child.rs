@@ -1,4 +1,4 @@
-//! What happens in the child between fork and exec.
+//! Child process between fork and exec: limits, walls, and the start of the program.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};

@@ -1,4 +1,4 @@
-//! What a host keeps in its `tmp` by names.
+//! Size of the files that a host has in its `tmp`.
 //!
 //! A folder that was listed and is gone when it is entered was removed, or has another name by now
 //! and would be passed over, however much it holds. So it is looked for by its number, which it

@@ -1,5 +1,5 @@
-//! How a host process is started and what walls it in: it inherits what this module gives it, and
-//! nothing else.
+//! Start and confinement of a host process: it inherits what this module gives it, and nothing
+//! else.
 //!
 //! Everything that allocates or may fail is made before the fork (`Confinement`); the child only
 //! makes system calls.

@@ -1,4 +1,4 @@
-//! Which walls this machine has.
+//! Probe of the kernel for the walls that it supports.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
-//! What takes room on the disk though it has no name any more: a process has it open, or memory of
-//! its leads to it.
+//! Size of unlinked files that still occupy the disk: a process has them open or mapped.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,5 @@
-//! What is left to rules and folders; the walls themselves are tried by processes, in `tests/it`.
+//! Tests of the rules and folders of the sandbox; processes test the walls themselves, in
+//! `tests/it`.
 
 use std::os::unix::fs::PermissionsExt as _;
 

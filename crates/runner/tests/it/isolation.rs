@@ -1,4 +1,4 @@
-//! What a host inherits: nothing but what it is given.
+//! Isolation of hosts: they inherit nothing that they are not given.
 
 use std::os::fd::AsRawFd as _;
 use std::path::Path;

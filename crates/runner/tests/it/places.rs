@@ -1,4 +1,4 @@
-//! Who gets a host: warm ones, new ones, those who wait, those who are refused.
+//! Assignment of hosts: warm ones, new ones, queued calls, rejected calls.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What native code tries, by system calls.
+//! Attempts of native code to get out, by system calls.
 
 use std::ffi::CString;
 use std::mem::zeroed;

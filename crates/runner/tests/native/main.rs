@@ -1,9 +1,9 @@
-//! Native code in a host: system calls as they are, from a program that takes Node's place.
+//! Native code in a host: system calls as they are, from a program in place of Node.
 //!
 //! This program is all there is to it. Started by cargo, it is the test: it becomes an ordinary
 //! user, and starts a runner whose "Node" is this very file. Started with a question for its
 //! version, it answers as Node would; started as a host, it speaks the protocol, tries to get out,
-//! and tells how each attempt ended.
+//! and reports how each attempt ended.
 #![expect(clippy::print_stdout, reason = "a test without a harness tells its results itself")]
 #![expect(unsafe_code, reason = "attacks are system calls")]
 
