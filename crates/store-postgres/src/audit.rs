@@ -1,4 +1,4 @@
-//! Who changed what.
+//! Audit records.
 
 use deadpool_postgres::Client;
 use millrace_model::audit::AuditRecord;

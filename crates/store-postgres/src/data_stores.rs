@@ -1,4 +1,4 @@
-//! Data stores and what they hold.
+//! Data stores and their entries.
 //!
 //! What changes a store's entries first takes the lock of its row in `data_stores`, whose counts it
 //! changes as well: writers of one store wait for each other, in one direction only.

@@ -1,4 +1,4 @@
-//! What runs sent to the outside.
+//! Deliveries of `$.send.*`.
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;

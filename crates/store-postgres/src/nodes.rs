@@ -1,7 +1,7 @@
 //! Servers that share the database: `LISTEN` and `NOTIFY`.
 //!
-//! Changes come from triggers, in the transaction of the change (see the schema). News are told by
-//! the servers themselves, beside their transactions: those that notify commit one after the other,
+//! Triggers notify of changes, in the transaction of the change (see the schema). Servers publish
+//! settled runs and events beside their transactions: those that notify commit one after the other,
 //! which runs and events must not.
 
 use std::future::poll_fn;

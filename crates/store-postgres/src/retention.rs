@@ -1,5 +1,5 @@
-//! How much history stays, and pruning what does not. Each step costs what it removes: it walks an
-//! owner's index from its old end. What another server is pruning is passed over, not waited for.
+//! Retention and pruning of history. Each step costs what it removes: it walks an owner's index
+//! from its old end. Rows that another server is pruning are skipped, not waited for.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;

@@ -1,4 +1,4 @@
-//! Webhooks and what is on its way to them.
+//! Webhooks and their deliveries.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;

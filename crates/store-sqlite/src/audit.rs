@@ -1,4 +1,4 @@
-//! Who changed what.
+//! Audit records.
 
 use millrace_model::audit::AuditRecord;
 use millrace_model::clock::Timestamp;

@@ -1,4 +1,4 @@
-//! What a change of the machine's clock moves.
+//! Times that are moved when the machine's clock went back.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::TimerId;

@@ -1,9 +1,9 @@
-//! Whether the files are a whole database, looked at before they are used: what a disk, a copy or a
-//! hand damaged is told, and not written to.
+//! Check that the files are a whole database before they are used: damage by a disk, a copy or a
+//! hand is reported, and the files are not written to.
 //!
-//! SQLite reads a log only as far as its checksums hold. After a crash that is right, since what
-//! follows was never acknowledged. But where commits follow the place that cannot be read, they
-//! were: the log was damaged, and reading on would lose them without a word.
+//! SQLite reads a log only as far as its checksums are right. After a crash that is correct, since
+//! the rest was never acknowledged. But commits behind a place that cannot be read were
+//! acknowledged: the log was damaged, and reading on would lose them silently.
 
 use std::collections::HashSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Data stores and what they hold.
+//! Data stores and their entries.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::data_store::DataStore;

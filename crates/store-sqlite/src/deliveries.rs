@@ -1,4 +1,4 @@
-//! What runs sent to the outside.
+//! Deliveries of `$.send.*`.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
-//! That a database is in use, said by a file beside it, from its first commit to its end; after a
-//! kill it stays. To SQLite a database without its log is a whole one, as it was before what the
-//! log held, and a log that was cut ended there: with this, both are known.
+//! Marker file beside a database in use, from its first commit to its end; it remains after a kill.
+//! It records how far the log has grown, so that a start can tell a lost or truncated log from a
+//! clean shutdown, which SQLite takes for one another.
 
 use std::fs::File;
 use std::io::Read as _;

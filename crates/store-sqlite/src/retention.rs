@@ -1,5 +1,5 @@
-//! How much history stays, and pruning what does not. Each step costs what it removes: it walks an
-//! owner's index from its old end.
+//! Retention and pruning of history. Each step costs what it removes: it walks an owner's index
+//! from its old end.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{EventId, OrgId};

@@ -1,4 +1,4 @@
-//! Webhooks and what is on its way to them.
+//! Webhooks and their deliveries.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WebhookId};

@@ -1,4 +1,4 @@
-//! What is sent to the outside.
+//! Deliveries and mail.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What servers that share a database tell each other.
+//! Notifications between servers that share a database.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! How an engine's writes fare, as seen by whoever commits them. Time here is the machine's own
-//! count, which no change of its clock moves.
+//! Commit health of an engine: durations and results of commits. Times are monotonic, which no
+//! change of the machine's clock affects.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
-//! Rows to the product's records. A row that does not fit is an error, never a panic. Columns by
-//! name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds
-//! a column.
+//! Mapping of rows to the product's records. A row that does not fit is an error, never a panic.
+//! Columns by name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer
+//! server adds a column.
 
 mod components;
 mod owners;

@@ -1,4 +1,4 @@
-//! Code and where it came from.
+//! Code and its origin.
 
 use async_trait::async_trait;
 use millrace_model::component::{Artifact, SavedComponent};

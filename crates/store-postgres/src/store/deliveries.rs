@@ -1,4 +1,4 @@
-//! What is sent to the outside.
+//! Deliveries and mail.
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;

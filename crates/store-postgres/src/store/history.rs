@@ -1,4 +1,4 @@
-//! What was, and how long it is kept.
+//! History and its retention.
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;

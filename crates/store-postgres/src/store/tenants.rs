@@ -1,4 +1,4 @@
-//! Organizations and who acts for them.
+//! Organizations, their users and keys.
 
 use async_trait::async_trait;
 use millrace_model::audit::{AuditFilter, AuditRecord};

@@ -1,5 +1,5 @@
-//! One throw-away Postgres for a test binary: its own folder, its own user, a Unix socket only.
-//! Nothing of it is left when the process ends, however it ends.
+//! Throw-away Postgres of a test binary: its own folder, its own user, a Unix socket only. Nothing
+//! of it is left when the process ends, however it ends.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, chown};

@@ -1,5 +1,4 @@
-//! The suite that every engine passes, and what Postgres alone must do. Starts a Postgres of its
-//! own.
+//! Conformance suite of the store, and tests of Postgres alone. Starts a Postgres of its own.
 
 use std::sync::Arc;
 

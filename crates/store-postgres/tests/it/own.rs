@@ -1,4 +1,4 @@
-//! What Postgres alone must do: servers that share a database.
+//! Tests of Postgres alone: servers that share a database.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! What this program wrote to a write-ahead log. SQLite looks at the checksums of a log when it
-//! begins to use one, and reads its pages as they are from then on: bytes that a disk changed there
-//! would go into the database as if they were right, with a checksum of ours.
+//! Checksums of pages in the write-ahead log. SQLite checks a log when it begins to use one, and
+//! trusts its pages from then on: bytes that a disk changed there would go into the database as if
+//! they were right, with a checksum of ours.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

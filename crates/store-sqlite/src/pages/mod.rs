@@ -1,10 +1,10 @@
 //! Checksums of the pages of a database. SQLite writes none: bytes that a disk changed within a
-//! value are read as if they were right. It leaves room at the end of each page to those who ask
-//! for it (its file format calls it reserved), and there the checksum of the rest stands, of which
-//! the page's number is a part: a page that was written to another's place is found too.
+//! value are read as if they were right. Its file format reserves space at the end of each page for
+//! extensions, and the checksum is stored there. It covers the page's number, so that a page that
+//! was written to another's place is found too.
 //!
-//! It is made as a page goes into the file and looked at whenever one is read from there. Pages in
-//! the write-ahead log have checksums of SQLite's own, and are looked at by [`log`] after that.
+//! It is made as a page goes into the file and checked whenever one is read from there. Pages in
+//! the write-ahead log have checksums of SQLite's own, and are checked by [`log`] after that.
 
 mod log;
 mod vfs;

@@ -1,4 +1,4 @@
-//! Rows to the product's records. A row that does not fit is an error, never a panic.
+//! Mapping of rows to the product's records. A row that does not fit is an error, never a panic.
 
 mod components;
 mod owners;

@@ -1,4 +1,4 @@
-//! Sources, workflows, their interfaces, and who listens to what.
+//! Sources, workflows, their interfaces and subscriptions.
 
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{

@@ -1,4 +1,4 @@
-//! Files that lost their end: what is missing is told, and never read as zeros.
+//! Files that lost their end: the missing part is reported, and never read as zeros.
 
 use millrace_model::ids::{IdSource, OrgId};
 use millrace_store::conformance::Database as _;

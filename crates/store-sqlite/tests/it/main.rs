@@ -1,4 +1,4 @@
-//! The suite that every engine passes, and what SQLite alone must do.
+//! Conformance suite of the store, and tests of SQLite alone.
 
 use std::sync::Arc;
 

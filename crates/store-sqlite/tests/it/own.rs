@@ -1,4 +1,4 @@
-//! What SQLite alone must do.
+//! Tests of SQLite alone.
 
 use std::sync::Arc;
 

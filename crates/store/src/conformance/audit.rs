@@ -1,4 +1,4 @@
-//! Who changed what.
+//! Audit records.
 
 use millrace_model::audit::{AuditFilter, AuditRecord};
 use millrace_model::ids::AuditId;

@@ -1,4 +1,4 @@
-//! What a clock that goes back moves.
+//! Times that are moved when the machine's clock goes back.
 
 use millrace_model::run::RunStatus;
 use millrace_model::source::{Owner, Timer};

@@ -1,4 +1,4 @@
-//! What runs sent to the outside: stored with the settlement, tried in order, recorded.
+//! Deliveries of `$.send.*`: stored with the settlement, tried in order, recorded.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Records by their names, what names a record, and what people prefer.
+//! Records by their names, the records that name another one, and people's preferences.
 
 use millrace_model::names::NamedKind;
 use serde_json::json;

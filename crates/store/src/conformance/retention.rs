@@ -1,4 +1,4 @@
-//! How much history stays.
+//! Retention of history.
 
 use millrace_model::audit::AuditFilter;
 use millrace_model::retention::Retention;

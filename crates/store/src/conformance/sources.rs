@@ -1,4 +1,4 @@
-//! Sources and what they remember.
+//! Sources and their state: dedupe, `$.service.db`.
 
 use std::collections::HashMap;
 

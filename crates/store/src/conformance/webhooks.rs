@@ -1,4 +1,4 @@
-//! Webhooks, what is on their way to them, and auto-subscriptions.
+//! Webhooks, their deliveries, and auto-subscriptions.
 
 use std::collections::HashSet;
 
