@@ -1,5 +1,5 @@
-//! When timers would fire where clocks change (spec 2.7.2), asked of a server whose clock stands
-//! still until it is moved.
+//! Ticks of timers where clocks change (spec 2.7.2), on a server whose clock stands still until the
+//! test moves it.
 
 use millrace_tests::Server;
 use serde_json::json;

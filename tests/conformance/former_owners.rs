@@ -1,4 +1,4 @@
-//! What an owner leaves behind with a lower role, or without a membership.
+//! Access of a former owner with a lower role, or without a membership.
 
 use millrace_tests::Server;
 use millrace_tests::browser::{Browser, PASSWORD};

@@ -1,4 +1,4 @@
-//! What is kept of what happened, and for how long: by age, with the server's clock held.
+//! Retention of history: by age, with the server's clock held.
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::receiver::{Does, Receiver};

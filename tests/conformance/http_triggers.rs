@@ -1,5 +1,5 @@
-//! Endpoints of workflows (reference 4): who may call them, at which hosts, and what a request may
-//! ask for.
+//! Endpoints of workflows (reference 4): authorization of callers, hosts, and options that a
+//! request may choose.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! How long sessions and links work, on a server whose clock stands still until it is moved.
+//! Lifetimes of sessions and links, on a server whose clock stands still until the test moves it.
 
 use millrace_tests::browser::{Browser, PASSWORD, token};
 use millrace_tests::smtp::MailServer;

@@ -1,5 +1,5 @@
-//! Operating a server: who changed what, how much history is kept, exports, backups, counts and
-//! traces (reference 2).
+//! Operating a server: audit records, retention of history, exports, backups, counts and traces
+//! (reference 2).
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
-//! Requests that nobody means, made by rule from the document (reference 1): whatever stands in a
-//! parameter of the path, the query or the body, the answer is never a 5xx, and a refusal has its
-//! form. `contract.rs` asks what the document allows; this what it does not.
+//! Malformed requests, made by rule from the document (reference 1): whatever stands in a parameter
+//! of the path, the query or the body, the answer is never a 5xx, and a refusal has its form.
+//! `contract.rs` makes requests that the document allows; these are the others.
 
 use millrace_tests::{Client, Server, openapi, slow};
 use proptest::prelude::*;

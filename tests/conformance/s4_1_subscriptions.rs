@@ -1,4 +1,4 @@
-//! Spec 4.1 and 6.1, reference 2: who may listen to what.
+//! Spec 4.1 and 6.1, reference 2: subscriptions that are allowed, and those that are not.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The server's own state, for who runs it.
+//! State of the server, for its operator.
 
 use millrace_tests::{Server, answer};
 use reqwest::Method;

@@ -1,5 +1,5 @@
-//! The command line before a person (reference 5): questions, colours, what tells that something
-//! takes long, completions.
+//! Command line on a terminal (reference 5): questions, colours, progress of long commands,
+//! completions.
 
 use std::process::{Command, Stdio};
 

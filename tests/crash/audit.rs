@@ -1,4 +1,4 @@
-//! No change is without a record of who made it, however the server ends.
+//! Audit records of changes: none is missing, however the server ends.
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::{FAIL_POINTS, Server, id};

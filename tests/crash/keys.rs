@@ -1,5 +1,5 @@
-//! What is in two places, the keys in files and what they open in the database, when the process
-//! ends between the two.
+//! Keys in files and secrets in the database that they open, when the process ends between the
+//! writes of the two.
 
 use std::path::Path;
 use std::process::Command;

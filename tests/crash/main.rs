@@ -1,5 +1,5 @@
-//! Nothing acknowledged is lost when the server, its hosts or its database are killed at any
-//! moment, or the disk fails.
+//! Crash tests: no acknowledged event is lost when the server, its hosts or its database are killed
+//! at any moment, or the disk fails.
 
 mod answers;
 mod apply;

@@ -1,5 +1,5 @@
-//! The power goes at random instants while events flow: the disk keeps what it was told to keep,
-//! and any part of what it was sent since.
+//! Power cuts at random instants while events flow: the disk keeps synced writes, and any part of
+//! later ones.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

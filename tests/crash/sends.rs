@@ -1,4 +1,4 @@
-//! What runs send, and mail, with the server's end at each instant of their delivery: at least
+//! Deliveries and mail of runs, with the server's end at each instant of their delivery: at least
 //! once, and under one id.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,4 @@
-//! What code answers speaks for its own endpoint: a browser must not take it for the server's word,
-//! nor for that of other endpoints.
+//! Answers of code: a browser must not take them for answers of the server, nor of other endpoints.
 
 use millrace_tests::endpoint;
 use reqwest::{Method, Response};

@@ -1,5 +1,5 @@
-//! What nobody would think of first: ports for datagrams, Node's debugger, being told of what
-//! cannot be read, code of others by its address, frames that ask in another's name.
+//! Unusual attacks: ports for datagrams, Node's debugger, notifications of files in unreadable
+//! folders, other authors' code by its address, frames that ask in another's name.
 
 use millrace_tests::{answer, endpoint};
 use reqwest::Method;

@@ -1,5 +1,5 @@
-//! What is stored of one owner and cannot be read, by a disk's fault or made by hand: that owner's
-//! runs fail and say why, and nobody else's.
+//! Damaged data of one owner, by a disk's fault or made by hand: that owner's runs fail and say
+//! why, and no other owner's.
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::receiver::{Does, Receiver};

@@ -1,4 +1,4 @@
-//! Keys: how they are kept, and who shows too many wrong ones.
+//! Keys: their storage, and throttling of clients that show too many wrong ones.
 
 use millrace_tests::{Answer, Server, answer, endpoint};
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! How much a neighbour feels of an attack: medians of its answers before and while it goes on.
+//! Effect of attacks on a neighbour: medians of its answers before and during each.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A machine that has no room for another process: what idle ones have goes to those who wait.
+//! Machine without memory for another process: idle processes are ended for calls that wait.
 
 use futures::future::join_all;
 use millrace_tests::{answer, endpoint};

@@ -1,4 +1,4 @@
-//! Other processes, the runtime itself, the wire.
+//! Reach of code to other processes, the runtime itself, the wire.
 
 use millrace_tests::{answer, endpoint};
 use reqwest::Method;

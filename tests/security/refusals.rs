@@ -1,4 +1,4 @@
-//! What a run's record says of connections that the walls refused, also where the code went on.
+//! Refused connections in the record of a run, also where the code went on.
 
 use millrace_tests::{Server, id};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What one organization's receivers, which let the server wait, take from another.
+//! Slow receivers of one organization, and deliveries of another.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Bundling and uploads take memory and processes: they have places, which organizations get in
-//! turns. A registry of packages that does not answer holds them here.
+//! Slots for bundling and uploads, granted to organizations round-robin. A registry of packages
+//! that does not answer keeps them occupied here.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! What tests say to a server, as one of its organizations.
+//! Client of the server under test, as one of its organizations.
 
 use std::path::Path;
 use std::sync::Arc;

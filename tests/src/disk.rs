@@ -1,5 +1,5 @@
-//! A disk that loses its power: of what was written since it was last told to keep everything, any
-//! sectors are there afterwards, and others are not.
+//! Disk that loses its power: of writes since the last sync any sectors are there afterwards, and
+//! others are not.
 
 use std::ffi::OsStr;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that does what it is told.
+//! Receiver of webhooks that answers as the test says.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

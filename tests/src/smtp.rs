@@ -1,4 +1,4 @@
-//! A small mail server that keeps what it gets, or does worse.
+//! Small mail server that keeps its mails, or fails in the ways that a test chooses.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! A command on a terminal, as somebody sits before it: what it shows is read, and keys are
-//! pressed.
+//! Command on a terminal: the test reads its output and presses keys.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

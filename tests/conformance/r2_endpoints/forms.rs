@@ -1,5 +1,5 @@
-//! What forms ask while props are filled in, and records that clients keep: rows 2, 5, 14, 16 to
-//! 18, 28 to 30, 32 and 33 of the table.
+//! Options and dynamic props of forms, and records that clients keep: rows 2, 5, 14, 16 to 18, 28
+//! to 30, 32 and 33 of the table.
 
 use std::collections::BTreeSet;
 

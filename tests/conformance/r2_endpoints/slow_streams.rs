@@ -1,4 +1,4 @@
-//! `lag` of `GET /v1/stream`: what a client is told that reads too slowly, or was away too long.
+//! `lag` of `GET /v1/stream`: notice to a client that reads too slowly, or was away too long.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! One stream of many topics.
+//! Stream of many topics.
 
 use millrace_tests::cluster::cluster;
 use millrace_tests::sse::{opened, until};

@@ -1,4 +1,4 @@
-//! One `this` for runs, options methods and `additionalProps`: what forms of a deployed source see
+//! `this` of runs, options methods and `additionalProps`: the same for forms of a deployed source
 //! (reference 3).
 
 use millrace_tests::{Client, Server, id};

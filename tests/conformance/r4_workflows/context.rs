@@ -1,4 +1,4 @@
-//! What a step sees: `steps`, `$.context`, expressions, ends (points 1 to 4, 6 and 9 of section 4).
+//! Context of a step: `steps`, `$.context`, expressions, ends (points 1 to 4, 6, 9 of section 4).
 
 use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;

@@ -1,5 +1,4 @@
-//! What a run shows of each of its steps: when it began, what its props were, what it wrote and
-//! sent, and its tries before.
+//! Record of each step of a run: its time, props, log, sends and earlier attempts.
 
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;

@@ -1,5 +1,5 @@
-//! What JavaScript hands out and other readers of JSON refuse, and names that mean something else
-//! to objects (reference 4, facts 4.11).
+//! Values that JavaScript writes and other readers of JSON reject, and names that mean something
+//! else to objects (reference 4, facts 4.11).
 
 use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;

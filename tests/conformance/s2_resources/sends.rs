@@ -1,4 +1,4 @@
-//! What a workflow sends (reference 4): collected while it runs, settled with it, delivered
+//! Sends of a workflow (reference 4): collected while it runs, settled with it, delivered
 //! afterwards and recorded.
 
 use std::sync::{Arc, Mutex};

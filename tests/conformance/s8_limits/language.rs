@@ -1,4 +1,4 @@
-//! Which language inline code is read as, and syntax that Node does not have.
+//! Language of inline code, and syntax that Node does not have.
 
 use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
