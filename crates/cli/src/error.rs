@@ -1,4 +1,4 @@
-//! What goes wrong, and what to do next.
+//! Errors of commands, and the next thing to do about each.
 
 use std::path::PathBuf;
 

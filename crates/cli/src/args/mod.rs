@@ -1,4 +1,4 @@
-//! What can be typed. A group of commands has a file of its own.
+//! Arguments of the command line. A group of commands has a file of its own.
 
 mod accounts;
 mod data_stores;

@@ -1,4 +1,4 @@
-//! What can be typed of the history and of operating a server.
+//! Commands for the history and for operating a server.
 
 use std::path::PathBuf;
 

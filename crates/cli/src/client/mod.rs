@@ -1,4 +1,4 @@
-//! Requests to `/v1`, and refusals as the server says them.
+//! Requests to `/v1`, and the server's refusals.
 
 pub(crate) mod answer;
 pub(crate) mod connect;

@@ -1,4 +1,4 @@
-//! Where the server is and with which key: flags, environment, then the configuration file's
+//! Address of the server and key: from flags, the environment, then the configuration file's
 //! profile.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! `apply`: makes a project's workflows and sources true on the server, after it has shown what
-//! that takes.
+//! `apply`: changes the server's workflows and sources to those of a project, after it has shown
+//! the changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Data stores and what they hold.
+//! Data stores and their entries.
 
 use reqwest::Method;
 use serde_json::json;

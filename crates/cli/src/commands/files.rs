@@ -1,4 +1,4 @@
-//! File stores and what they hold.
+//! File stores and their files.
 
 use std::io::{IsTerminal as _, Write as _};
 

@@ -1,4 +1,4 @@
-//! A run that is under way: its steps as they end.
+//! Follower of a run that is under way: prints its steps as they end.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What happened: events, logs, runs, errors, mail.
+//! Commands of the history: events, logs, runs, errors, mail.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What commands do.
+//! Execution of the commands: a file for each group.
 
 mod accounts;
 mod apply;

@@ -1,4 +1,4 @@
-//! Files that code reads beside its own: what `deploy` takes along without an import.
+//! Files that code reads beside its own: `deploy` uploads them without an import.
 
 use std::path::{Path, PathBuf};
 

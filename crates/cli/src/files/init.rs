@@ -1,4 +1,4 @@
-//! `init`: a component to begin with.
+//! `init`: writes a first component.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Other programs that the command line starts: each within a time, and of what it says the end.
+//! Child programs of the command line: each with a time limit, and the end of its output.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;

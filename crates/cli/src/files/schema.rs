@@ -1,5 +1,5 @@
-//! The forms of files. The published JSON Schemas are what files are held against, so that neither
-//! can say what the other does not.
+//! Schemas of files: files are checked against the published JSON Schemas, so that neither can say
+//! what the other does not.
 
 use std::sync::LazyLock;
 

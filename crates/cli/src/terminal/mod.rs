@@ -1,4 +1,4 @@
-//! What a person at the terminal sees and is asked.
+//! Terminal: output for a person, and questions to one.
 
 pub(crate) mod line;
 pub(crate) mod printer;

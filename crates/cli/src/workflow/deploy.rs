@@ -1,4 +1,4 @@
-//! From a workflow's file to a workflow on the server: its triggers' sources, itself, and its
+//! Deploy of a workflow's file: the sources of its triggers, the workflow itself, and its
 //! subscriptions.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A workflow's folder beside the version that is live: what is not the same.
+//! Differences between a workflow's folder and its live version.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

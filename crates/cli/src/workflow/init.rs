@@ -1,4 +1,4 @@
-//! `workflows init`: a folder to begin with.
+//! `workflows init`: writes the folder of a first workflow.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Workflows as folders: their form, deploying them, and how they differ from what is live.
+//! Workflows as folders: their form, deploys, and differences from the live version.
 
 pub(crate) mod deploy;
 pub(crate) mod diff;

@@ -1,4 +1,4 @@
-//! The version of a workflow that is live, and what it looks like as a folder.
+//! Live version of a workflow, and its form as a folder.
 
 use std::collections::BTreeMap;
 
