@@ -11,6 +11,7 @@ mod suites;
 mod tidy;
 mod tidy_docs;
 mod tidy_engine;
+mod tidy_headers;
 mod tidy_lines;
 mod tidy_web;
 mod up;
@@ -28,7 +29,7 @@ cargo xtask torture [ARGS]      kill a server for minutes, and look whether anyt
                                 --minutes N [--seed S] [--database sqlite|postgres] [--from PROGRAM]
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, lints of the web application, tidiness
 cargo xtask browser             build, and run the tests in the browser alone
-cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
+cargo xtask tidy                dependency arrows, long files, module headers, paths of somebody's machine
 cargo xtask openapi             write crates/api/openapi.json
 cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/dev/conformance.md;
                                 --names: of the tests that there are, without running them

@@ -1,12 +1,12 @@
-//! What must be absent: arrows between rooms that ARCHITECTURE.md does not draw, files that ask to
-//! be two, paths of somebody's machine.
+//! Rules of the repository: dependencies between crates that ARCHITECTURE.md allows, lengths of
+//! files, headers, links, no paths of a single machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{tidy_docs, tidy_engine, tidy_lines, tidy_web};
+use crate::{tidy_docs, tidy_engine, tidy_headers, tidy_lines, tidy_web};
 
 /// Room, and the rooms it may use. The binary may use all.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -41,10 +41,11 @@ pub fn tidy(root: &Path) -> Result<()> {
     for entry in std::fs::read_dir(root.join("crates"))? {
         room(&entry?.path(), &mut problems)?;
     }
-    for path in tracked(root)? {
+    let tracked = tracked(root)?;
+    for path in &tracked {
         // A file that was deleted and not yet committed, or one that is not text.
-        let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
-        file(&path, &text, &mut problems);
+        let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
+        file(path, &text, &mut problems);
         let (name, kind) = (path.to_string_lossy(), path.extension());
         let is = |extension| kind.is_some_and(|of_file| of_file == extension);
         if !path.starts_with("web") && (is("rs") || is("ts") || is("mjs")) {
@@ -53,7 +54,8 @@ pub fn tidy(root: &Path) -> Result<()> {
         if is("rs") {
             tidy_lines::comments(&name, &text, &mut problems);
         }
-        tidy_docs::page(root, &path, &text, &mut problems);
+        tidy_headers::file(path, &text, &mut problems);
+        tidy_docs::page(root, &tracked, path, &text, &mut problems);
         if let Ok(inner) = path.strip_prefix("crates/engine/src") {
             tidy_engine::file(inner, &text, &mut problems);
         }

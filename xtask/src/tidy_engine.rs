@@ -1,5 +1,5 @@
-//! Order of the folders of the engine: what stands below imports nothing of what stands above, and
-//! parts with walls do not know `Engine`.
+//! Order of the folders of the engine: a lower one imports nothing of a higher one, and parts with
+//! walls do not know `Engine`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Size of files and width of comments, which rustfmt does not hold. Files that were longer when
-//! the rule came stand in `xtask/long_files.txt` with their lines: that list may only shrink.
+//! Length of files and width of comments, which rustfmt does not check. Files that were longer when
+//! the rule came are listed in `xtask/long_files.txt` with their lines: that list may only shrink.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -22,7 +22,7 @@ const TOKENS: &str = "styles/tokens.css";
 /// Adds what is wrong with a file of `web/src`, whose path is relative to it.
 pub fn file(path: &Path, text: &str, problems: &mut Vec<String>) {
     let name = path.to_string_lossy();
-    if GENERATED.contains(&name.as_ref()) {
+    if is_generated(path) {
         return;
     }
     let mut problem =
@@ -48,6 +48,11 @@ pub fn file(path: &Path, text: &str, problems: &mut Vec<String>) {
             problem(number, format!("holds a colour; give it a name in {TOKENS}"));
         }
     }
+}
+
+/// Whether a file of `web/src` is written by a tool.
+pub fn is_generated(path: &Path) -> bool {
+    GENERATED.iter().any(|generated| path == Path::new(generated))
 }
 
 /// What an import of the line breaks.
