@@ -1,5 +1,5 @@
-// What `$.send.*` accepts, as values that check it. They answer to the few members of a codec that code uses:
-// `name`, `is`, `decode`, `validate`, `encode`.
+// Codecs of the payloads that `$.send.*` accepts, with the few members that code uses: `name`,
+// `is`, `decode`, `validate`, `encode`.
 
 export const HTTP_METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"] as const;
 

@@ -1,4 +1,4 @@
-// What database apps spread into their methods and override.
+// Methods that database apps spread into their own and override.
 import { ConfigurationError } from "./errors.ts";
 
 const missing = (name: string) => (): never => {

@@ -1,2 +1,2 @@
-// What workflow code finds without an import.
+// Globals of workflow code, which need no import.
 declare const defineComponent: typeof import("./index").defineComponent;

@@ -1,4 +1,4 @@
-// What the platform gives code while it runs.
+// API of the platform for code that runs: `this`, `$` and the values of props.
 import type { Readable, Writable } from "node:stream";
 
 type Loose = any;
