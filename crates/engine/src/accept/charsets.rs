@@ -1,4 +1,4 @@
-//! Charsets of what requests to endpoints carry: the text that bytes are, or that they are none.
+//! Charsets of request bodies: decoding to text, or the finding that the bytes are none.
 
 use std::borrow::Cow;
 

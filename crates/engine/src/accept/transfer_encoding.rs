@@ -1,4 +1,4 @@
-//! Contents of a form's parts that were encoded for the way (RFC 2045, 6), as mail libraries do.
+//! Transfer encodings of a form's parts (RFC 2045, 6), as mail libraries use them.
 
 use bytes::Bytes;
 

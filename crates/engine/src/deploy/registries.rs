@@ -1,8 +1,8 @@
 //! Registries: trees of components that an organization uploaded, from which components are
 //! deployed by key.
 //!
-//! The server never reads a folder or an address of its own for a registry: whoever may use the API
-//! would read it, too.
+//! The server never reads a folder or an address of its own for a registry: everyone who may use
+//! the API could read it, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;

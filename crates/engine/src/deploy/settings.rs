@@ -1,4 +1,4 @@
-//! Settings of a workflow as they are asked for, and how they are checked.
+//! Settings of a workflow in requests, and their validation.
 
 use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
 use millrace_model::source::CALLS_PER_ISOLATE_MAX;

@@ -1,4 +1,4 @@
-//! Settings of a source as they are asked for, and how they are checked.
+//! Settings of a source in requests, and their validation.
 
 use millrace_model::source::{CALLS_PER_ISOLATE_MAX, SourceSettings};
 

@@ -1,4 +1,4 @@
-//! Subscriptions (spec 4.1), and who listens.
+//! Subscriptions (spec 4.1), and the listeners of an emitter.
 
 use std::sync::Arc;
 

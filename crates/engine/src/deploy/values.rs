@@ -1,4 +1,4 @@
-//! Values that are given to props: whoever gives them reads all that is wrong with them at once.
+//! Validation of values that are given to props: one answer lists all that is wrong with them.
 
 use std::sync::Arc;
 

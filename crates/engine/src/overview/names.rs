@@ -1,4 +1,4 @@
-//! Search by name over an organization's records, and what would go with one that is deleted.
+//! Search by name over an organization's records, and the records that would be deleted with one.
 
 use std::collections::BTreeSet;
 

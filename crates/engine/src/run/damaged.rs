@@ -1,5 +1,4 @@
-//! Owners of which something stored cannot be read or made whole: their runs fail and say why, and
-//! nobody else's.
+//! Owners with stored data that cannot be read: their runs fail and say why, and no other owner's.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Owners of which as many runs wait as the operator allows. They are read from the store every few
-//! seconds, so that accepting an event takes a look at memory and counts nothing.
+//! Owners whose queues hold as many runs as the operator allows. They are read from the store every
+//! few seconds, so that accepting an event takes a look at memory and counts nothing.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Packages beside the code of a call. The cache may have lost them, after a restore or on another
-//! server; they are installed where a call is about to begin, so that nobody else waits for that.
+//! server; they are installed where a call is about to begin, so that no other call waits for that.
 
 use millrace_model::ids::OrgId;
 use millrace_runner::ModuleSpec;

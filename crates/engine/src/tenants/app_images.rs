@@ -1,5 +1,5 @@
-//! Cache of the images of apps: fetched from the address that an app's record names, held to a size
-//! and to types that run nothing, kept in memory.
+//! Cache of the images of apps: fetched from the address that an app's record names, bounded in
+//! size, of types that execute nothing, kept in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;

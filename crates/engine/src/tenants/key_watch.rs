@@ -1,4 +1,4 @@
-//! Key watch: checks an API key again and again while an answer to it goes on.
+//! Key watch: checks an API key repeatedly while an answer to it is streamed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! API keys: who asks, what the key may do, and how often.
+//! API keys: creation, scopes and rate limits.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! Wrong API keys are counted by the address they come from. A key has 238 bits: it is not guessed,
-//! but each guess costs a look-up.
+//! Counts of wrong API keys by client address. A key has 238 bits: it is not guessed, but each
+//! guess costs a look-up.
 //!
 //! Others may share the address, behind a proxy or a gateway: keys that were good before are looked
 //! up all the same. Requests of components to this server's API come from its own address, or from
