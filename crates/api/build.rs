@@ -1,4 +1,4 @@
-//! Embeds the build of the web application (`web/dist`) and the addresses that it knows
+//! Embedding of the build of the web application (`web/dist`) and of the addresses that it knows
 //! (`web/src/routes.gen.ts`).
 
 use std::fmt::Write as _;

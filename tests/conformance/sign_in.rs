@@ -1,4 +1,4 @@
-//! Sign-in by a provider of OpenID Connect: whom it lets in, and as whom.
+//! Sign-in by a provider of OpenID Connect: the people that it admits, and their accounts.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

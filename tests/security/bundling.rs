@@ -1,5 +1,5 @@
-//! Bundling reads strangers' code and packages: from a registry of the test's, whose packages want
-//! out, want all memory, or do not come.
+//! Bundling of untrusted code and packages: from a registry of the test's, with packages that try
+//! to get out, take all memory, or never arrive.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};

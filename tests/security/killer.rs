@@ -1,5 +1,5 @@
-//! Scores for the kernel's killer of processes: where the machine has no memory left, it ends what
-//! runs or reads the code of strangers, and not the server.
+//! Scores for the kernel's out-of-memory killer: it ends processes that run or read untrusted code,
+//! and not the server.
 
 use std::fs;
 

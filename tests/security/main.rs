@@ -1,4 +1,4 @@
-//! Attacks, each a component of ours that tries one thing, deployed as anybody would. Each must
+//! Attacks, each a component of ours that tries one thing, deployed as any user would. Each must
 //! fail with a clear error and leave the server and a neighbour as they were. The server runs as an
 //! ordinary user.
 

@@ -1,5 +1,5 @@
-//! Names of files that strangers choose, in uploads and in file stores, and what a component leaves
-//! in its folder for the server to stumble over.
+//! Untrusted names of files, in uploads and in file stores, and files that a component leaves in
+//! its folder to break the server.
 
 use std::collections::BTreeSet;
 use std::path::Path;

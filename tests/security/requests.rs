@@ -1,4 +1,4 @@
-//! Requests of strangers: slow ones, large ones, crooked ones, and those of somebody else's page.
+//! Untrusted requests: slow, large and malformed ones, and those of another site's page.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;

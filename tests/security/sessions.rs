@@ -1,4 +1,4 @@
-//! Attacks on the sessions of people: each tries to act with somebody else's.
+//! Attacks on the sessions of people: each tries to act with another person's.
 
 use millrace_tests::browser::{Browser, PASSWORD, token};
 use millrace_tests::{Server, answer, endpoint};

@@ -1,5 +1,5 @@
-//! Holds answers against the server's OpenAPI document. Knows the keywords that the document uses,
-//! and fails on any other, so that nothing passes because it was not understood.
+//! Validator of answers against the server's OpenAPI document. It knows the keywords that the
+//! document uses, and fails on any other, so that nothing passes because it was not understood.
 
 use std::collections::BTreeSet;
 

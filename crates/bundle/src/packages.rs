@@ -1,4 +1,4 @@
-//! The machine-wide store of packages: `<root>/<name>@<version>/node_modules/<name>/…`, so that the
+//! Machine-wide store of packages: `<root>/<name>@<version>/node_modules/<name>/…`, so that the
 //! usual resolution from `<root>/<name>@<version>/` finds exactly that version. Nothing of a
 //! package is run.
 

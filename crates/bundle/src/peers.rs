@@ -1,5 +1,4 @@
-//! Peers of packages: a package leaves a peer to those that use it, so that both have one instance
-//! of it.
+//! Peer dependencies: a package leaves a peer to its users, so that both have one instance of it.
 
 use std::collections::{BTreeSet, VecDeque};
 

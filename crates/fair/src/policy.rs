@@ -1,5 +1,5 @@
-//! Policies of fair semaphores: who may hold and wait for how much, and in which order permits are
-//! granted, as data.
+//! Policies of fair semaphores, as data: quotas, waiting bounds, and the order in which permits are
+//! granted.
 
 use std::time::Duration;
 

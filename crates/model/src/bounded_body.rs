@@ -1,5 +1,4 @@
-//! Collector of a body that somebody else sends: ends the reading where the body is longer than
-//! allowed.
+//! Collector of an untrusted body: ends the reading where the body is longer than allowed.
 
 /// A body, read piece by piece.
 #[derive(Debug)]

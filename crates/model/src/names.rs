@@ -1,5 +1,4 @@
-//! Search by name over an organization's records: which fit some words, and in which order they are
-//! shown.
+//! Search by name over an organization's records: matching and order of results.
 
 /// The kinds of records that are found by name.
 #[derive(

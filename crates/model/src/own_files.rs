@@ -1,5 +1,5 @@
-//! An author's files that are not code: which are taken along with code that reads them, and how
-//! their bytes stand where texts are.
+//! Files of an author that are not code: those that are uploaded along with code that reads them,
+//! and their bytes as text.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

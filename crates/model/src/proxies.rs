@@ -1,4 +1,4 @@
-//! Reverse proxies whose word counts, and what the headers that they add say of a request's client.
+//! Trusted reverse proxies, and the client of a request according to the headers that they add.
 //! Pure: the server passes in the peer's address and the header lines.
 
 use std::fmt;

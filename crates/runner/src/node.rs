@@ -1,4 +1,4 @@
-//! Finding Node.
+//! Discovery of Node.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

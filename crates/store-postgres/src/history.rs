@@ -1,4 +1,4 @@
-//! Reading and pruning history. The newest of anything costs what is read, not what is stored.
+//! Reading and pruning of history. The newest of anything costs what is read, not what is stored.
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;

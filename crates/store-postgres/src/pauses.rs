@@ -1,6 +1,6 @@
 //! Pauses: how they begin and end. The run's row says whether it is paused, this table the rest.
 //!
-//! Whoever changes a pause locks the run's row first: a request that comes while an attempt ends is
+//! Each change of a pause locks the run's row first: a request that comes while an attempt ends is
 //! seen by it, or sees it ended.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};

@@ -1,6 +1,6 @@
-//! Folders that a stranger filled, and may still be at work in: what was a folder a moment ago may
-//! be a link to the server's own files. So they are gone through by descriptors of folders, never
-//! by paths, and no link is followed.
+//! Folders with untrusted content, which may change meanwhile: a folder of a moment ago may be a
+//! link to the server's own files. So they are traversed by descriptors of folders, never by paths,
+//! and no link is followed.
 
 use std::ffi::CString;
 use std::io;

@@ -1,6 +1,6 @@
-//! The wall around files: what a process may read, where it may write, and what it may execute.
-//! Also: it cannot listen on TCP ports, nor send signals or connect to abstract sockets outside,
-//! where the kernel knows these.
+//! File-access rules (Landlock): files that a process may read, write and execute. Where the kernel
+//! knows these, the process also cannot listen on TCP ports, nor send signals or connect to
+//! abstract sockets outside.
 //!
 //! A host needs `execve` once, to start Node. Afterwards nothing is left to execute: the right is
 //! given for Node's binary and its loader only, so neither a shell nor a file that the host wrote

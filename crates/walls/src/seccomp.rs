@@ -1,5 +1,5 @@
-//! The wall around system calls. What Node needs, and what programs of ours need, stays open; what
-//! opens the kernel, other processes or other files is refused.
+//! System-call filter (seccomp-bpf). Calls that Node and programs of ours need stay open; those
+//! that open the kernel, other processes or other files are refused.
 //!
 //! A list of what is refused, not of what is allowed: Node and V8 call what the C library of the
 //! day calls, and a call missing from a list of allowed ones kills components on some machine that

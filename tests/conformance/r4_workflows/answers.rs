@@ -1,4 +1,4 @@
-//! Answers of workflows (reference 3, 8): whoever answers, in whatever way, is waited for; the run
+//! Answers of workflows (reference 3, 8): the request waits for any code that answers; the run
 //! decides where the code does not show it.
 
 use millrace_tests::{Answer, Client, Server, answer, endpoint, id};

@@ -1,5 +1,5 @@
-//! The addresses of a pause (reference 4.4): nobody guesses them, each is good once, and none
-//! outlives its pause.
+//! Addresses of a pause (reference 4.4): they cannot be guessed, each works once, and none outlives
+//! its pause.
 
 use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;

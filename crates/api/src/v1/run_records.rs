@@ -1,4 +1,4 @@
-//! Records of runs: their steps, logs and what they sent.
+//! Records of runs: their steps, logs and sends.
 
 use millrace_engine::{Delivery, DeliveryKind, Lineage, ListedRun, RunView, StepEnd};
 use millrace_model::clock::Timestamp;

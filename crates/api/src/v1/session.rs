@@ -1,4 +1,4 @@
-//! `/session`, `/sessions`, `/links`: people who sign in with a browser.
+//! `/session`, `/sessions`, `/links`: sign-in of people with a browser.
 
 use axum::Extension;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! Records of sources: what triggers them, and their deployments.
+//! Records of sources: their triggers and deployments.
 
 use millrace_engine::{
     FailedRun, Interfaces, NewestEvent, NewestOf, SourceDeploymentView, SourceView,

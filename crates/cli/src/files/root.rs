@@ -1,4 +1,4 @@
-//! Root folder of a project: the bound of what code that is deployed may take along.
+//! Root folder of a project: the bound of the files that a deploy may upload.
 //!
 //! Code is often somebody else's: pulled from a server, cloned, downloaded. Its imports decide
 //! which files are uploaded, so they reach nothing outside the project, and in it no secret of a

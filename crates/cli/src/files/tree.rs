@@ -1,7 +1,6 @@
-//! A tree of components as an archive: from a folder, a git repository, an npm package or an
-//! address.
+//! Tree of components as an archive: from a folder, a git repository, an npm package or an address.
 //!
-//! It is read here and not by the server, which would read for whoever has a key.
+//! It is read here and not by the server, which would read it for anyone with a key.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;

@@ -1,4 +1,5 @@
-//! The only door to the terminal: data on standard output, notes on standard error.
+//! Output of the command line, all of which passes here: data on standard output, notes on standard
+//! error.
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Property tests: whatever is asked for in whatever order, quotas hold, no permit is lost, free
-//! permits are not withheld, and nobody starves.
+//! Property tests: for any requests in any order, quotas hold, no permit is lost, free permits are
+//! not withheld, and no owner starves.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Ranges of addresses that lead nowhere outside.
+//! Ranges of addresses that are not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

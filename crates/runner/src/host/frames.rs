@@ -1,4 +1,4 @@
-//! Frames of a host: what they change, and the order that they must keep.
+//! Frames of a host: their effects, and the order that they must keep.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The walls, tried from inside by code that knows what it wants. On a kernel that lacks them these
-//! tests fail, and say so.
+//! Walls, tried from inside by hostile code. On a kernel that lacks them these tests fail, and say
+//! so.
 
 use millrace_runner::{FailureKind, RunnerConfig, Walls, probe};
 use serde_json::{Value, json};

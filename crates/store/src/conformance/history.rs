@@ -1,4 +1,4 @@
-//! Reading and pruning history.
+//! Reading and pruning of history.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
