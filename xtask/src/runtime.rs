@@ -1,4 +1,4 @@
-//! Builds the runtime's TypeScript, where its sources are newer than what was built.
+//! Build of the runtime's TypeScript, where its sources are newer than what was built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

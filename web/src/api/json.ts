@@ -1,4 +1,4 @@
-/** Reading of values whose shape the server's document leaves open. */
+/** Readers of values whose shape the server's document leaves open. */
 
 import type { components } from "./schema";
 

@@ -1,4 +1,4 @@
-/** Joins the class names that hold. */
+/** Class names, joined where their conditions hold. */
 export function cn(...names: (string | false | null | undefined)[]): string {
   return names.filter(Boolean).join(" ");
 }

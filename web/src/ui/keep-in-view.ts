@@ -1,4 +1,4 @@
-/** Scrolls a box, and nothing around it, until an item within it is seen whole. */
+/** Scrolling of a box, and nothing around it, until an item within it is in view. */
 export function keepInView(
   box: Element | null | undefined,
   item: Element | null | undefined,

@@ -1,4 +1,7 @@
-/** Recipients of a group of errors: mail addresses and listeners of its owner's errors; another listener is added here. */
+/**
+ * Recipients of a group of errors: mail addresses and listeners of its owner's errors, and a button
+ * that adds a listener.
+ */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";

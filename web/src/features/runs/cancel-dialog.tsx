@@ -1,4 +1,4 @@
-/** Asks before several runs are cancelled, with their number. */
+/** Dialog that confirms the cancelling of several runs, with their number. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";

@@ -1,4 +1,7 @@
-/** Finding a source to deploy: by words, by a key, an address or code that is pasted, or one of the examples. */
+/**
+ * Search for a source to deploy: by words, by a key, an address or code that is pasted, or one of
+ * the examples.
+ */
 
 import "./find.css";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** Values and accounts that a step lacks. Pure. */
+/** Missing values and accounts of a step. Pure. */
 
 import { isRequired, type PropDef } from "~/api/props";
 import type { StepDraft } from "./model";

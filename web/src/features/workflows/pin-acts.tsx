@@ -1,4 +1,4 @@
-/** Pins the result of a step, edits the pin as JSON, and takes it off. */
+/** Actions on the pinned result of a step: pin it, edit it as JSON, unpin it. */
 
 import { PencilLine, Pin, PinOff } from "lucide-react";
 import { useState } from "react";

@@ -1,4 +1,7 @@
-/** Copies the step whose card has the focus, or the open one, and pastes steps, where no field takes the keys. */
+/**
+ * Clipboard of steps: copies the focused or open step, and pastes steps, where no field takes the
+ * keys.
+ */
 
 import { useEffect, useRef } from "react";
 import { takesText } from "~/ui/keyboard";
