@@ -1,4 +1,4 @@
-// Loading of component modules: the default export in all shapes seen in the wild.
+// Loading component modules: the default export in all shapes seen in the wild.
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
