@@ -1,6 +1,6 @@
-//! CommonJS code that only sloppy mode accepts. A bundle is one ES module, which is strict
-//! throughout, where Node runs such a file as a sloppy function: an assignment to an undeclared
-//! name, or `this` in a plain call, would throw in the bundle. Such a file is kept as text and
+//! CommonJS code that only sloppy mode takes. A bundle is one ES module, which is strict
+//! throughout, where Node runs such a file as a sloppy function: what assigns a name that nobody
+//! declared, or asks a plain call for `this`, would throw in it. Such a file is kept as text and
 //! evaluated as the function that Node makes of it.
 
 use std::collections::BTreeSet;
