@@ -1,6 +1,4 @@
-/**
- * Stable order of rows that are read again while the pointer is over them: no row moves under it.
- */
+/** Order of rows that are read again while somebody points at them: nothing moves under the pointer. */
 
 import { type RefObject, useEffect, useRef, useState } from "react";
 

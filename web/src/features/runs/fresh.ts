@@ -1,4 +1,4 @@
-/** Rows that arrived while a list is open: they wait, so that no row moves under the pointer. */
+/** Rows that came while somebody reads the list: they wait, so that nothing moves under the pointer. */
 
 import { type RefObject, useEffect, useRef, useState } from "react";
 

@@ -1,4 +1,4 @@
-/** Bar over a list: the number of newer rows that wait, and the key that shows them. */
+/** Over the head of a list: how many newer rows wait, and the key that shows them. */
 
 import type { RunRow } from "~/api/run-list";
 import { shortcuts, useShortcuts } from "~/shell/shortcuts";
