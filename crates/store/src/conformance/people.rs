@@ -292,7 +292,8 @@ pub async fn a_right_is_within_the_role_that_its_maker_has_now(database: &dyn Da
     let maker = Org::another(&org.store, "second").await.user;
     let rights = async || {
         let key = ApiKey { user_id: maker.clone(), ..org.api_key() };
-        let client = OauthClient { user_id: maker.clone(), ..client(&org, 0) };
+        let (user_id, scopes) = (maker.clone(), Scopes::full());
+        let client = OauthClient { user_id, scopes, ..client(&org, 0) };
         let of = link(&org.id, LinkKind::Invitation, "jo@x.test");
         let link = Link { made_by: Some(maker.clone()), ..of };
         [
@@ -312,7 +313,8 @@ pub async fn a_right_is_within_the_role_that_its_maker_has_now(database: &dyn Da
     org.store.use_link(used).await.expect("uses");
     assert!(rights().await.iter().all(Result::is_ok), "an owner");
     assert!(org.store.set_role(&org.id, &maker, Role::Member).await.expect("answers"));
-    assert!(rights().await.iter().all(refused), "an owner no more");
+    let made = rights().await;
+    assert!(made.iter().all(refused), "an owner no more: {made:?}");
     let scopes = Scopes::one(Scope::Deploy);
     let less = ApiKey { user_id: maker.clone(), scopes, ..org.api_key() };
     org.store.create_api_key(less).await.expect("what a member may do");
