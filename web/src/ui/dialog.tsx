@@ -97,7 +97,7 @@ function firstOf(popup: HTMLElement | null): HTMLElement | boolean {
   if (popup.contains(document.activeElement)) return false;
   const foot = popup.querySelector(".dialog-foot");
   const field = [...popup.querySelectorAll<HTMLElement>(FIELDS)].find(
-    (each) => foot?.contains(each) !== true,
+    (each) => foot?.contains(each) !== true && each.closest("[hidden]") === null,
   );
   return field ?? foot?.querySelector<HTMLElement>(".btn.is-primary") ?? popup;
 }
