@@ -24,7 +24,7 @@ const guard: Middleware = {
   onError({ error }) {
     if (error instanceof DOMException && error.name === "AbortError") return;
     heard.onLost();
-    return new ApiError(0, "no_connection", "the server cannot be reached; what you typed is kept");
+    return new ApiError(0, "no_connection", "the server cannot be reached; try again");
   },
 };
 
