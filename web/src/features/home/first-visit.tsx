@@ -14,6 +14,7 @@ import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { Drawing } from "~/ui/drawing";
+import { Input } from "~/ui/field";
 import { PageHead } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -267,11 +268,9 @@ function Bring({ examples }: { examples: readonly Example[] }) {
     >
       <div className="door-field">
         <Link2 className="icon is-sm" aria-hidden="true" />
-        <input
-          className="input"
+        <Input
           aria-label="Words, a key or an address"
           placeholder="rss-new-item-in-feed, https://…"
-          autoComplete="off"
           spellCheck={false}
           value={text}
           onChange={(event) => setText(event.target.value)}

@@ -3,7 +3,7 @@
 import { useKeptText } from "~/shell/kept-text";
 import "~/ui/table.css";
 import "./settings.css";
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
 import { useState } from "react";
 import { body, client, data } from "~/api/client";
@@ -15,10 +15,12 @@ import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
+import { Combobox } from "~/ui/combobox";
 import { Confirm } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { PaneHead } from "~/ui/pane";
 import { When } from "~/ui/time";
+import { endpointsOf, endpointsQuery } from "./endpoints";
 
 const domainsQuery = pagesOf(["domains"], (query, signal) =>
   body(client.GET("/v1/domains", { params: { query }, signal })),
@@ -27,6 +29,7 @@ const domainsQuery = pagesOf(["domains"], (query, signal) =>
 export function Domains() {
   useTitle("Domains");
   const domains = useInfiniteQuery(domainsQuery);
+  const endpoints = useQuery(endpointsQuery);
   const refused = useRefusal("deploy");
   const [makes, setMakes] = useState(false);
   return (
@@ -65,7 +68,12 @@ export function Domains() {
                 {items.map((domain) => (
                   <tr className="tr" key={domain.id}>
                     <td className="name cut">{domain.id}</td>
-                    <td className="mono mid cut">{domain.endpoint_id}</td>
+                    <td className="mid cut" title={domain.endpoint_id}>
+                      {endpoints.data?.find(({ id }) => id === domain.endpoint_id)?.name ??
+                        (endpoints.isPending ? null : (
+                          <span className="mono">{domain.endpoint_id}</span>
+                        ))}
+                    </td>
                     <td className="dim is-right">
                       <When at={domain.created_at * 1_000} />
                     </td>
@@ -118,11 +126,14 @@ function Attach({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const [domain, setDomain] = useKeptText("dialog.domain");
   const [endpoint, setEndpoint] = useKeptText("dialog.domain.endpoint");
+  const [words, setWords] = useState("");
+  const endpoints = useQuery(endpointsQuery);
+  const known = endpoints.data ?? [];
   const attach = useMutation({
     mutationFn: () =>
       data(
         client.POST("/v1/domains", {
-          body: { domain: domain.trim(), endpoint_id: endpoint.trim() },
+          body: { domain: domain.trim(), endpoint_id: endpoint },
         }),
       ),
     onSuccess: () => {
@@ -148,13 +159,36 @@ function Attach({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      <Field label="Endpoint" hint="The id of an HTTP trigger, hi_…" optional={false}>
+      <Field
+        label="Endpoint"
+        hint="A workflow or source that runs on requests, or the id of an HTTP trigger."
+        optional={false}
+      >
         {(control) => (
-          <Input
+          <Combobox
             {...control}
-            mono
-            value={endpoint}
-            onChange={(event) => setEndpoint(event.target.value)}
+            placeholder={endpoints.isPending ? "Reading…" : "Choose by name"}
+            items={endpointsOf(words, known).map(({ id, name, kind }) => ({
+              key: id,
+              label: name,
+              note: <span className="small dim">{kind}</span>,
+            }))}
+            onSearch={setWords}
+            none={
+              <p className="combo-none">No workflow or source of that name runs on requests.</p>
+            }
+            value={
+              endpoint === ""
+                ? null
+                : {
+                    key: endpoint,
+                    label: known.find(({ id }) => id === endpoint)?.name ?? endpoint,
+                  }
+            }
+            onChange={(item) => {
+              setEndpoint(item?.key ?? "");
+              setWords("");
+            }}
           />
         )}
       </Field>

@@ -1,5 +1,6 @@
 /** State of the server: version, database, queue, processes. */
 
+import "~/ui/field.css";
 import "./settings.css";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
