@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { niceTop, ticksOf } from "./chart-model";
+import { niceTop, sidesOf, ticksOf } from "./chart-model";
 
 describe("niceTop", () => {
   test.each([
@@ -16,6 +16,20 @@ describe("niceTop", () => {
     [999, 1000],
   ])("%i stands under %i", (most, top) => {
     expect(niceTop(most)).toBe(top);
+  });
+});
+
+describe("sidesOf", () => {
+  test("gives the low side a quarter where its values fit the scale of the high one", () => {
+    expect(sidesOf(46, 3, 112)).toEqual({ up: 84, down: 28, top: 50 });
+    expect(sidesOf(0, 0, 112)).toEqual({ up: 84, down: 28, top: 2 });
+  });
+
+  test("has one scale on both sides also where more is below", () => {
+    const { up, down, top, bottom = 0 } = sidesOf(10, 26, 112);
+    expect([top, bottom]).toEqual([10, 40]);
+    expect(up / top).toBeCloseTo(down / bottom);
+    expect(up + down).toBeCloseTo(112);
   });
 });
 

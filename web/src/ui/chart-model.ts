@@ -11,6 +11,19 @@ export function niceTop(most: number): number {
   return 20 * power;
 }
 
+/** Heights of both sides of an axis, and what stands at their ends; `bottom` is absent where the low side has its usual height. */
+export type Sides = { up: number; down: number; top: number; bottom?: number };
+
+/** One scale for what is above the axis and below it: the low side takes more than a quarter only where it needs it. */
+export function sidesOf(most: number, mostBelow: number, height: number): Sides {
+  const top = niceTop(most);
+  const up = (height * 3) / 4;
+  if ((mostBelow * up) / top <= height - up) return { up, down: height - up, top };
+  const bottom = niceTop(mostBelow);
+  const unit = height / (top + bottom);
+  return { up: top * unit, down: bottom * unit, top, bottom };
+}
+
 export type Tick = { at: number; share: number };
 
 /** Times of the axis, evenly apart and whole: some six of them, none at the very edges. */

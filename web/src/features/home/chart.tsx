@@ -2,14 +2,16 @@
 
 import "~/ui/chart.css";
 import type { RunStats } from "~/api/schema";
-import { niceTop, ticksOf } from "~/ui/chart-model";
+import { sidesOf, ticksOf } from "~/ui/chart-model";
 import { count, day, minute, plural } from "~/ui/format";
 import type { Range } from "./ranges";
 
-const UP = 84;
-const DOWN = 28;
+const HEIGHT = 112;
 const GAP = 6;
-const FAILED_LEAST = 4;
+/** A bar that is not empty is seen, however low it is on the scale. */
+const BAR_LEAST = 2;
+/** Height that each label of the scale needs. */
+const LABEL = 16;
 const WIDTH = 1_200;
 
 export type Flag = { id: string; at: number; name: string };
@@ -25,8 +27,9 @@ export function Chart({
 }) {
   const { buckets, from_ms: from, to_ms: to } = stats;
   const well = buckets.map(({ succeeded, cancelled }) => succeeded + cancelled);
-  const top = niceTop(Math.max(0, ...well));
-  const mostFailed = Math.max(4, ...buckets.map(({ failed }) => failed));
+  const most = (values: readonly number[]) => Math.max(0, ...values);
+  const { up, down, top, bottom } = sidesOf(most(well), most(buckets.map((b) => b.failed)), HEIGHT);
+  const tallOf = (value: number) => (value === 0 ? 0 : Math.max(BAR_LEAST, (up * value) / top));
   const pitch = WIDTH / Math.max(1, buckets.length);
   const share = (at: number) => (100 * (at - from)) / (to - from);
   const isDays = range.name === "fortnight";
@@ -44,20 +47,21 @@ export function Chart({
         <i className="chart-key is-bad" /> failed
         <i className="chart-key is-now" /> now
       </div>
-      <div className="chart-y micro dim num" aria-hidden="true">
-        <span>{count(top)}</span>
-        <span>{count(top / 2)}</span>
+      <div className="chart-y micro dim num" aria-hidden="true" style={{ height: up + LABEL }}>
+        <span>{up >= LABEL && count(top)}</span>
+        {up >= 3 * LABEL && <span>{count(top / 2)}</span>}
         <span>0</span>
+        {bottom !== undefined && (
+          <span className="chart-low" style={{ top: up + GAP + down }}>
+            {count(bottom)}
+          </span>
+        )}
       </div>
       <div className="chart-plot" aria-hidden="true">
-        <svg
-          viewBox={`0 0 ${WIDTH} ${UP + GAP + DOWN}`}
-          preserveAspectRatio="none"
-          aria-hidden="true"
-        >
-          <path className="chart-grid" d={`M0 0.5H${WIDTH}M0 ${UP / 2}H${WIDTH}`} />
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + GAP}`} preserveAspectRatio="none" aria-hidden="true">
+          <path className="chart-grid" d={`M0 0.5H${WIDTH}M0 ${up / 2}H${WIDTH}`} />
           {well.map((value, index) => {
-            const tall = value === 0 ? 0 : Math.max(2, (UP * value) / top);
+            const tall = tallOf(value);
             const isNow = index === well.length - 1;
             const [x, wide] = [index * pitch + 1, pitch - 2];
             return (
@@ -65,25 +69,25 @@ export function Chart({
                 <rect
                   className={isNow ? "is-now" : "is-ok"}
                   x={x}
-                  y={UP - tall}
+                  y={up - tall}
                   width={wide}
                   height={tall}
                 />
                 {tall > 0 && !isNow && (
-                  <path className="chart-lip" d={`M${x} ${UP - tall}h${wide}`} />
+                  <path className="chart-lip" d={`M${x} ${up - tall}h${wide}`} />
                 )}
               </g>
             );
           })}
-          <path className="chart-axis" d={`M0 ${UP + GAP / 2}H${WIDTH}`} />
+          <path className="chart-axis" d={`M0 ${up + GAP / 2}H${WIDTH}`} />
           {buckets.map(({ failed, from_ms }, index) => (
             <rect
               key={from_ms}
               className="is-bad"
               x={index * pitch + 1}
-              y={UP + GAP}
+              y={up + GAP}
               width={pitch - 2}
-              height={failed === 0 ? 0 : Math.max(FAILED_LEAST, (DOWN * failed) / mostFailed)}
+              height={tallOf(failed)}
             />
           ))}
         </svg>
