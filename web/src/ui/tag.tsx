@@ -24,12 +24,20 @@ export function Tile({ name, size }: { name: string; size?: "xs" | "lg" }) {
   );
 }
 
-/** First letters of the first two words, or the first two of one. */
+const segmenter = new Intl.Segmenter();
+const graphemes = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
+
+/** Letters of which a tile has room for one. */
+const WIDE =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/u;
+
+/** First letters of the first two words, or the first two of one; a wide letter stands alone. */
 export function monogram(name: string): string {
-  const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "");
-  const [first = "?", second] = words;
-  const letters = second === undefined ? first.slice(0, 2) : first.slice(0, 1) + second.slice(0, 1);
-  return letters.slice(0, 1).toUpperCase() + letters.slice(1).toLowerCase();
+  const words = name.split(/[^\p{L}\p{M}\p{N}]+/u).filter((word) => word !== "");
+  const [first, second = ""] = words.map(graphemes);
+  if (first === undefined) return graphemes(name.trim())[0] ?? "?";
+  const [one = "", two = ""] = second === "" ? first : [first[0], second[0]];
+  return WIDE.test(one + two) ? one : one.toUpperCase() + two.toLowerCase();
 }
 
 export function hueOf(name: string): number {
