@@ -5,6 +5,7 @@
 
 import "./markdown.css";
 import { lazy, type ReactNode, Suspense } from "react";
+import { plainBlocks } from "./plain-markdown";
 
 const Rendered = lazy(() => import("react-markdown"));
 
@@ -13,7 +14,7 @@ export function Markdown({ text }: { text: string }) {
   // Most descriptions are one plain sentence: they need no parser.
   if (!/[*_`[#<>\n]|https?:/.test(text)) return <p>{text}</p>;
   return (
-    <Suspense fallback={<p>{text}</p>}>
+    <Suspense fallback={<Plain text={text} />}>
       <div className="prose">
         <Rendered
           skipHtml
@@ -28,6 +29,19 @@ export function Markdown({ text }: { text: string }) {
         </Rendered>
       </div>
     </Suspense>
+  );
+}
+
+/** The same words in the same place, until the parser is here. */
+function Plain({ text }: { text: string }) {
+  return (
+    <div className="prose">
+      {plainBlocks(text).map(({ kind: Tag, lines }, at) => (
+        <Tag key={at}>
+          {Tag === "p" ? lines : lines.map((line, index) => <li key={index}>{line}</li>)}
+        </Tag>
+      ))}
+    </div>
   );
 }
 

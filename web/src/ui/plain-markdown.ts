@@ -1,0 +1,40 @@
+/** Markdown without its marks, for the moment until the parser is here; pure. */
+
+export type Block = { kind: "p" | "ul" | "ol"; lines: string[] };
+
+/** Paragraphs and lists of the text, so that they take the place that the parsed ones will. */
+export function plainBlocks(text: string): Block[] {
+  const blocks: Block[] = [];
+  let ended = true;
+  for (const line of text.split("\n")) {
+    const item = /^\s*([-*+]|\d+[.)])\s+(.*)$/.exec(line);
+    const kind = item === null ? "p" : /\d/.test(item[1] ?? "") ? "ol" : "ul";
+    const words = withoutMarks(item?.[2] ?? line);
+    const last = blocks.at(-1);
+    if (line.trim() === "") ended = true;
+    else if (
+      last === undefined ||
+      (last.kind !== kind && (ended || item !== null)) ||
+      (ended && kind === "p")
+    ) {
+      blocks.push({ kind, lines: [words] });
+      ended = false;
+    } else if (item === null) {
+      // A paragraph or an item goes on.
+      last.lines.push(`${last.lines.pop() ?? ""} ${words}`);
+    } else {
+      last.lines.push(words);
+      ended = false;
+    }
+  }
+  return blocks;
+}
+
+function withoutMarks(line: string): string {
+  return line
+    .replace(/^\s*(#{1,6}|>)\s+/, "")
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/<(https?:[^>]*)>/g, "$1")
+    .replace(/\*+|`+|(?<![\p{L}\p{N}])_+|_+(?![\p{L}\p{N}])/gu, "")
+    .trim();
+}
