@@ -17,6 +17,7 @@ import { PaneHead } from "~/ui/pane";
 import { Tag } from "~/ui/tag";
 import { Until, When } from "~/ui/time";
 import { say } from "~/ui/toast";
+import { browserName } from "./browser-name";
 import { ChangePassword } from "./password";
 
 const sessionsQuery = pagesOf(["sessions"], (query, signal) =>
@@ -76,8 +77,8 @@ function Row({ of }: { of: BrowserSession }) {
   });
   return (
     <tr className="tr">
-      <td className="cut">
-        {of.current && <Tag>this one</Tag>} {of.user_agent}
+      <td className="cut" title={of.user_agent}>
+        {of.current && <Tag>this one</Tag>} {browserName(of.user_agent)}
       </td>
       <td className="mono mid">{of.address}</td>
       <td className="mid">
