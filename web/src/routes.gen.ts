@@ -19,6 +19,7 @@ import { Route as AppMailRouteImport } from "./routes/_app.mail";
 import { Route as AppMapRouteImport } from "./routes/_app.map";
 import { Route as AppRegistriesRouteImport } from "./routes/_app.registries";
 import { Route as AppSettingsRouteImport } from "./routes/_app.settings";
+import { Route as AppSystemRouteImport } from "./routes/_app.system";
 import { Route as InviteTokenRouteImport } from "./routes/invite.$token";
 import { Route as SetupTokenRouteImport } from "./routes/setup.$token";
 import { Route as AppAccountsIndexRouteImport } from "./routes/_app.accounts.index";
@@ -114,6 +115,11 @@ const AppRegistriesRoute = AppRegistriesRouteImport.update({
 const AppSettingsRoute = AppSettingsRouteImport.update({
   id: "/settings",
   path: "/settings",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppSystemRoute = AppSystemRouteImport.update({
+  id: "/system",
+  path: "/system",
   getParentRoute: () => AppRoute,
 } as any);
 const InviteTokenRoute = InviteTokenRouteImport.update({
@@ -362,6 +368,7 @@ export interface FileRoutesByFullPath {
   "/map": typeof AppMapRoute;
   "/registries": typeof AppRegistriesRoute;
   "/settings": typeof AppSettingsRouteWithChildren;
+  "/system": typeof AppSystemRoute;
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
   "/accounts/$id": typeof AppAccountsIdRoute;
@@ -418,6 +425,7 @@ export interface FileRoutesByTo {
   "/mail": typeof AppMailRoute;
   "/map": typeof AppMapRoute;
   "/registries": typeof AppRegistriesRoute;
+  "/system": typeof AppSystemRoute;
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
   "/": typeof AppIndexRoute;
@@ -476,6 +484,7 @@ export interface FileRoutesById {
   "/_app/map": typeof AppMapRoute;
   "/_app/registries": typeof AppRegistriesRoute;
   "/_app/settings": typeof AppSettingsRouteWithChildren;
+  "/_app/system": typeof AppSystemRoute;
   "/invite/$token": typeof InviteTokenRoute;
   "/setup/$token": typeof SetupTokenRoute;
   "/_app/": typeof AppIndexRoute;
@@ -537,6 +546,7 @@ export interface FileRouteTypes {
     | "/map"
     | "/registries"
     | "/settings"
+    | "/system"
     | "/invite/$token"
     | "/setup/$token"
     | "/accounts/$id"
@@ -593,6 +603,7 @@ export interface FileRouteTypes {
     | "/mail"
     | "/map"
     | "/registries"
+    | "/system"
     | "/invite/$token"
     | "/setup/$token"
     | "/"
@@ -650,6 +661,7 @@ export interface FileRouteTypes {
     | "/_app/map"
     | "/_app/registries"
     | "/_app/settings"
+    | "/_app/system"
     | "/invite/$token"
     | "/setup/$token"
     | "/_app/"
@@ -778,6 +790,13 @@ declare module "@tanstack/react-router" {
       path: "/settings";
       fullPath: "/settings";
       preLoaderRoute: typeof AppSettingsRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/system": {
+      id: "/_app/system";
+      path: "/system";
+      fullPath: "/system";
+      preLoaderRoute: typeof AppSystemRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/invite/$token": {
@@ -1191,6 +1210,7 @@ interface AppRouteChildren {
   AppMapRoute: typeof AppMapRoute;
   AppRegistriesRoute: typeof AppRegistriesRoute;
   AppSettingsRoute: typeof AppSettingsRouteWithChildren;
+  AppSystemRoute: typeof AppSystemRoute;
   AppIndexRoute: typeof AppIndexRoute;
   AppAccountsIdRoute: typeof AppAccountsIdRoute;
   AppAppsSlugRoute: typeof AppAppsSlugRoute;
@@ -1225,6 +1245,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppMapRoute: AppMapRoute,
   AppRegistriesRoute: AppRegistriesRoute,
   AppSettingsRoute: AppSettingsRouteWithChildren,
+  AppSystemRoute: AppSystemRoute,
   AppIndexRoute: AppIndexRoute,
   AppAccountsIdRoute: AppAccountsIdRoute,
   AppAppsSlugRoute: AppAppsSlugRoute,

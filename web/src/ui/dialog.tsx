@@ -83,6 +83,19 @@ export function Dialog({
   );
 }
 
+/** Closes the dialog that it is in: for a foot within a form. */
+export function CloseDialog() {
+  return (
+    <BaseDialog.Close
+      render={
+        <Button keys="escape" type="button">
+          Close
+        </Button>
+      }
+    />
+  );
+}
+
 const FIELDS = [
   "input:not(:disabled, [aria-hidden='true'], [tabindex='-1'], [type='hidden'])",
   "textarea:not(:disabled)",

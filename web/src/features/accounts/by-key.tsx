@@ -8,6 +8,7 @@ import { sentence } from "~/api/errors";
 import type { App } from "~/api/schema";
 import type { Connected } from "~/shell/connect";
 import { Button } from "~/ui/button";
+import { CloseDialog } from "~/ui/dialog";
 import { Field, Input, Password } from "~/ui/field";
 import { say } from "~/ui/toast";
 
@@ -108,6 +109,7 @@ export function ByKey({
         )}
       </div>
       <footer className="dialog-foot">
+        <CloseDialog />
         <Button look="primary" type="submit" busy={save.isPending && "Connecting…"}>
           Connect
         </Button>

@@ -11,6 +11,7 @@ import type { App } from "~/api/schema";
 import type { Connected } from "~/shell/connect";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { CloseDialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
@@ -151,6 +152,7 @@ export function ByProvider({
         <Button look="quiet" onClick={onClient}>
           Change the OAuth client…
         </Button>
+        <CloseDialog />
         <Button
           look="primary"
           type="submit"

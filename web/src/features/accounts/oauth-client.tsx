@@ -8,6 +8,7 @@ import { appQuery } from "~/api/queries";
 import type { App } from "~/api/schema";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
+import { CloseDialog } from "~/ui/dialog";
 import { Field, Input, Password } from "~/ui/field";
 
 const FIELDS = [
@@ -91,6 +92,7 @@ export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void })
         )}
       </div>
       <footer className="dialog-foot">
+        <CloseDialog />
         <Button look="primary" type="submit" busy={save.isPending && "Saving…"}>
           Save the client
         </Button>

@@ -14,7 +14,7 @@ import { FormDialog } from "~/shell/form-dialog";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Empty, SkeletonRows } from "~/ui/banner";
+import { Empty, Skeleton, SkeletonRows } from "~/ui/banner";
 import { Button, buttonClass, IconButton } from "~/ui/button";
 import { Combobox, type Item } from "~/ui/combobox";
 import { Field } from "~/ui/field";
@@ -26,13 +26,15 @@ import { say } from "~/ui/toast";
 import { autoSubscriptionsQuery, webhooksQuery } from "./queries";
 import { nameOf } from "./webhooks-page";
 
-type Named = (id: string) => { name: string; kind: string };
+/** `undefined` until the names are read. */
+type Named = (id: string) => { name: string; kind: string } | undefined;
 
 /** Names of all that can emit or listen. */
 function useNames(): { nameOfId: Named; items: (kinds: readonly string[]) => Item[] } {
   const { org } = useSession();
-  const { data: owners } = useQuery(ownersQuery);
-  const { data: webhooks } = useInfiniteQuery(webhooksQuery);
+  const { data: owners, isPending: areOwnersPending } = useQuery(ownersQuery);
+  const { data: webhooks, isPending: areWebhooksPending } = useInfiniteQuery(webhooksQuery);
+  const isPending = areOwnersPending || areWebhooksPending;
   const known = new Map<string, { name: string; kind: string }>([
     [org.id, { name: org.name, kind: "organization" }],
     ["dc_*", { name: "All sources", kind: "sources" }],
@@ -45,7 +47,7 @@ function useNames(): { nameOfId: Named; items: (kinds: readonly string[]) => Ite
     known.set(webhook.id, { name: nameOf(webhook), kind: "webhook" });
   }
   return {
-    nameOfId: (id) => known.get(id) ?? { name: id, kind: "" },
+    nameOfId: (id) => known.get(id) ?? (isPending ? undefined : { name: id, kind: "" }),
     items: (kinds) =>
       [...known]
         .filter(([, { kind }]) => kinds.includes(kind))
@@ -134,10 +136,7 @@ export function ListenersPage() {
                     <td>
                       <Tag>{channelWord(auto.event_name)}</Tag>
                     </td>
-                    <td className="row">
-                      <Tile name={nameOfId(auto.listener_id).name} />
-                      <span className="cut">{nameOfId(auto.listener_id).name}</span>
-                    </td>
+                    <Thing of={nameOfId(auto.listener_id)} />
                     <td>
                       <EndAuto id={auto.id} />
                     </td>
@@ -158,6 +157,8 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
   const { org } = useSession();
   const refused = useRefusal("deploy");
   const [from, to] = [nameOfId(subscription.emitter_id), nameOfId(subscription.listener_id)];
+  const fromName = from?.name ?? subscription.emitter_id;
+  const toName = to?.name ?? subscription.listener_id;
   const query = {
     emitter_id: subscription.emitter_id,
     listener_id: subscription.listener_id,
@@ -173,8 +174,8 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
     mutationFn: () => data(client.DELETE("/v1/subscriptions", { params: { query } })),
     onSuccess: () => {
       say({
-        title: `${to.name} listens no more`,
-        about: `to ${channelWord(subscription.event_name)} of ${from.name}`,
+        title: `${toName} listens no more`,
+        about: `to ${channelWord(subscription.event_name)} of ${fromName}`,
         act: { label: "Undo", onClick: () => back.mutate() },
       });
       void changed();
@@ -183,30 +184,39 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
   });
   return (
     <tr className="tr">
-      <td className="row">
-        <Tile name={from.name} />
-        <span className="name cut">{from.name}</span>
-        <span className="dim small">{from.kind}</span>
-      </td>
+      <Thing of={from} />
       <td>
         <Tag>{channelWord(subscription.event_name)}</Tag>
       </td>
-      <td className="row">
-        <Tile name={to.name} />
-        <span className="name cut">{to.name}</span>
-        <span className="dim small">{to.kind}</span>
-      </td>
+      <Thing of={to} />
       <td>
         {refused === undefined && (
           <IconButton
             icon={X}
             size="sm"
-            label={`End: ${to.name} listens to ${from.name}`}
+            label={`End: ${toName} listens to ${fromName}`}
             onClick={() => end.mutate()}
           />
         )}
       </td>
     </tr>
+  );
+}
+
+/** Cell of what emits or listens. */
+function Thing({ of }: { of: ReturnType<Named> }) {
+  return (
+    <td className="row">
+      {of === undefined ? (
+        <Skeleton width={140} />
+      ) : (
+        <>
+          <Tile name={of.name} />
+          <span className="name cut">{of.name}</span>
+          <span className="dim small">{of.kind}</span>
+        </>
+      )}
+    </td>
   );
 }
 

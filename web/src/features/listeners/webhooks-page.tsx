@@ -17,7 +17,7 @@ import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Field, Input } from "~/ui/field";
-import { PageHead } from "~/ui/pane";
+import { Crumbs, PageHead } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Until, When } from "~/ui/time";
 import { webhooksQuery } from "./queries";
@@ -36,7 +36,10 @@ export function WebhooksPage() {
           </Button>
         }
       >
-        <h1>Webhooks</h1>
+        <Crumbs>
+          <Link to="/listeners">Listeners</Link>
+          <h1>Webhooks</h1>
+        </Crumbs>
       </PageHead>
       <div className="scroll">
         <ListState

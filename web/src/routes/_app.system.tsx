@@ -1,0 +1,7 @@
+import { createFileRoute, redirect } from "@tanstack/react-router";
+
+export const Route = createFileRoute("/_app/system")({
+  beforeLoad: () => {
+    throw redirect({ to: "/settings/system", replace: true });
+  },
+});
