@@ -29,7 +29,7 @@ export function DiffView({
     gcTime: 60_000,
   });
   if (lines === undefined) return null;
-  if (lines.length === 0) return <p className="step-note">No difference.</p>;
+  if (lines.length === 0) return <p className="diff-note">No difference.</p>;
   if (lines.length > WHOLE_MAX) return <LongDiff lines={lines} label={label} />;
   return (
     <figure className="lines is-diff" aria-label={label} tabIndex={0}>
@@ -51,7 +51,7 @@ function LongDiff({ lines, label }: { lines: readonly DiffLine[]; label: string 
   const items = virtual.getVirtualItems();
   return (
     <>
-      <p className="step-note">{changedWords(lines)}</p>
+      <p className="diff-note">{changedWords(lines)}</p>
       <figure className="lines is-diff is-long" aria-label={label} tabIndex={0} ref={scroll}>
         <div style={{ height: items[0]?.start ?? 0 }} />
         {items.map(({ index }) => {
