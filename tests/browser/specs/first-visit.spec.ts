@@ -57,9 +57,12 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   await expectAccessible(page);
   await page.goto(`${server.url}/settings/sessions`);
   await expect(page.getByRole("table", { name: "Your sessions" })).toContainText("127.0.0.1");
+  await expect(page.getByRole("table", { name: "Your sessions" })).toContainText(/Chrome \d+ on Linux/);
   await page.screenshot({ path: "pictures/sessions.png" });
   await expectAccessible(page);
   await page.getByRole("button", { name: "Change password…" }).click();
+  await expect(page.getByLabel("Present password")).toBeFocused();
+  await expect(page.getByLabel("E-mail")).toBeHidden();
   await page.getByLabel("Present password").fill("not the password");
   await page.getByLabel("New password").fill("another wheel in the race");
   await page.getByRole("button", { name: "Change password", exact: true }).click();
