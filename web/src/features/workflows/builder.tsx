@@ -16,9 +16,9 @@ import { Cards } from "./cards";
 import { DataPane } from "./data-pane";
 import { EventBar } from "./event-bar";
 import { focusedStep, keepingFocus } from "./focused-card";
-import { moved, type StepDraft } from "./model";
+import { moved, type StepDraft, type TriggerDraft } from "./model";
 import type { Parts } from "./parts";
-import type { PastedStep } from "./paste";
+import { type PastedStep, withTriggers } from "./paste";
 import { referenceReader, withNames } from "./references";
 import { newKey } from "./state";
 import { StepEditor } from "./step-editor";
@@ -126,15 +126,14 @@ export function WorkflowBuilder({
     tree?.focus({ preventScroll: true });
   };
 
-  const add = (step: Pick<StepDraft, "runs" | "props">, wish: string, after: number) => {
+  /** `step`: a new one, or one to be copied with its note and its secrets. */
+  const add = (
+    step: Pick<StepDraft, "runs" | "props"> & Partial<StepDraft>,
+    wish: string,
+    after: number,
+  ) => {
     const namespace = freeName(draft.steps, wish);
-    const made: StepDraft = {
-      ...step,
-      key: newKey(),
-      namespace,
-      savedAs: undefined,
-      disabled: false,
-    };
+    const made = { disabled: false, ...step, key: newKey(), namespace, savedAs: undefined };
     const steps = draft.steps.toSpliced(after + 1, 0, made);
     keepingFocus(() => {
       builder.edit({ ...draft, steps }, `add ${namespace}`);
@@ -147,11 +146,20 @@ export function WorkflowBuilder({
     const of = chosen();
     return of === undefined ? draft.steps.length - 1 : draft.steps.indexOf(of);
   };
-  const paste = async (pasted: readonly PastedStep[]) => {
+  /** The step that was pasted last and is not drawn yet: what is pasted next stands behind it. */
+  const pastedLast = useRef<string>(undefined);
+  useEffect(() => {
+    pastedLast.current = undefined;
+  });
+  const paste = async (pasted: readonly PastedStep[], triggers: readonly TriggerDraft[]) => {
+    const of = chosen()?.key;
     const read = await referenceReader();
+    // Another paste may have come in between.
+    const draft = builder.newest();
     const steps = [...draft.steps];
     const names = new Map<string, string>();
-    let to = place() + 1;
+    const behind = steps.findIndex(({ key }) => key === (pastedLast.current ?? of));
+    let to = behind < 0 ? steps.length : behind + 1;
     let last = "";
     for (const { wish, ...step } of pasted) {
       last = freeName(steps, wish);
@@ -161,10 +169,11 @@ export function WorkflowBuilder({
       if (last !== wish) names.set(wish, last);
       to += 1;
     }
+    pastedLast.current = steps[to - 1]?.key;
     const says = pasted.length === 1 ? `paste ${last}` : `paste ${pasted.length} steps`;
     keepingFocus(
       () => {
-        builder.edit({ ...draft, steps }, says);
+        builder.edit({ triggers: withTriggers(draft.triggers, triggers), steps }, says);
         onOpen(last);
       },
       steps[to - 1]?.key,
@@ -173,7 +182,7 @@ export function WorkflowBuilder({
   const address = (first: string) => setAdds({ after: place(), first });
   useClipboard(
     chosen,
-    refused === undefined ? (pasted) => void paste(pasted) : undefined,
+    refused === undefined ? ({ steps, triggers = [] }) => void paste(steps, triggers) : undefined,
     refused === undefined ? address : undefined,
   );
   const move = (from: number, by: -1 | 1) => {
@@ -220,7 +229,7 @@ export function WorkflowBuilder({
       test(of === undefined ? { kind: "all" } : { kind: "to", key: of.key });
     },
     testAll: () => test({ kind: "all" }),
-    duplicate: edits((of, from) => add({ runs: of.runs, props: of.props }, of.namespace, from)),
+    duplicate: edits((of, from) => add(of, of.namespace, from)),
     removeStep: edits(remove),
     moveUp: edits((_, from) => move(from, -1)),
     moveDown: edits((_, from) => move(from, 1)),
@@ -256,7 +265,7 @@ export function WorkflowBuilder({
               onRename={onOpen}
               onGone={gone}
               picker={refused === undefined ? { aim, open: openData } : undefined}
-              onCopy={() => add({ runs: step.runs, props: step.props }, step.namespace, at)}
+              onCopy={() => add(step, step.namespace, at)}
             />
           ) : (
             <TriggerEditor key={trigger ?? 0} at={trigger ?? 0} parts={parts} onOpen={onOpen} />

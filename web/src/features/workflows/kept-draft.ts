@@ -1,7 +1,7 @@
 /** A draft as this browser keeps it until the server has it; secrets are not kept. Pure. */
 
 import { isObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
-import { type Draft, noteOf, type StepDraft, type TriggerDraft } from "./model";
+import { type CodeFiles, type Draft, noteOf, type StepDraft, type TriggerDraft } from "./model";
 
 export function withoutSecrets(draft: Draft): Draft {
   return {
@@ -70,12 +70,28 @@ function stepOf(given: unknown): StepDraft[] {
       runs:
         code === undefined
           ? { kind: "action", component: component ?? "" }
-          : { kind: "code", code },
+          : { kind: "code", code, ...filesOf(runs.files) },
       props: objectOf(given.props),
       form: textOf(given.form),
       secrets: listOf(given.secrets).map(String),
+      ...sealedOf(given.sealed),
       disabled: given.disabled === true,
       ...noteOf(given.note),
     },
   ];
+}
+
+/** Code of several files, as drafts are kept and steps are copied. */
+export function filesOf(given: unknown): { files?: CodeFiles } {
+  const { entry, others } = objectOf(given);
+  if (typeof entry !== "string") return {};
+  const texts = Object.entries(objectOf(others)).flatMap(([path, text]) =>
+    typeof text === "string" ? [[path, text] as const] : [],
+  );
+  return { files: { entry, others: Object.fromEntries(texts) } };
+}
+
+function sealedOf(given: unknown): Pick<StepDraft, "sealed"> {
+  const { of, names } = objectOf(given);
+  return typeof of === "string" ? { sealed: { of, names: listOf(names).map(String) } } : {};
 }

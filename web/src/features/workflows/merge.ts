@@ -124,7 +124,7 @@ function stepOf(
     runs: part(
       "code",
       (step) => step.runs,
-      (runs) => (runs.kind === "code" ? runs.code : runs.component),
+      (runs) => (runs.kind === "code" ? codeText(runs) : runs.component),
     ),
     disabled: part(
       "on or off",
@@ -179,8 +179,13 @@ function uniqueNames(steps: readonly StepDraft[]): StepDraft[] {
   });
 }
 
+function codeText({ code, files }: StepDraft["runs"] & { kind: "code" }): string {
+  const others = Object.entries(files?.others ?? {});
+  return [code, ...others.map(([path, text]) => `// ${path}\n${text}`)].join("\n");
+}
+
 function whole({ namespace, runs, props, disabled, note }: StepDraft): string {
-  const code = runs.kind === "code" ? runs.code : `component ${runs.component}`;
+  const code = runs.kind === "code" ? codeText(runs) : `component ${runs.component}`;
   const rest = Object.keys(props).length === 0 ? "" : `\n${stable(props, 2)}`;
   const said = note === undefined ? "" : `${note}\n`;
   return `${namespace}${disabled ? " (off)" : ""}\n${said}${code}${rest}`;

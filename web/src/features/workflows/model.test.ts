@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { SECRET } from "~/ui/changes";
 import { differences, valuesThatDiffer } from "./differences";
-import { contentOf, draftOf, moved, refusedPlace, requestOf, startsOf } from "./model";
+import { contentOf, draftOf, moved, refusedPlace, startsOf } from "./model";
+import { isBroughtBack, lostOf, requestOf } from "./request";
 import { freeName, nameProblem } from "./step-names";
 
 const step = (namespace: string, code: string, more: object = {}) => ({
@@ -73,6 +74,53 @@ describe("a draft", () => {
       code: "2",
       code_files: { "lib/x.ts": "y" },
       code_entry: "steps/a.ts",
+    });
+  });
+
+  test("brought back by an undo has its files, and its address and secrets of a deployed version", () => {
+    const files = { entry: "a.mjs", others: { "lib/x.mjs": "y" } };
+    const saved = { id: "sc_1", code: "1", key: null, files };
+    const was = { triggers, steps: [step("a", "1", { savedComponent: saved })] };
+    const draft = draftOf(was);
+    const sent = { ...draft, steps: draft.steps.map((each) => ({ ...each, savedAs: undefined })) };
+    const record = { triggers: [], steps: [] };
+    expect([isBroughtBack(draft, was), isBroughtBack(sent, record)]).toEqual([false, true]);
+    expect(requestOf(sent, record).steps[0]).toEqual({
+      namespace: "a",
+      code: "1",
+      code_entry: "a.mjs",
+      code_files: { "lib/x.mjs": "y" },
+      props: { n: 1 },
+    });
+    const request = requestOf(sent, record, [was]);
+    expect(request.steps[0]).toMatchObject({ keep_secrets_of: "a" });
+    expect(request.triggers[0]).toMatchObject({ id: "hi_1" });
+    const defs = [{ name: "token", type: "string", secret: true }];
+    const made = {
+      triggers: [{ type: "http", id: "hi_2" }],
+      steps: [step("a", "1", { sealed_props: [], savedComponent: { configurableProps: defs } })],
+    };
+    expect(lostOf(sent, was)).toEqual([]);
+    expect(lostOf(sent, made)).toEqual([
+      "The HTTP trigger has a new address.",
+      "a lacks its secrets: token.",
+    ]);
+    // A secret that the code asks for no more is not missed.
+    expect(
+      lostOf(sent, { triggers, steps: [step("a", "2", { sealed_props: [], savedComponent: {} })] }),
+    ).toEqual([]);
+  });
+
+  test("keeps the secrets of a step that was copied", () => {
+    const record = { triggers, steps: [step("a", "1")] };
+    const draft = draftOf(record);
+    draft.steps = draft.steps.flatMap((each) => [
+      each,
+      { ...each, key: "new", namespace: "a_2", savedAs: undefined },
+    ]);
+    expect(requestOf(draft, record).steps[1]).toMatchObject({
+      namespace: "a_2",
+      keep_secrets_of: "a",
     });
   });
 

@@ -1,18 +1,7 @@
-/** A workflow's draft as the builder edits it: read from the record, written as a request. Pure. */
+/** A workflow's draft as the builder edits it, read from the record. Pure. */
 
-import { isComponentId } from "~/api/component-id";
-import {
-  asJson,
-  asJsonObject,
-  isObject,
-  type JsonObject,
-  listOf,
-  numberOf,
-  objectOf,
-  textOf,
-} from "~/api/json";
+import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
 import { type PropDef, propsOf } from "~/api/props";
-import type { components } from "~/api/schema";
 import type { Start } from "~/shell/starts";
 import { stable } from "~/ui/changes";
 import { every } from "~/ui/format";
@@ -33,17 +22,22 @@ export type TriggerDraft =
     }
   | { kind: "source"; id: string; eventName: string };
 
+/** Code of several files, or of one that is not named after its step. */
+export type CodeFiles = { entry: string; others: Record<string, string> };
+
 export type StepDraft = {
   /** Identity within the builder; a name may change. */
   key: string;
   namespace: string;
   /** Name that the saved draft has for it; `undefined` for a step that was never saved. */
   savedAs: string | undefined;
-  runs: { kind: "code"; code: string } | { kind: "action"; component: string };
+  runs: { kind: "code"; code: string; files?: CodeFiles } | { kind: "action"; component: string };
   /** Values without secrets that are stored. */
   props: JsonObject;
   /** Names of values that this browser must not keep. */
   secrets?: string[];
+  /** Names of secrets that the server has, and the saved step that it has them for. */
+  sealed?: { of: string; names: string[] };
   /** Form that the values were filled in with. */
   form?: string | undefined;
   disabled: boolean;
@@ -122,14 +116,28 @@ export function draftOf(workflow: Content): Draft {
           savedAs: known.namespace,
           runs: known.isAction
             ? { kind: "action", component: known.componentKey ?? known.componentId ?? "" }
-            : { kind: "code", code: known.code },
+            : { kind: "code", code: known.code, ...filesOf(known) },
           props: parsed(textOf(step.configured_props_json)),
+          ...(known.sealed.length === 0
+            ? {}
+            : { sealed: { of: known.namespace, names: known.sealed } }),
           disabled: step.disabled === true,
           ...noteOf(step.note),
         },
       ];
     }),
   };
+}
+
+export function filesOf({ namespace, entry, others }: SavedStep): { files?: CodeFiles } {
+  const isOne = Object.keys(others).length === 0;
+  const isPlain = entry === undefined || (isOne && entry === `${namespace}.mjs`);
+  return isPlain ? {} : { files: { entry, others } };
+}
+
+/** What a step runs, without the name of the file that it begins in. */
+export function programOf({ runs }: Pick<StepDraft, "runs">): unknown {
+  return runs.kind === "code" ? [runs.code, runs.files?.others ?? {}] : runs.component;
 }
 
 /** An empty note is none. */
@@ -185,81 +193,6 @@ function triggerOf(given: unknown): TriggerDraft[] {
   }
 }
 
-export type TriggerRequest = components["schemas"]["TriggerRequest"];
-export type StepRequest = components["schemas"]["StepRequest"];
-
-/**
- * Body of the request that saves the draft over a record. A step whose code did not change names what was built of it; a trigger that an undo brought back
- * is a new one.
- */
-export function requestOf(
-  draft: Draft,
-  record: Content,
-): { triggers: TriggerRequest[]; steps: StepRequest[] } {
-  const saved = savedStepsOf(record.steps);
-  const ids = record.triggers.map((trigger) => objectOf(trigger).id);
-  const idOf = ({ id }: { id: string | undefined }) =>
-    id !== undefined && ids.includes(id) ? { id } : {};
-  return {
-    triggers: draft.triggers.map((trigger) => triggerRequest(trigger, idOf)),
-    steps: draft.steps.map((step) => {
-      const known = saved.find(({ namespace }) => namespace === step.savedAs);
-      return {
-        namespace: step.namespace,
-        ...runsOf(step, known),
-        props: asJsonObject(step.props),
-        ...(step.form === undefined ? {} : { dynamic_props_id: step.form }),
-        ...(step.disabled ? { disabled: true } : {}),
-        ...noteOf(step.note),
-        ...(known === undefined ? {} : { keep_secrets_of: known.namespace }),
-      };
-    }),
-  };
-}
-
-function triggerRequest(
-  trigger: TriggerDraft,
-  idOf: (trigger: { id: string | undefined }) => { id?: string },
-): TriggerRequest {
-  switch (trigger.kind) {
-    case "http":
-      return { type: "http", ...idOf(trigger), auth: asJson(trigger.auth) };
-    case "timer":
-      return {
-        type: "timer",
-        ...idOf(trigger),
-        props: asJsonObject(
-          trigger.cron === undefined
-            ? { intervalSeconds: trigger.seconds }
-            : { cron: trigger.cron, timezone: trigger.zone },
-        ),
-      };
-    case "source":
-      return { type: "source", id: trigger.id, event_name: trigger.eventName };
-  }
-}
-
-function runsOf({ runs }: StepDraft, known: SavedStep | undefined): StepRequest {
-  const componentId = known?.componentId;
-  const unchanged =
-    runs.kind === "code"
-      ? known?.isAction === false && runs.code === known.code
-      : known?.isAction === true;
-  if (unchanged && componentId !== undefined) return { component_id: componentId };
-  if (runs.kind === "action") {
-    return isComponentId(runs.component)
-      ? { component_id: runs.component }
-      : { component_key: runs.component };
-  }
-  const isOne = known === undefined || Object.keys(known.others).length === 0;
-  const isPlain = known?.entry === undefined || known.entry === `${known.namespace}.mjs`;
-  return {
-    code: runs.code,
-    ...(isOne ? {} : { code_files: known.others }),
-    ...(isOne && isPlain ? {} : { code_entry: known?.entry }),
-  };
-}
-
 /** Content of a version as one text: two with the same text do the same. */
 export function contentOf(version: { triggers?: unknown; steps: readonly unknown[] }): string {
   const { triggers, steps } = draftOf({
@@ -290,10 +223,11 @@ export function isSavedAs(draft: Draft, record: Content): boolean {
         trigger.kind === "http" ? { kind: trigger.kind, auth: authOf(trigger.auth) } : trigger,
       ),
       steps: steps.map(({ namespace, runs, props, secrets = [], disabled, note }, at) => {
+        const program = programOf({ runs });
         const open = Object.entries(props).filter(
           ([name]) => !(secrets.includes(name) || saved[at]?.sealed.includes(name)),
         );
-        return { namespace, runs, props: Object.fromEntries(open), disabled, ...noteOf(note) };
+        return { namespace, program, props: Object.fromEntries(open), disabled, ...noteOf(note) };
       }),
     });
   const sealed = draft.steps.every(({ secrets = [] }, at) =>

@@ -16,7 +16,8 @@ import type { Item } from "~/ui/combobox";
 import { Field, Input } from "~/ui/field";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { ChooseSource } from "./choose-source";
-import { FIRST_CODE, type TriggerRequest } from "./model";
+import { FIRST_CODE } from "./model";
+import type { TriggerRequest } from "./request";
 
 type Start = "http" | "timer" | "source" | "none";
 

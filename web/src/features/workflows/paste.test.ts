@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StepDraft } from "./model";
-import { pastedSteps, stepYaml } from "./paste";
+import { pastedSteps, stepYaml, withTriggers } from "./paste";
 
 test("a step that is copied is what is pasted, without its secrets", async () => {
   const step: StepDraft = {
@@ -27,6 +27,10 @@ test("a whole workflow gives its steps; other text gives none", async () => {
   );
   expect(found).toMatchObject({
     steps: [{ wish: "a", runs: { kind: "action", component: "http-send" }, props: { u: 1 } }],
+    notes: [
+      "Not taken of the workflow: name.",
+      "Give the values that a had from the environment: t.",
+    ],
   });
   for (const text of ["hello: world", "steps: [1]", "code: [", "hello"])
     expect(await pastedSteps(text)).toMatchObject({ problem: expect.any(String) });
@@ -40,4 +44,66 @@ test("code is a step; a step whose code is in a file says what to paste", async 
   expect(await pastedSteps("steps:\n  - namespace: a\n    code_file: steps/a.mjs\n")).toMatchObject(
     { problem: expect.stringContaining("steps/a.mjs") },
   );
+});
+
+test("the files of a step are copied with it", async () => {
+  const files = { entry: "a.mjs", others: { "lib/h.mjs": "export const h = 1;\n" } };
+  const runs = { kind: "code", code: "export default 1;\n", files } as const;
+  const yaml = stepYaml({
+    key: "k",
+    namespace: "a",
+    savedAs: "a",
+    runs,
+    props: {},
+    disabled: false,
+  });
+  expect(await pastedSteps(yaml)).toMatchObject({ steps: [{ runs }], notes: [] });
+});
+
+test("triggers of a workflow are pasted, and what is not taken is named", async () => {
+  const found = await pastedSteps(`name: Orders
+settings: { timeout_ms: 1000 }
+triggers:
+  - type: timer
+    props: { cron: "0 9 * * *" }
+  - { type: http, props: { auth: { type: bearer, token: { $env: T } } } }
+  - { type: source, source: orders }
+steps:
+  - { namespace: q, code: "export default 1;", retries: 3, timeout: 10 }
+`);
+  const timer = {
+    kind: "timer",
+    id: undefined,
+    seconds: undefined,
+    cron: "0 9 * * *",
+    zone: "UTC",
+  };
+  const http = { kind: "http", id: undefined, auth: { type: "bearer" } } as const;
+  expect(found).toMatchObject({
+    triggers: [timer, http],
+    notes: [
+      "Not taken of the workflow: name, settings.",
+      "Give the secret of the HTTP trigger.",
+      "Add the trigger on the source orders.",
+      "Not taken of q: retries, timeout.",
+    ],
+  });
+  const has = { ...http, id: "hi_1" };
+  expect(withTriggers([has], [http, { ...http, auth: { type: "none" } }])).toEqual([
+    has,
+    { ...http, auth: { type: "none" } },
+  ]);
+});
+
+test("YAML that is broken, or several documents, is no step", async () => {
+  const step = 'namespace: q\ncode: "export default 1;"\n';
+  for (const [text, says] of [
+    ["namespace: q\ncode: |\n  export default\n bad: [", "not YAML: line 4"],
+    ["namespace: q\n\tcode: export default 1", "not YAML: line 1"],
+    [`${step}---\n${step}`, "2 documents"],
+  ] as const)
+    expect(await pastedSteps(text)).toEqual({ problem: expect.stringContaining(says) });
+  const code =
+    "export default { props: { steps: { type: 'string' } }, run() { return this.steps } }";
+  expect(await pastedSteps(code)).toMatchObject({ steps: [{ runs: { code } }] });
 });

@@ -46,7 +46,7 @@ test("a step that reads what is not there before it is found", () => {
   ]);
 });
 
-test("a step that is renamed is read by its new name", async () => {
+test("a step that is renamed is read by its new name", () => {
   const other = step("other", "return steps.load.x;");
   const steps = [
     step("load", "return 1;"),
@@ -55,7 +55,7 @@ test("a step that is renamed is read by its new name", async () => {
     }),
     step("loads", "return steps.loads;"),
   ];
-  const draft = await renamed({ triggers: [], steps: [...steps, other] }, "key-load", "fetch");
+  const draft = renamed(read, { triggers: [], steps: [...steps, other] }, "key-load", "fetch");
   expect(draft.steps[0]?.namespace).toBe("fetch");
   expect(draft.steps[1]).toMatchObject({
     runs: { code: 'return steps.fetch.a + steps["fetch"].b + "steps.load";' },

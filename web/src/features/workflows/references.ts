@@ -109,8 +109,7 @@ export function withNames<T extends Pick<StepDraft, "runs" | "props">>(
 }
 
 /** The draft with a step under another name, which the steps that read it follow. */
-export async function renamed(draft: Draft, key: string, name: string): Promise<Draft> {
-  const read = await referenceReader();
+export function renamed(read: Reader, draft: Draft, key: string, name: string): Draft {
   const old = draft.steps.find((step) => step.key === key)?.namespace;
   const names = new Map(old === undefined ? [] : [[old, name]]);
   return {

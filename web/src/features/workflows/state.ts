@@ -7,6 +7,7 @@ import { begun, edited, type History, redone, replaced, undone } from "./history
 import {
   type Draft,
   draftOf,
+  programOf,
   refusedPlace,
   type SavedStep,
   type StepDraft,
@@ -178,7 +179,7 @@ export function savedOf(state: State, step: StepDraft): SavedStep | undefined {
 
 /** What a step does, as text: results of a test are of the step as it was. */
 export function stepText({ namespace, runs, props, disabled }: StepDraft): string {
-  return JSON.stringify([namespace, runs, props, disabled]);
+  return JSON.stringify([namespace, programOf({ runs }), props, disabled]);
 }
 
 let last = 0;

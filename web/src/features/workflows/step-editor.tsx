@@ -313,7 +313,9 @@ function Code({
             {
               ...draft,
               steps: draft.steps.map((each) =>
-                each.key === step.key ? { ...each, runs: { kind: "code", code: text } } : each,
+                each.key === step.key
+                  ? { ...each, runs: { ...each.runs, kind: "code", code: text } }
+                  : each,
               ),
             },
             `edit ${step.namespace}`,

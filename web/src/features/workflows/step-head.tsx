@@ -22,7 +22,7 @@ import { Menu, MenuItem, MenuLine } from "~/ui/menu";
 import { say } from "~/ui/toast";
 import type { StepDraft } from "./model";
 import { stepYaml } from "./paste";
-import { renamed } from "./references";
+import { referenceReader, renamed } from "./references";
 import { nameProblem } from "./step-names";
 import { READING } from "./test-event";
 import { useBuilder } from "./use-builder";
@@ -70,7 +70,7 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
 }
 
 export function Name({ step, onRename }: { step: StepDraft; onRename: (name: string) => void }) {
-  const { draft, edit } = useBuilder();
+  const { draft, edit, newest } = useBuilder();
   const refused = useRefusal("deploy");
   const [text, setText] = useState<string | undefined>(undefined);
   const button = useRef<HTMLButtonElement>(null);
@@ -99,7 +99,9 @@ export function Name({ step, onRename }: { step: StepDraft; onRename: (name: str
     if (problem !== undefined) return;
     end();
     if (text === step.namespace) return;
-    edit(await renamed(draft, step.key, text), `rename ${step.namespace}`);
+    const read = await referenceReader();
+    // Another edit may have come in between.
+    edit(renamed(read, newest(), step.key, text), `rename ${step.namespace}`);
     onRename(text);
   };
   return (

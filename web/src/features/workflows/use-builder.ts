@@ -10,11 +10,14 @@ import { useConnection } from "~/shell/connection";
 import { forget, keep, keptOf, keptUnder, moveKept, tabName } from "~/shell/kept";
 import { useRefusal } from "~/shell/session";
 import { minute } from "~/ui/format";
+import { say } from "~/ui/toast";
 import { keptDraft, withoutSecrets } from "./kept-draft";
-import { contentOf, type Draft, isSavedAs, requestOf } from "./model";
+import { contentOf, type Draft, isSavedAs } from "./model";
 import { workflowQuery } from "./queries";
+import { lostOf, requestOf } from "./request";
 import { begin, type Refusal, reduced, toSend } from "./state";
 import { unfinished } from "./unfinished";
+import { useDeployed } from "./use-deployed";
 import { useTest } from "./use-test";
 
 const KEEP_WAIT_MS = 400;
@@ -160,13 +163,14 @@ export function useBuilderState(workflow: Workflow) {
     }
   };
 
+  const deployed = useDeployed(workflow.id);
   const save = useMutation({
     /** `over`: the record that is written over; absent: the one that was read here. */
     mutationFn: async ({ over }: { over?: Workflow }) => {
       const { state } = latest.current;
       const sent = state.history.now;
       const base = over ?? state.base;
-      const body = requestOf(toSend(state), base);
+      const body = requestOf(toSend(state), base, await deployed.for(sent, base));
       try {
         const record = await change(
           (header) => data(client.PUT("/v1/workflows/{id}", { params: { path, header }, body })),
@@ -186,6 +190,8 @@ export function useBuilderState(workflow: Workflow) {
       }
     },
     onSuccess: ({ record, sent }) => {
+      const lost = lostOf(sent, record);
+      if (lost.length > 0) say({ title: "Not all came back", about: lost.join(" ") });
       const saved = { type: "saved", record, sent } as const;
       act(saved);
       // Who waited for this save goes on before the page is drawn with it.
@@ -280,6 +286,7 @@ export function useBuilderState(workflow: Workflow) {
       };
     },
     onSuccess: ({ record }) => {
+      deployed.note(record);
       act({ type: "rebase", record });
       took(record);
       void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "deployments"] });
@@ -319,8 +326,17 @@ export function useBuilderState(workflow: Workflow) {
       setOlder(undefined);
     },
     edit(draft: Draft, says: string, at?: string) {
-      act({ type: "edit", draft, says, at });
+      const edit = { type: "edit", draft, says, at } as const;
+      act(edit);
+      // What is edited next, before the page is drawn, is edited on top of it.
+      latest.current = {
+        ...latest.current,
+        state: reduced(latest.current.state, edit),
+        dirty: true,
+      };
     },
+    /** The draft with every edit of by now, drawn or not. */
+    newest: () => latest.current.state.history.now,
     undo: () => act({ type: "undo" }),
     redo: () => act({ type: "redo" }),
     /** Takes the record of the server in place of what is here. */

@@ -7,19 +7,23 @@ import { useEffect, useRef } from "react";
 import { takesText } from "~/ui/keyboard";
 import { say } from "~/ui/toast";
 import type { StepDraft } from "./model";
-import { type PastedStep, pastedSteps, stepYaml } from "./paste";
+import { type Pasted, pastedSteps, stepYaml } from "./paste";
 
 export function useClipboard(
   chosen: () => StepDraft | undefined,
-  onPaste: ((steps: PastedStep[]) => void) | undefined,
+  onPaste: ((pasted: Exclude<Pasted, { problem: string }>) => void) | undefined,
   /** Called with an address of code, which is read by a button only. */
   onAddress: ((text: string) => void) | undefined,
 ): void {
   const latest = useRef({ chosen, onPaste, onAddress });
   latest.current = { chosen, onPaste, onAddress };
   useEffect(() => {
-    const isElsewhere = ({ target }: ClipboardEvent) =>
-      takesText(target) || (target instanceof Element && target.closest("[role=dialog]") !== null);
+    // The path is that of the dispatch: an editor may have replaced the element under the cursor since.
+    const isElsewhere = (event: ClipboardEvent) =>
+      event.defaultPrevented ||
+      event
+        .composedPath()
+        .some((at) => takesText(at) || (at instanceof Element && at.matches("[role=dialog]")));
     const copy = (event: ClipboardEvent) => {
       const step = latest.current.chosen();
       const selects = (document.getSelection()?.toString() ?? "") !== "";
@@ -38,7 +42,7 @@ export function useClipboard(
       const pasted = await pastedSteps(text);
       if ("problem" in pasted) say({ title: "Nothing was pasted", about: pasted.problem });
       else {
-        onPaste(pasted.steps);
+        onPaste(pasted);
         if (pasted.notes.length > 0)
           say({ title: "Not all was pasted", about: pasted.notes.join(" ") });
       }
