@@ -55,7 +55,7 @@ export default {
       const value = values.length === 1 ? values[0] : values.map(shown).join("");
       if (value === undefined) return { nothing: true };
       const text = JSON.stringify(value) ?? String(value);
-      return { text: text.slice(0, 400), cut: text.length > 400 };
+      return { text: text.slice(0, 400).replace(/[\\ud800-\\udbff]$/, ""), cut: text.length > 400 };
     } catch (error) {
       return { problem: error.name + ": " + error.message };
     }
@@ -77,10 +77,9 @@ export const expressionQuery = (project: string, text: string, data: string) =>
   queryOptions({
     queryKey: ["expression", project, text, data],
     queryFn: async ({ signal }): Promise<ExpressionValue> => {
-      const pieces: JsonObject = {};
-      for (let at = 0; at * PIECE < data.length; at += 1) {
-        pieces[`d${at}`] = data.slice(at * PIECE, (at + 1) * PIECE);
-      }
+      const pieces: JsonObject = Object.fromEntries(
+        piecesOf(data).map((piece, at) => [`d${at}`, piece]),
+      );
       const answer = await body(
         client.POST("/v1/connect/{project}/actions/run", {
           params: { path: { project } },
@@ -95,9 +94,18 @@ export const expressionQuery = (project: string, text: string, data: string) =>
     retry: false,
   });
 
-/** Whether data of this length can be sent. */
+/** Whether data of this length can be sent. A piece may be shorter by one half of a pair. */
 export function fits(data: string): boolean {
-  return data.length <= PIECE * PIECES_MAX;
+  return data.length <= (PIECE - 1) * PIECES_MAX;
+}
+
+/** The data in pieces; no cut parts the halves of a surrogate pair, which alone are no text. */
+export function piecesOf(data: string): string[] {
+  const pieces: string[] = [];
+  for (let at = 0; at < data.length; at += pieces.at(-1)?.length ?? PIECE) {
+    pieces.push(data.slice(at, at + PIECE).replace(/[\ud800-\udbff]$/, ""));
+  }
+  return pieces;
 }
 
 function answered(given: unknown, observed: unknown): ExpressionValue {

@@ -99,7 +99,7 @@ test("YAML that is broken, or several documents, is no step", async () => {
   const step = 'namespace: q\ncode: "export default 1;"\n';
   for (const [text, says] of [
     ["namespace: q\ncode: |\n  export default\n bad: [", "not YAML: line 4"],
-    ["namespace: q\n\tcode: export default 1", "not YAML: line 1"],
+    ["namespace: q\n\tcode: export default 1", "not YAML: line 2"],
     [`${step}---\n${step}`, "2 documents"],
   ] as const)
     expect(await pastedSteps(text)).toEqual({ problem: expect.stringContaining(says) });

@@ -1,7 +1,7 @@
 /** Events that a workflow is tested with: made up by the kind of its trigger, or real ones. Pure. */
 
 import type { JsonObject } from "~/api/json";
-import type { EventSummary, Run } from "~/api/schema";
+import type { EventSummary, Run, Workflow } from "~/api/schema";
 import { clock } from "~/ui/format";
 import type { StepDraft, TriggerDraft } from "./model";
 
@@ -57,6 +57,33 @@ export function sampleOf(trigger: TriggerDraft | undefined): TestEvent {
     default:
       return { id: "sample", from: "Empty event", value: {} };
   }
+}
+
+const OPENED_AT = new Date().toISOString();
+
+/** What the code finds as `steps.trigger.context`: that of the event's run, or one made up like that of a test. */
+export function contextOf(
+  { run }: TestEvent,
+  workflow: Pick<Workflow, "id" | "name" | "org_id" | "project_id">,
+): JsonObject {
+  return {
+    id: "id-of-the-run",
+    trace_id: "id-of-the-run",
+    ts: OPENED_AT,
+    workflow_id: workflow.id,
+    workflow_name: workflow.name,
+    deployment_id: "",
+    emitter_id: "",
+    source_type: "SDK",
+    verified: false,
+    hops: null,
+    test: true,
+    replay: false,
+    owner_id: workflow.org_id,
+    project_id: workflow.project_id,
+    platform_version: "",
+    ...run?.record.context,
+  };
 }
 
 /** An event that a source emitted, by its summary. */

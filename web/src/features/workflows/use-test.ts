@@ -19,7 +19,7 @@ import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { requestOf, type StepRequest } from "./request";
 import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
-import { eventOfSource, sampleOf, type TestEvent } from "./test-event";
+import { contextOf, eventOfSource, sampleOf, type TestEvent } from "./test-event";
 import { useGoing } from "./watch-test";
 
 /** What a test said of one step, and the step as it was then. */
@@ -227,7 +227,8 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     ofStep: (key: string) => stepTest(saidOf(key), now, key),
     /** `steps` as the code of a step sees them, as far as results are at hand. */
     dataFor(key: string): JsonObject {
-      const known: JsonObject = { trigger: { event: event.value } };
+      const context = contextOf(event, state.base);
+      const known: JsonObject = { trigger: { event: event.value, context } };
       for (const step of now.steps.slice(0, placeOf(now, key))) {
         const exports = exportsOf(step.key);
         if (exports !== undefined) known[step.namespace] = exports;
