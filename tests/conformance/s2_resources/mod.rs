@@ -133,6 +133,47 @@ async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leave
     assert_eq!(returned().await, json!([null, 4]));
 }
 
+/// The way back of an editor's undo: what a save removed is given back by the live version.
+#[tokio::test]
+async fn s2_7_1_what_a_draft_removed_comes_back_with_the_secrets_of_the_version_that_was_deployed()
+{
+    let server = Server::shared().await;
+    let code = "export default defineComponent({ props: { token: { type: 'string', secret: true, optional: true } }, run() { return this.token; } });";
+    let step = |more: &serde_json::Value| {
+        let mut step = json!({ "namespace": "a", "code": code });
+        step.as_object_mut().expect("a step").extend(more.as_object().expect("more").clone());
+        step
+    };
+    let triggers = json!([{ "type": "http", "auth": { "type": "bearer", "token": "tok-1234" } }]);
+    let steps = json!([step(&json!({ "props": { "token": "hunter2" } }))]);
+    let made = server
+        .post("/workflows", &json!({ "name": "w", "triggers": triggers, "steps": steps }))
+        .await
+        .data();
+    let path = format!("/workflows/{}", id(&made));
+    server.post(&format!("{path}/deploy"), &json!({})).await.data();
+    let trigger = |auth: serde_json::Value| json!({ "type": "http", "id": made["triggers"][0]["id"], "auth": auth });
+    server.put(&path, &json!({ "triggers": [], "steps": [] })).await.data();
+    let back = server
+        .put(
+            &path,
+            &json!({ "triggers": [trigger(json!({ "type": "bearer" }))], "steps": [step(&json!({ "keep_secrets_of": "a" }))] }),
+        )
+        .await
+        .data();
+    assert_eq!(back["steps"][0]["sealed_props"], json!(["token"]));
+    assert_eq!(back["triggers"][0]["endpoint_url"], made["triggers"][0]["endpoint_url"]);
+    let run = server.post(&format!("{path}/test"), &json!({})).await.data();
+    assert_eq!(run["steps"][0]["exports"]["$return_value"], "hunter2");
+    // Anybody may call it, and again only who has its token.
+    let open = json!({ "triggers": [trigger(json!({ "type": "none" }))] });
+    server.put(&path, &open).await.data();
+    let shut = json!({ "triggers": [trigger(json!({ "type": "bearer" }))] });
+    assert_eq!(server.put(&path, &shut).await.data()["triggers"][0]["auth"]["type"], "bearer");
+    let other = json!({ "triggers": [trigger(json!({ "type": "signature" }))] });
+    assert_eq!(server.put(&path, &other).await.status, 422);
+}
+
 #[tokio::test]
 async fn s2_1_a_subscription_connects_an_emitter_to_a_listener_for_one_stream() {
     let server = Server::shared().await;

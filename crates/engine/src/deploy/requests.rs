@@ -61,8 +61,9 @@ pub struct StepRequest {
     /// The id of the form that they were filled in with.
     #[serde(rename = "dynamic_props_id")]
     pub form: Option<String>,
-    /// Step of the draft whose secrets are kept where `props` leaves them out: a client that read
-    /// the record has none to write back.
+    /// Step of the draft, or where it has none of that name, of the newest deployed version that
+    /// has one, whose secrets are kept where `props` leaves them out: a client that read the record
+    /// has none to write back.
     pub keep_secrets_of: Option<String>,
     /// Skipped when true.
     pub disabled: bool,

@@ -36,7 +36,10 @@ impl Engine {
             self.check_ids(&workflow, &update).await?;
             let (draft, built) = match made {
                 Some((of, draft)) if of == workflow.draft => (draft, Vec::new()),
-                _ => self.build_version(caller, id, &workflow.draft, &update).await?,
+                _ => {
+                    let before = self.with_deployed_parts(&workflow, &update).await?;
+                    self.build_version(caller, id, &before, &update).await?
+                }
             };
             made = Some((std::mem::replace(&mut workflow.draft, draft.clone()), draft));
             workflow.drafted = self.drafted(caller);

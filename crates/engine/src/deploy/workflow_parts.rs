@@ -361,7 +361,7 @@ impl Engine {
                     let has: Vec<_> = before.steps.iter().map(|s| s.namespace.as_str()).collect();
                     EngineError::invalid(
                         &format!("{field}.keep_secrets_of"),
-                        format!("the draft has no step `{name}`; it has {}", has.join(", ")),
+                        format!("neither the draft nor a version that was deployed has a step `{name}`; the draft has {}", has.join(", ")),
                     )
                 })?;
                 keep_sealed(defs, &request.props, &kept.props, &mut values);

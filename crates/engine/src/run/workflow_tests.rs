@@ -63,8 +63,9 @@ impl Engine {
         if let Some(name) = test.changes.name.as_deref() {
             name.clone_into(&mut workflow.name);
         }
+        let before = self.with_deployed_parts(&workflow, &test.changes).await?;
         let (mut version, built) =
-            self.build_version(caller, &workflow.id, &workflow.draft, &test.changes).await?;
+            self.build_version(caller, &workflow.id, &before, &test.changes).await?;
         if let Some(last) = &test.up_to {
             let position = version.steps.iter().position(|s| &s.namespace == last);
             let position = position.ok_or_else(|| {

@@ -48,7 +48,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         Param::new(
             "steps",
             Kind::ListOf(of::<StepRequest>()),
-            "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one. `keep_secrets_of` names a step of the draft whose secrets stay where `props` leaves them out",
+            "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one. `keep_secrets_of` names a step of the draft, or of a version that was deployed, whose secrets stay where `props` leaves them out",
         ),
         a::<SettingsRequest>(
             "settings",
