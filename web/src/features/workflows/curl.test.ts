@@ -128,6 +128,38 @@ describe("a pasted line makes the request that curl makes", () => {
       `curl -H "Authorization: Bearer $TOKEN" ${U}`,
       { notes: ["Write what $TOKEN stands for in its place."] },
     ],
+    [
+      `curl ${U} && curl https://b.example`,
+      { url: U, notes: ["Only the first request is taken."] },
+    ],
+    [`curl ${U}\ncurl https://b.example`, { url: U, notes: ["Only the first request is taken."] }],
+    [`curl -b a=1 -b b=2 ${U}`, { headers: { Cookie: "a=1; b=2" } }],
+    [`curl -b a=1 -H 'Cookie: c=3' ${U}`, { headers: { Cookie: "c=3" } }],
+    [
+      `curl --digest -u a:b ${U}`,
+      {
+        headers: {},
+        notes: [
+          "Not taken: --digest.",
+          "The user and the password are not sent: --digest is not Basic.",
+        ],
+      },
+    ],
+    [
+      `curl --aws-sigv4 aws:amz:us-east-1:s3 --user AK:SK ${U}`,
+      { headers: {}, notes: expect.arrayContaining(["Not taken: --aws-sigv4."]) },
+    ],
+    [
+      `curl -F 'd={"a":1};type=application/json' ${U}`,
+      { notes: ["Not taken: type=application/json of d."] },
+    ],
+    [`export A=b\ncurl ${U}`, { url: U }],
+    [`sudo -E /usr/bin/curl ${U}`, { url: U, notes: [] }],
+    ["```bash\ncurl -d a=1 https://a.example/p\n```", { url: U, data: "a=1", notes: [] }],
+    [
+      `curl -H \u201cX: 1\u201d ${U}`,
+      { notes: expect.arrayContaining(["Write plain quotes and dashes in the place of \u201c."]) },
+    ],
     [`curl -d 'price=$5' ${U}`, { data: "price=$5", notes: [] }],
     [
       `curl --no-location --connect-timeout 5 -o out -w '%{http_code}' -L --retry 3 ${U}`,
@@ -151,8 +183,9 @@ test("a form is sent in parts", async () => {
   const form = data as FormData;
   expect(form.get("name")).toBe("Ada");
   expect(form.get("@x")).toBe("@y");
-  const [note, file] = [form.get("note") as File, form.get("f") as File];
-  expect([await note.text(), note.type]).toEqual(["a;b", "text/plain"]);
+  // As text, which has no file name: curl sends none, and a form of the step would.
+  expect(form.get("note")).toBe("a;b");
+  const file = form.get("f") as File;
   expect([await file.text(), file.type, file.name]).toEqual(["{}", "application/json", "f.json"]);
 });
 
@@ -166,6 +199,19 @@ test("credentials are a secret, and not in the code", () => {
     if ("problem" in found) throw new Error(found.problem);
     expect(found.step.secrets).toEqual(["authorization"]);
     expect(JSON.stringify(found.step.runs)).not.toContain("s3cret");
+  }
+});
+
+test("a password of another scheme than Basic is not in the step", () => {
+  for (const line of [
+    `curl --digest -u ada:s3cret ${U}`,
+    `curl --aws-sigv4 aws:amz -u ada:s3cret ${U}`,
+    "curl --ntlm https://ada:s3cret@a.example/p",
+  ]) {
+    const found = curlStep(line);
+    if ("problem" in found) throw new Error(found.problem);
+    expect(found.step.props).toEqual({});
+    expect(JSON.stringify(found)).not.toContain("s3cret");
   }
 });
 

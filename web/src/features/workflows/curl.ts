@@ -2,6 +2,7 @@
 
 import { isObject, type JsonObject } from "~/api/json";
 import { type Option, optionsOf } from "./curl-options";
+import { basic, encoded } from "./curl-text";
 import type { PastedStep } from "./paste";
 import { commandOf } from "./shell-words";
 
@@ -10,14 +11,25 @@ export type FromCurl =
   { step: PastedStep; notes: string[] } | { problem: string };
 
 /** What stands before `curl` in documents: a prompt, variables, a comment. */
-const BEFORE = /^(?:\s*(?:[$%>]\s|sudo\s|time\s|\w+=\S*\s|#[^\n]*\n))*\s*/;
+const BEFORE =
+  /^(?:\s*(?:[$%>]\s|```\w*\n|sudo\s(?:-E\s)?|time\s|(?:export\s+)?\w+=\S*[\s;]|#[^\n]*\n))*\s*(?:\/\S*\/(?=curl\s))?/;
 
-export function isCurl(text: string): boolean {
-  return /^curl(?:\.exe)?\s/i.test(text.replace(BEFORE, ""));
+/** Signs that a text program puts in the place of quotes and dashes. */
+const TYPOGRAPHIC = /[\u201c\u201d\u201e\u2018\u2019]|(?<=\s)[\u2013\u2014](?=[A-Za-z-])/;
+
+/** The line without what stands around it in documents. */
+function bare(text: string): string {
+  return text.replace(BEFORE, "").replace(/\n```\s*$/, "\n");
 }
 
-export function curlStep(line: string): FromCurl {
-  const { words, expands } = commandOf(line.replace(BEFORE, ""));
+export function isCurl(text: string): boolean {
+  return /^curl(?:\.exe)?\s/i.test(bare(text));
+}
+
+export function curlStep(text: string): FromCurl {
+  const line = bare(text);
+  const [sign] = TYPOGRAPHIC.exec(line) ?? [];
+  const { words, expands, hasMore: hasSecond } = commandOf(line);
   const parsed = optionsOf(words.slice(1));
   if ("problem" in parsed) return parsed;
   const { options, addresses, hasMore } = parsed;
@@ -43,13 +55,17 @@ export function curlStep(line: string): FromCurl {
   }
   if (address.username !== "" || address.password !== "") {
     const [user, password] = [address.username, address.password].map(decodedName);
-    asked.secret ??= basic(`${user}:${password}`);
+    if (asked.scheme === undefined) asked.secret ??= basic(`${user}:${password}`);
     address.username = "";
     address.password = "";
   }
   const notes = [
     ...(asked.untaken.length > 0 ? [`Not taken: ${listed(asked.untaken)}.`] : []),
-    ...(others.length > 0 || hasMore ? ["Only the first request is taken."] : []),
+    ...(others.length > 0 || hasMore || hasSecond ? ["Only the first request is taken."] : []),
+    ...(asked.scheme === undefined
+      ? []
+      : [`The user and the password are not sent: ${asked.scheme} is not Basic.`]),
+    ...(sign === undefined ? [] : [`Write plain quotes and dashes in the place of ${sign}.`]),
     ...(expands.length > 0 ? [`Write what ${listed(expands)} stands for in its place.`] : []),
   ];
   return { step: asked.step(urlOf(given ?? "", address, asked.query)), notes };
@@ -86,19 +102,6 @@ function decodedName(text: string): string {
   }
 }
 
-/** Base64 of UTF-8. */
-function basic(credentials: string): string {
-  const bytes = new TextEncoder().encode(credentials);
-  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
-}
-
-/** As curl encodes for a form: a space is `+`. */
-function encoded(text: string): string {
-  return encodeURIComponent(text)
-    .replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll("%20", "+");
-}
-
 type FormField = { name: string; value: string; type?: string; filename?: string };
 
 /** Headers that a step sends by itself; `false` keeps one back. */
@@ -116,7 +119,10 @@ class Asked {
   private user: string | undefined;
   private method: string | undefined;
   private body: string | undefined;
+  /** An option by which curl proves the password in another way than Basic. */
+  scheme: string | undefined;
   private readonly form: FormField[] = [];
+  private readonly cookies: string[] = [];
   private readonly defaults: [name: string, value: string][] = [];
   private readonly names = new Set<string>();
   private readonly headers = new Map<string, { name: string; values: (string | false)[] }>();
@@ -158,8 +164,16 @@ class Asked {
       case "range":
         this.defaults.push(["Range", `bytes=${value}`]);
         break;
+      case "digest":
+      case "ntlm":
+      case "ntlm-wb":
+      case "negotiate":
+      case "aws-sigv4":
+        this.scheme = written;
+        this.untaken.push(written);
+        break;
       case "cookie":
-        if (value.includes("=")) this.put("Cookie", value);
+        if (value.includes("=")) this.cookies.push(value);
         else this.files.push(`${written} ${value}`);
         break;
       case "url-query":
@@ -229,11 +243,14 @@ class Asked {
     const plain = end < 0 ? given : given.slice(0, end);
     const rest = given.slice(quoted?.[0].length ?? plain.length);
     const part = (of: string) => new RegExp(`;\\s*${of}="?([^";]*)`).exec(rest)?.[1];
-    const [type, filename] = [part("type"), part("filename")];
+    const type = /;\s*type=([^;]*(?:;\s*charset=[^;]*)?)/.exec(rest)?.[1];
+    const filename = part("filename");
+    // A form of the step gives each part of a type a file name, which curl does not.
+    if (type !== undefined && filename === undefined) this.untaken.push(`type=${type} of ${name}`);
     this.form.push({
       name,
       value: quoted?.[1]?.replaceAll(/\\([\\"])/g, "$1") ?? plain,
-      ...(type === undefined ? {} : { type }),
+      ...(type === undefined || filename === undefined ? {} : { type }),
       ...(filename === undefined ? {} : { filename }),
     });
   }
@@ -265,6 +282,8 @@ class Asked {
   step(url: string): PastedStep {
     const isJson = this.has("json");
     for (const [name, value] of this.defaults) this.fallback(name, value);
+    // As curl does: a header that was written out goes before all cookies of options.
+    if (this.cookies.length > 0) this.fallback("Cookie", this.cookies.join("; "));
     if (isJson) this.fallback("Accept", "application/json");
     const isQuery = this.has("get") && this.body !== undefined;
     const whole = isQuery ? `${url}${url.includes("?") ? "&" : "?"}${this.body}` : url;
@@ -283,7 +302,7 @@ class Asked {
       type: this.headers.get("content-type")?.values.join() ?? "",
       body,
       form: this.form,
-      secret: this.secret ?? this.user,
+      secret: this.secret ?? (this.scheme === undefined ? this.user : undefined),
     });
   }
 }
@@ -338,13 +357,10 @@ ${fields.map((field) => `      ${field}`).join("\n")}
 
 function formLine({ name, value, type, filename }: FormField): string {
   const text = JSON.stringify(value);
-  const blob = `new Blob([${text}]${type === undefined ? "" : `, { type: ${JSON.stringify(type)} }`})`;
-  const whole = [
-    JSON.stringify(name),
-    type === undefined && filename === undefined ? text : blob,
-    ...(filename === undefined ? [] : [JSON.stringify(filename)]),
-  ];
-  return `form.append(${whole.join(", ")});`;
+  const options = type === undefined ? "" : `, { type: ${JSON.stringify(type)} }`;
+  if (filename === undefined) return `form.append(${JSON.stringify(name)}, ${text});`;
+  const file = `new Blob([${text}]${options}), ${JSON.stringify(filename)}`;
+  return `form.append(${JSON.stringify(name)}, ${file});`;
 }
 
 function bodyLines(body: string, type: string): string[] {

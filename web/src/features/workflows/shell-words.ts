@@ -4,7 +4,12 @@ export type Command = {
   words: string[];
   /** Variables and commands that the shell would put in: `$TOKEN`. */
   expands: string[];
+  /** Whether another `curl` line follows. */
+  hasMore: boolean;
 };
+
+/** A `curl` that begins a command behind the first one. */
+const MORE = /^(?:\s|&&|&|;|\|\|)*(?:\$\s+)?curl(?:\.exe)?\s/;
 
 /** `^` before a quote or at the end of a line, or quotes that are doubled in the place of `\"`. */
 function isWindows(text: string): boolean {
@@ -16,7 +21,9 @@ function isWindows(text: string): boolean {
 /** The first command of a text, up to `|`, `;`, `&&`, or the end of its line. */
 export function commandOf(text: string): Command {
   const plain = text.replaceAll("\r\n", "\n");
-  if (isWindows(plain)) return { words: windowsWords(withoutCarets(plain)), expands: [] };
+  if (isWindows(plain)) {
+    return { words: windowsWords(withoutCarets(plain)), expands: [], hasMore: false };
+  }
   return new Shell(plain).command();
 }
 
@@ -57,7 +64,8 @@ class Shell {
       }
     }
     this.end();
-    return { words: this.words, expands: [...this.expands] };
+    const hasMore = MORE.test(this.text.slice(this.at));
+    return { words: this.words, expands: [...this.expands], hasMore };
   }
 
   private take(pattern: RegExp): RegExpExecArray | undefined {
