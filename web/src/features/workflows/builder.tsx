@@ -146,11 +146,6 @@ export function WorkflowBuilder({
     const of = chosen();
     return of === undefined ? draft.steps.length - 1 : draft.steps.indexOf(of);
   };
-  /** The step that was pasted last and is not drawn yet: what is pasted next stands behind it. */
-  const pastedLast = useRef<string>(undefined);
-  useEffect(() => {
-    pastedLast.current = undefined;
-  });
   const paste = async (pasted: readonly PastedStep[], triggers: readonly TriggerDraft[]) => {
     const of = chosen()?.key;
     const read = await referenceReader();
@@ -158,7 +153,7 @@ export function WorkflowBuilder({
     const draft = builder.newest();
     const steps = [...draft.steps];
     const names = new Map<string, string>();
-    const behind = steps.findIndex(({ key }) => key === (pastedLast.current ?? of));
+    const behind = steps.findIndex(({ key }) => key === of);
     let to = behind < 0 ? steps.length : behind + 1;
     let last = "";
     for (const { wish, ...step } of pasted) {
@@ -169,7 +164,6 @@ export function WorkflowBuilder({
       if (last !== wish) names.set(wish, last);
       to += 1;
     }
-    pastedLast.current = steps[to - 1]?.key;
     const says = pasted.length === 1 ? `paste ${last}` : `paste ${pasted.length} steps`;
     keepingFocus(
       () => {
