@@ -80,6 +80,28 @@ export type Parsed =
   /** An option that no `curl` has, or that lacks its value. */
   | { problem: string };
 
+const HERE = /<<(['"]?)(\w+)\1([^\n]*)\n((?:[^\n]*\n)*?)\2[ \t]*(?=\n|$)/;
+const HERE_STRING = /<<<[ \t]*'([^']*)'/;
+
+/** The line without a here-document or a here-string, and what that gives to `@-`. What a shell would expand in it is left as it is. */
+export function withoutInput(line: string): { line: string; input: string | undefined } {
+  const string = HERE_STRING.exec(line);
+  if (string !== null) return { line: line.replace(string[0], ""), input: `${string[1]}\n` };
+  const [whole = "", quote, , rest = "", input = ""] = HERE.exec(line) ?? [];
+  if (whole === "" || (quote === "" && /[$`\\]/.test(input))) return { line, input: undefined };
+  return { line: line.replace(whole, () => rest), input };
+}
+
+/** An option that reads `@-` with what stands there, as curl reads it: `-d` takes no ends of lines. */
+export function withInput(option: Option, input: string | undefined): Option {
+  const { name, value } = option;
+  if (input === undefined || value !== "@-") return option;
+  if (name === "data-binary") return { ...option, name: "data-raw", value: input };
+  if (name === "json") return { ...option, value: input };
+  const isData = name === "data" || name === "data-ascii";
+  return isData ? { ...option, name: "data-raw", value: input.replaceAll("\n", "") } : option;
+}
+
 /** Reads the words after `curl`, up to `--next`, which begins another request. */
 export function optionsOf(words: readonly string[]): Parsed {
   const options: Option[] = [];

@@ -160,6 +160,9 @@ describe("a pasted line makes the request that curl makes", () => {
       `curl -H \u201cX: 1\u201d ${U}`,
       { notes: expect.arrayContaining(["Write plain quotes and dashes in the place of \u201c."]) },
     ],
+    [`curl ${U} -d @- <<'EOF'\na=$1\n&b=2\nEOF\n`, { url: U, data: "a=$1&b=2", notes: [] }],
+    [`curl --json @- ${U} <<EOF\n{"a": 1}\nEOF`, { data: { a: 1 } }],
+    [`curl --data-binary @- ${U} <<< 'x y'`, { url: U, data: "x y\n" }],
     [`curl -d 'price=$5' ${U}`, { data: "price=$5", notes: [] }],
     [
       `curl --no-location --connect-timeout 5 -o out -w '%{http_code}' -L --retry 3 ${U}`,
@@ -223,6 +226,7 @@ test.each([
   ["curl ftp://a.example/x", "ftp://"],
   [`curl -d @body.json ${U}`, "@body.json"],
   [`curl -T a.txt ${U}`, "a.txt"],
+  [`curl -d @- ${U} <<EOF\n$A\nEOF`, "@-"],
   [`curl -F 'f=@a.png' ${U}`, "@a.png"],
   [`curl -H @heads ${U}`, "@heads"],
   [`curl -b jar.txt ${U}`, "jar.txt"],

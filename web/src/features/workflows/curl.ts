@@ -1,7 +1,7 @@
 /** A pasted `curl` line as a step of code that makes the same request. Pure. */
 
 import { isObject, type JsonObject } from "~/api/json";
-import { type Option, optionsOf } from "./curl-options";
+import { type Option, optionsOf, withInput, withoutInput } from "./curl-options";
 import { basic, encoded } from "./curl-text";
 import type { PastedStep } from "./paste";
 import { commandOf } from "./shell-words";
@@ -27,14 +27,14 @@ export function isCurl(text: string): boolean {
 }
 
 export function curlStep(text: string): FromCurl {
-  const line = bare(text);
+  const { line, input } = withoutInput(bare(text).replaceAll("\r\n", "\n"));
   const [sign] = TYPOGRAPHIC.exec(line) ?? [];
   const { words, expands, hasMore: hasSecond } = commandOf(line);
   const parsed = optionsOf(words.slice(1));
   if ("problem" in parsed) return parsed;
   const { options, addresses, hasMore } = parsed;
   const asked = new Asked();
-  for (const option of options) asked.take(option);
+  for (const option of options) asked.take(withInput(option, input));
   const [given, ...others] = [...asked.addresses, ...addresses];
   const address = given === undefined ? undefined : addressOf(given);
   if (address === undefined) {
