@@ -9,6 +9,7 @@ mod behind_proxies;
 mod changes_at_once;
 mod cli;
 mod clock_changes;
+mod command_line_refusals;
 mod contract;
 mod cut_off;
 mod external_users;

@@ -48,7 +48,8 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
     let url = endpoint(&source);
     let path = server.data_dir().join("master.key");
     let before = std::fs::read(&path).expect("a key");
-    let (status, told, stderr) = millrace(&server, &server.api_key, &["keys", "rotate"]);
+    let (status, told, stderr) =
+        millrace(&server, &server.api_key, &["keys", "rotate", "--master-key"]);
     assert_eq!(status, Some(0), "{stderr}");
     let id = told["master_key_id"].as_str().expect("an id").to_owned();
     let after = std::fs::read(&path).expect("a key");
@@ -113,8 +114,11 @@ async fn only_the_organization_that_was_made_first_changes_the_master_key() {
     );
     let reader =
         server.post("/api_keys", &json!({ "name": "reads", "scopes": "read" })).await.data();
-    let (status, _, stderr) =
-        millrace(&server, reader["key"].as_str().expect("a key"), &["keys", "rotate"]);
+    let (status, _, stderr) = millrace(
+        &server,
+        reader["key"].as_str().expect("a key"),
+        &["keys", "rotate", "--master-key"],
+    );
     assert!(status == Some(1) && stderr.contains("`full`"), "{stderr}");
     // With an id it is still an API key's.
     let id = reader["id"].as_str().expect("an id");

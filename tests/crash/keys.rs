@@ -143,7 +143,7 @@ async fn a_backup_holds_the_key_of_its_copy_however_often_it_is_changed_meanwhil
         (dir.path().join("backup"), dir.path().join("tools"), server.data_dir());
     std::fs::create_dir(&tools).expect("a folder");
     let rotate = format!(
-        "'{}' keys rotate --url {} --api-key {}",
+        "'{}' keys rotate --master-key --url {} --api-key {}",
         binary().display(),
         server.url,
         server.api_key

@@ -38,6 +38,8 @@ pub(crate) enum CliError {
     Unknown(String),
     #[error("`{name}` is a {found}, this command takes a {wanted}")]
     WrongKind { name: String, found: &'static str, wanted: &'static str },
+    #[error("`{path}` is being deployed by others too")]
+    MadeMeanwhile { path: String },
     #[error("the account of {app} is not connected: {why}")]
     NotConnected { app: String, why: String },
     #[error("there is no API key")]
@@ -127,6 +129,12 @@ impl CliError {
         matches!(self, Self::Refused { code, .. } if code == "unknown_cursor")
     }
 
+    /// Whether what was to be made is there already: its name, or one that was made from the same
+    /// file.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self, Self::Refused { status: 409, code, .. } if code == "taken")
+    }
+
     /// Whether as many deploys of the organization wait as may. The server says so before it begins
     /// one.
     pub(crate) fn is_deploys_waiting(&self) -> bool {
@@ -210,6 +218,7 @@ impl CliError {
             Self::SomeFailed { .. } => {
                 "mend what failed and apply again: what is done stays as it is"
             }
+            Self::MadeMeanwhile { .. } => "deploy it again once the other deploy is done",
             Self::Usage { hint, .. } => hint,
             _ => return None,
         };

@@ -15,7 +15,7 @@ mod workflow;
 
 pub use args::{
     ClientCommand, EventArg, GlobalArgs, InitArgs, InitKind, Listed, ProfileCommand, RunCommand,
-    SubscriptionArgs, SubscriptionCommand, WorkflowCommand,
+    SubscriptionArgs, SubscriptionCommand, WorkflowCommand, refuse_empty,
 };
 pub use commands::run;
 pub use terminal::line::escaped;

@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use millrace_cli::{ClientCommand, GlobalArgs};
 
 /// A self-hosted, event-driven workflow platform.
@@ -95,7 +95,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match read(&args) {
         Ok(cli) => cli,
         Err(error) => return wrong_use::tell::<Cli>(error, &args),
     };
@@ -129,6 +129,11 @@ fn main() -> ExitCode {
         Command::Openapi => print_openapi(),
         Command::Client(command) => on_threads(millrace_cli::run(command, cli.global)),
     }
+}
+
+fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let command = millrace_cli::refuse_empty(Cli::command());
+    Cli::from_arg_matches_mut(&mut command.try_get_matches_from(args)?)
 }
 
 fn on_threads(work: impl Future<Output = ExitCode>) -> ExitCode {

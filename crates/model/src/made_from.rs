@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 /// The most characters of a project's name and of a path.
@@ -64,6 +65,13 @@ impl MadeFrom {
         Ok(())
     }
 
+    /// How its JSON begins, whatever its fingerprints are: marks of the same file begin alike.
+    #[must_use]
+    pub fn beginning(&self) -> String {
+        let text = |text: &String| Value::from(text.as_str());
+        format!("{{\"project\":{},\"path\":{},", text(&self.project), text(&self.path))
+    }
+
     /// The same mark after a change by somebody who did not say what it was made from.
     #[must_use]
     pub fn changed_by_others(self) -> Self {
@@ -102,5 +110,16 @@ mod tests {
             (changed.project.as_str(), changed.path.as_str(), changed.fingerprints.len()),
             ("p", "w", 0)
         );
+    }
+
+    #[test]
+    fn marks_of_the_same_file_begin_alike() {
+        let stored = |mark: &MadeFrom| serde_json::to_string(mark).expect("JSON");
+        let mark = made_from("shop \"ü\"", "workflows/a", "x");
+        assert!(stored(&mark).starts_with(&mark.beginning()));
+        assert!(stored(&mark.clone().changed_by_others()).starts_with(&mark.beginning()));
+        for other in [made_from("shop \"ü\"", "workflows/ab", "x"), made_from("shop", "a", "x")] {
+            assert!(!stored(&other).starts_with(&mark.beginning()));
+        }
     }
 }

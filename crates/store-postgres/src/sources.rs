@@ -24,7 +24,28 @@ pub(crate) fn made_from(mark: Option<&MadeFrom>) -> StoreResult<Option<String>> 
     mark.map(serde_json::to_string).transpose().map_err(unwritable)
 }
 
+/// `Taken("made_from")` where a record of the table bears a mark of the same file. Of two that are
+/// made at once, on whichever servers, the later one waits for the lock and then sees the other.
+pub(crate) async fn check_mark(
+    t: &Transaction<'_>,
+    table: &str,
+    org: &OrgId,
+    mark: Option<&MadeFrom>,
+) -> StoreResult<()> {
+    let Some(mark) = mark else { return Ok(()) };
+    let (org, beginning) = (org.as_str(), mark.beginning());
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1 || ' ' || $2, 0))";
+    execute(t, lock, &[&org, &beginning]).await?;
+    let sql =
+        format!("SELECT count(*) FROM {table} WHERE org_id = $1 AND starts_with(made_from, $2)");
+    match number(t, &sql, &[&org, &beginning]).await? {
+        0 => Ok(()),
+        _ => Err(StoreError::Taken("made_from")),
+    }
+}
+
 pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
+    check_mark(t, "sources", &s.org_id, s.made_from.as_ref()).await?;
     execute(
         t,
         "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id)

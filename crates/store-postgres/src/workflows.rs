@@ -11,6 +11,7 @@ use crate::rows::{execute, get, number, one};
 use crate::{interfaces, limits, sources, subscriptions};
 
 pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()> {
+    sources::check_mark(t, "workflows", &w.org_id, w.made_from.as_ref()).await?;
     execute(
         t,
         "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by, note, tags)

@@ -1,6 +1,7 @@
 //! Sources and their state: dedupe, `$.service.db`.
 
 use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::made_from::MadeFrom;
 use millrace_model::source::{Source, SourceDeployment};
 use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreResult};
 use rusqlite::{Connection, params};
@@ -10,7 +11,26 @@ use crate::rows::{execute, many, number, one};
 use crate::store::json;
 use crate::{interfaces, limits, pauses, subscriptions};
 
+/// `Taken("made_from")` where a record of the table bears a mark of the same file. All writes have
+/// one connection: nothing comes between this and the insert.
+pub(crate) fn check_mark(
+    c: &Connection,
+    table: &str,
+    org: &OrgId,
+    mark: Option<&MadeFrom>,
+) -> StoreResult<()> {
+    let Some(mark) = mark else { return Ok(()) };
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM {table} WHERE org_id = ?1 AND substr(made_from, 1, length(?2)) = ?2)"
+    );
+    match number(c, &sql, [org.as_str(), &mark.beginning()])? {
+        0 => Ok(()),
+        _ => Err(StoreError::Taken("made_from")),
+    }
+}
+
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
+    check_mark(c, "sources", &s.org_id, s.made_from.as_ref())?;
     execute(
         c,
         "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id)

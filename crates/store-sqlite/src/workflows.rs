@@ -11,6 +11,7 @@ use crate::store::json;
 use crate::{interfaces, limits, sources, subscriptions};
 
 pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
+    sources::check_mark(c, "workflows", &w.org_id, w.made_from.as_ref())?;
     execute(
         c,
         "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by, note, tags)

@@ -60,7 +60,8 @@ pub struct ClockMark(pub String);
 /// Sources, the interfaces of sources and workflows, and forms that are being filled in.
 #[async_trait]
 pub trait Sources: Send + Sync + 'static {
-    /// Stores a source with its interfaces and limits. `Taken("name_slug")`.
+    /// Stores a source with its interfaces and limits. `Taken("name_slug")`; `Taken("made_from")`
+    /// where another source of the organization bears a mark of the same file.
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
     /// Replaces a source's record, its limits and all its interfaces.
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;

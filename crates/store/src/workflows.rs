@@ -53,7 +53,8 @@ pub struct ListenerChange {
 /// Workflows, and who listens to what.
 #[async_trait]
 pub trait Workflows: Send + Sync + 'static {
-    /// Stores a workflow. `Taken("name_slug")`.
+    /// Stores a workflow. `Taken("name_slug")`; `Taken("made_from")` where another workflow of the
+    /// organization bears a mark of the same file.
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()>;
     /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces. A draft
     /// that differs is the next revision, by the author and at the time that `drafted` has. `over`:

@@ -218,6 +218,8 @@ async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
         (json!({ "filter": { "ids": vec![&waiting; 1001] } }), "ids"),
         (json!({ "filter": { "state": "paused" } }), "filter"),
         (json!({ "filter": { "status": "running" } }), "status"),
+        (json!({ "filter": { "status": "" } }), "status"),
+        (json!({ "filter": { "status": [] } }), "status"),
         (json!({ "filter": { "owner_id": "nobody" } }), "id"),
     ] {
         let refused = cancel(body).await;

@@ -122,7 +122,7 @@ fn name(params: &Params) -> Result<String, ApiError> {
 
 fn key(params: &Params) -> Result<String, ApiError> {
     params.text("key")?.filter(|key| !key.is_empty()).ok_or_else(|| {
-        ApiError::field("key", "`key` is missing; name the key in the query: `?key=…`")
+        ApiError::field("key", "`key` is missing or empty; name the key in the query: `?key=…`")
     })
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 fn path(params: &Params) -> Result<String, ApiError> {
     params.text("path")?.filter(|path| !path.is_empty()).ok_or_else(|| {
-        ApiError::field("path", "`path` is missing; name the file in the query: `?path=…`")
+        ApiError::field("path", "`path` is missing or empty; name the file in the query: `?path=…`")
     })
 }
 
@@ -150,7 +150,8 @@ pub(crate) async fn remove(
     Path(store): Path,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let path = params.text("path")?.filter(|path| !path.is_empty());
+    // An empty path, such as one from a variable that is not set, never stands for all files.
+    let path = params.text("path")?.map(|_| path(&params)).transpose()?;
     let gone = app.engine.remove_files(&caller, &store, path.as_deref()).await?;
     Ok(Fields::default().data(RemovedFilesOut::show(gone)))
 }

@@ -168,7 +168,15 @@ pub(crate) fn given_filter(given: &Map<String, Value>) -> Result<RunFilter, ApiE
     let text = |(name, value): (&String, &Value)| {
         (name.clone(), if value.is_number() { json!(value.to_string()) } else { value.clone() })
     };
-    filter(&Params(given.iter().map(text).collect()))
+    let filter = filter(&Params(given.iter().map(text).collect()))?;
+    // A list without any would otherwise stand for all states.
+    if filter.statuses.is_empty() && given.get("status").is_some_and(|status| !status.is_null()) {
+        return Err(ApiError::field(
+            "status",
+            "`status` names no state; name one, or leave it out",
+        ));
+    }
+    Ok(filter)
 }
 
 /// State and time.

@@ -60,6 +60,7 @@ pub(crate) async fn create(
     let new = NewWorkflow {
         project_id: params.text("project_id")?,
         name: params.text("name")?,
+        unique_name: params.flag("unique_name")?.unwrap_or(false),
         triggers: params.parsed::<Vec<TriggerRequest>>("triggers")?.unwrap_or_default(),
         steps: params.parsed::<Vec<StepRequest>>("steps")?.unwrap_or_default(),
         made_from: params.parsed("made_from")?,

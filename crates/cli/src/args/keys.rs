@@ -32,12 +32,18 @@ pub enum KeyCommand {
         /// The key's id
         id: String,
     },
-    /// Put a new key in the place of one; it is shown this once. Without an id: in the place of the
-    /// server's master key, which stays secret
-    #[command(after_help = "Example: millrace keys rotate key_Qa8Ium1 --grace 24h")]
+    /// Put a new key in the place of one; it is shown this once. With --master-key: in the place of
+    /// the server's master key, which stays secret
+    #[command(
+        after_help = "Examples:\n  millrace keys rotate key_Qa8Ium1 --grace 24h\n  millrace keys rotate --master-key"
+    )]
     Rotate {
         /// The key's id
+        #[arg(required_unless_present = "master_key")]
         id: Option<String>,
+        /// The server's master key
+        #[arg(long, conflicts_with_all = ["id", "grace"])]
+        master_key: bool,
         /// How long the key before is still taken, such as 24h; not at all where nothing is said
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
         grace: Option<i64>,

@@ -4,6 +4,7 @@ mod accounts;
 mod data_stores;
 mod error_groups;
 mod files;
+mod filled;
 mod keys;
 mod operations;
 mod registries;
@@ -23,6 +24,7 @@ pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
 pub use error_groups::ErrorGroupCommand;
 pub use files::FileCommand;
+pub use filled::refuse_empty;
 pub use keys::KeyCommand;
 pub use operations::{
     AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs, SystemArgs,

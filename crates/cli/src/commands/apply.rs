@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::{Client, Kind, Target};
+use super::plan::{Action, Item, Local, mark, order, plan};
+use crate::client::{Client, Target};
 use crate::error::CliError;
 use crate::files::project::{Project, SourceFile};
 use crate::terminal::line::Line;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
-use crate::workflow::deploy::{self, Mark, replacing, trigger_fingerprint, trigger_path};
-use crate::workflow::file::WorkflowFile;
+use crate::workflow::deploy::{self, marked, replacing};
 
+#[derive(Default)]
 pub(super) struct Apply {
     pub(super) folder: PathBuf,
     pub(super) dry_run: bool,
@@ -23,50 +24,6 @@ pub(super) struct Apply {
     pub(super) prune: bool,
     pub(super) adopt: bool,
     pub(super) force: bool,
-}
-
-/// What is to be done with one thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Action {
-    Create,
-    Update,
-    Unchanged,
-    Delete,
-    /// It is the project's and no longer in the folder; only `--prune` deletes it.
-    Left,
-}
-
-impl Action {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Unchanged => "unchanged",
-            Self::Delete => "delete",
-            Self::Left => "left",
-        }
-    }
-}
-
-/// A line of the plan.
-struct Item<'a> {
-    action: Action,
-    kind: Kind,
-    /// Within the project.
-    path: String,
-    name: String,
-    reason: String,
-    /// What is there.
-    there: Option<Value>,
-    local: Local<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum Local<'a> {
-    Source(&'a SourceFile),
-    Workflow(&'a WorkflowFile),
-    /// Not in the folder.
-    Gone,
 }
 
 pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(), CliError> {
@@ -112,7 +69,7 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
                 if let Some(hint) = error.hint() {
                     printer::note(&format!("  hint: {hint}"));
                 }
-                failed.insert(item.path.clone(), error.to_string());
+                failed.insert(key(item), error.to_string());
             }
         }
     }
@@ -122,221 +79,6 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
     match failed.len() {
         0 => Ok(()),
         count => Err(CliError::SomeFailed { done: to_do - count, failed: count, all: to_do }),
-    }
-}
-
-fn plan<'a>(
-    project: &'a Project,
-    sources: &[Value],
-    workflows: &[Value],
-    apply: &Apply,
-) -> Result<Vec<Item<'a>>, CliError> {
-    let mut plan = Vec::new();
-    for source in &project.sources {
-        let item = item(
-            project,
-            Kind::Source,
-            &source.path,
-            &source.name,
-            &source.fingerprints(),
-            source.active(),
-            sources,
-            apply,
-        )?;
-        plan.push(Item { local: Local::Source(source), ..item });
-    }
-    for (path, file) in &project.workflows {
-        let mut item = item(
-            project,
-            Kind::Workflow,
-            path,
-            &file.name,
-            &file.fingerprints(),
-            file.active(),
-            workflows,
-            apply,
-        )?;
-        if item.action == Action::Unchanged
-            && let Some(reason) = changed_trigger(project, path, file, sources)
-        {
-            (item.action, item.reason) = (Action::Update, reason);
-        }
-        plan.push(Item { local: Local::Workflow(file), ..item });
-    }
-    for (kind, there) in [(Kind::Workflow, workflows), (Kind::Source, sources)] {
-        for record in there.iter().filter(|r| r["made_from"]["project"] == project.name.as_str()) {
-            let path = record["made_from"]["path"].as_str().unwrap_or("").to_owned();
-            // The sources of triggers go with their workflows.
-            let owner = path.split("/triggers/").next().unwrap_or(&path).to_owned();
-            let is_trigger = owner != path && project.workflows.iter().any(|(p, _)| *p == owner);
-            let planned = |i: &Item<'_>| {
-                i.path == path && i.kind == kind
-                    || i.there.as_ref().is_some_and(|there| there["id"] == record["id"])
-            };
-            if is_trigger || plan.iter().any(planned) {
-                continue;
-            }
-            let (action, reason) = if apply.prune {
-                (Action::Delete, "it is not in the folder")
-            } else {
-                (Action::Left, "it is not in the folder; --prune deletes it")
-            };
-            let name = record["name"].as_str().unwrap_or("").to_owned();
-            plan.push(Item {
-                action,
-                kind,
-                path,
-                name,
-                reason: reason.into(),
-                there: Some(record.clone()),
-                local: Local::Gone,
-            });
-        }
-    }
-    Ok(plan)
-}
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what a thing is on disk and on the server, once each"
-)]
-fn item<'a>(
-    project: &Project,
-    kind: Kind,
-    path: &str,
-    name: &str,
-    fingerprints: &BTreeMap<&'static str, String>,
-    active: bool,
-    there: &[Value],
-    apply: &Apply,
-) -> Result<Item<'a>, CliError> {
-    let ours = |r: &&Value| {
-        r["made_from"]["project"] == project.name.as_str() && r["made_from"]["path"] == path
-    };
-    let mut found = there.iter().find(ours);
-    let (mut action, mut reason) = (Action::Create, "it is not there".to_owned());
-    if let Some(record) = found {
-        (action, reason) = compared(record, fingerprints, active);
-        if action == Action::Unchanged && apply.force {
-            (action, reason) = (Action::Update, "--force".into());
-        }
-    } else if let Some(other) = there.iter().find(|r| r["name"] == name && moved(project, kind, r))
-    {
-        (found, action, reason) = (
-            Some(other),
-            Action::Update,
-            format!("it was {}", other["made_from"]["path"].as_str().unwrap_or_default()),
-        );
-    } else if let Some(other) = there.iter().find(|r| r["name"] == name) {
-        if !apply.adopt {
-            return Err(CliError::NotOurs {
-                kind: kind.word(),
-                name: name.to_owned(),
-                path: path.to_owned(),
-                owner: other["made_from"]["project"].as_str().map(str::to_owned),
-            });
-        }
-        (found, action, reason) =
-            (Some(other), Action::Update, "one of this name is there and is adopted".into());
-    }
-    Ok(Item {
-        action,
-        kind,
-        path: path.to_owned(),
-        name: name.to_owned(),
-        reason,
-        there: found.cloned(),
-        local: Local::Gone,
-    })
-}
-
-/// Whether it was made from a file of this project that is not there any longer.
-fn moved(project: &Project, kind: Kind, record: &Value) -> bool {
-    let from = &record["made_from"]["path"];
-    let still_there = match kind {
-        Kind::Source => project.sources.iter().any(|source| from == source.path.as_str()),
-        Kind::Workflow => project.workflows.iter().any(|(path, _)| from == path.as_str()),
-    };
-    record["made_from"]["project"] == project.name.as_str() && !still_there
-}
-
-/// What is there beside what is to be.
-fn compared(
-    record: &Value,
-    fingerprints: &BTreeMap<&'static str, String>,
-    active: bool,
-) -> (Action, String) {
-    let before = record["made_from"]["fingerprints"].as_object().cloned().unwrap_or_default();
-    if before.is_empty() {
-        return (Action::Update, "it was changed by others, or not applied to its end".into());
-    }
-    let changed: Vec<&str> = fingerprints
-        .iter()
-        .filter(|(part, print)| before.get(**part).and_then(Value::as_str) != Some(print.as_str()))
-        .map(|(part, _)| *part)
-        .collect();
-    if !changed.is_empty() {
-        return (Action::Update, format!("changed: {}", changed.join(", ")));
-    }
-    if record["active"] != active {
-        let why =
-            record["inactive_reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        return (
-            Action::Update,
-            if active { format!("it is not active{why}") } else { "it is active".into() },
-        );
-    }
-    (Action::Unchanged, String::new())
-}
-
-/// Why the source of a trigger is not as the file says.
-fn changed_trigger(
-    project: &Project,
-    path: &str,
-    file: &WorkflowFile,
-    sources: &[Value],
-) -> Option<String> {
-    let mark = mark(project, path);
-    file.list("triggers").iter().enumerate().find_map(|(index, trigger)| {
-        let key = trigger["key"].as_str()?;
-        let path = trigger_path(&mark, index, key);
-        let source = sources.iter().find(|s| {
-            s["made_from"]["project"] == mark.project.as_str()
-                && s["made_from"]["path"] == path.as_str()
-        });
-        match source {
-            None => Some(format!("the source of its trigger {key} is gone")),
-            Some(s)
-                if s["made_from"]["fingerprints"]["source"]
-                    != trigger_fingerprint(trigger).as_str()
-                    || s["active"] != true =>
-            {
-                Some(format!("the source of its trigger {key} was changed by others"))
-            }
-            Some(_) => None,
-        }
-    })
-}
-
-fn mark(project: &Project, path: &str) -> Mark {
-    Mark { project: project.name.clone(), path: path.to_owned(), on_workflow: true }
-}
-
-/// Sources, then workflows that others name, then the other workflows; what is deleted at last,
-/// workflows before sources.
-fn order(item: &Item<'_>) -> (u8, bool) {
-    let names_others = match item.local {
-        Local::Workflow(file) => {
-            file.value.get("error_handler").is_some_and(Value::is_string)
-                || file.value.contains_key("subscriptions")
-        }
-        _ => false,
-    };
-    match (item.action, item.kind) {
-        (Action::Delete, Kind::Workflow) => (2, false),
-        (Action::Delete, Kind::Source) => (3, false),
-        (_, Kind::Source) => (0, false),
-        (_, Kind::Workflow) => (1, names_others),
     }
 }
 
@@ -353,36 +95,46 @@ async fn make(client: &Client, project: &Project, item: &Item<'_>) -> Result<(),
                 .await
                 .map(|_| ())
         }
-        (Local::Source(source), target) => {
-            let mut body = source.body()?;
-            body["made_from"] = json!({ "project": project.name, "path": item.path, "fingerprints": source.fingerprints() });
-            let id = match target {
-                Some(target) => {
-                    let before =
-                        item.there.as_ref().map(|t| &t["configured_props"]).unwrap_or(&Value::Null);
-                    body["configured_props"] =
-                        Value::Object(replacing(before, body["configured_props"].take()));
-                    body["active"] = json!(source.active());
-                    client.call(Method::PUT, &target.path(), &body).await?;
-                    return Ok(());
-                }
-                None => client.call(Method::POST, "/sources", &body).await?["data"]["id"]
-                    .as_str()
-                    .unwrap_or("")
-                    .to_owned(),
-            };
-            if !source.active() {
-                client
-                    .call(
-                        Method::PUT,
-                        &format!("/sources/{id}"),
-                        &json!({ "active": false, "made_from": body["made_from"] }),
-                    )
-                    .await?;
+        (Local::Source(source), _) => make_source(client, project, item, source).await,
+    }
+}
+
+/// Makes a source, or changes the one that is there, which another deploy of the same file may have
+/// made meanwhile.
+async fn make_source(
+    client: &Client,
+    project: &Project,
+    item: &Item<'_>,
+    source: &SourceFile,
+) -> Result<(), CliError> {
+    let mut body = source.body()?;
+    body["made_from"] = json!({ "project": project.name, "path": item.path, "fingerprints": source.fingerprints() });
+    let mut there = item.there.clone();
+    if there.is_none() {
+        match create_source(client, source, &body).await {
+            Err(error) if error.is_taken() => {
+                let sources = client.all("/users/me/sources").await?;
+                there = marked(&sources, &project.name, &item.path).cloned();
             }
-            Ok(())
+            done => return done,
         }
     }
+    let there = there.ok_or_else(|| CliError::MadeMeanwhile { path: item.path.clone() })?;
+    body["configured_props"] =
+        Value::Object(replacing(&there["configured_props"], body["configured_props"].take()));
+    body["active"] = json!(source.active());
+    let path = format!("/sources/{}", there["id"].as_str().unwrap_or(""));
+    client.call(Method::PUT, &path, &body).await.map(|_| ())
+}
+
+async fn create_source(client: &Client, source: &SourceFile, body: &Value) -> Result<(), CliError> {
+    let made = client.call(Method::POST, "/sources", body).await?;
+    if !source.active() {
+        let path = format!("/sources/{}", made["data"]["id"].as_str().unwrap_or(""));
+        let inactive = json!({ "active": false, "made_from": body["made_from"] });
+        client.call(Method::PUT, &path, &inactive).await?;
+    }
+    Ok(())
 }
 
 fn tell_plan(project: &Project, plan: &[Item<'_>]) {
@@ -422,40 +174,22 @@ const fn past(action: Action) -> &'static str {
     }
 }
 
+/// Tells items apart: several records may be of one path.
+type Key = (String, Option<String>);
+
+fn key(item: &Item<'_>) -> Key {
+    (item.path.clone(), item.id().map(str::to_owned))
+}
+
 fn report(
     project: &Project,
     plan: &[Item<'_>],
-    failed: &BTreeMap<String, String>,
+    failed: &BTreeMap<Key, String>,
     dry_run: bool,
 ) -> Value {
     let items: Vec<Value> = plan
         .iter()
-        .map(|i| json!({ "action": i.action.word(), "kind": i.kind.word(), "path": i.path, "name": i.name, "reason": i.reason, "error": failed.get(&i.path) }))
+        .map(|i| json!({ "action": i.action.word(), "kind": i.kind.word(), "path": i.path, "name": i.name, "reason": i.reason, "error": failed.get(&key(i)) }))
         .collect();
     json!({ "project": project.name, "dry_run": dry_run, "items": items })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_there_is_compared_by_its_parts() {
-        let prints = BTreeMap::from([("code", "1".to_owned()), ("props", "2".to_owned())]);
-        let record = |code: &str, active: bool| json!({ "active": active, "inactive_reason": null, "made_from": { "fingerprints": { "code": code, "props": "2" } } });
-        assert_eq!(compared(&record("1", true), &prints, true), (Action::Unchanged, String::new()));
-        assert_eq!(
-            compared(&record("9", true), &prints, true),
-            (Action::Update, "changed: code".into())
-        );
-        assert_eq!(
-            compared(&record("1", false), &prints, true),
-            (Action::Update, "it is not active".into())
-        );
-        let touched = json!({ "active": true, "made_from": { "fingerprints": {} } });
-        assert_eq!(
-            compared(&touched, &prints, true).1,
-            "it was changed by others, or not applied to its end"
-        );
-    }
 }

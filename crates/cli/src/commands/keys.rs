@@ -32,7 +32,7 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
         KeyCommand::Rotate { id: None, .. } => {
             show.record(&client.call(Method::POST, "/master_key/rotate", &json!({})).await?)
         }
-        KeyCommand::Rotate { id: Some(id), grace } => {
+        KeyCommand::Rotate { id: Some(id), grace, .. } => {
             let path = format!("/api_keys/{}/rotate", segment(&id));
             show.record(
                 &client

@@ -11,6 +11,7 @@ mod follow;
 mod history;
 mod keys;
 mod operations;
+mod plan;
 mod pull;
 mod registries;
 mod replays;

@@ -68,7 +68,7 @@ pub(crate) async fn deploy(
     body["triggers"] = triggers;
     let mut answer = match target {
         Some(target) => client.call(Method::PUT, &target.path(), &body).await?,
-        None => client.call(Method::POST, "/workflows", &body).await?,
+        None => create(client, file, mark, body).await?,
     };
     let workflow =
         Target { kind: Kind::Workflow, id: answer["data"]["id"].as_str().unwrap_or("").to_owned() };
@@ -83,6 +83,48 @@ pub(crate) async fn deploy(
             client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
     Ok(value::take(&mut answer, "data"))
+}
+
+/// Makes the workflow; where another deploy of the same folder made it meanwhile, that one becomes
+/// what the file says.
+async fn create(
+    client: &Client,
+    file: &WorkflowFile,
+    mark: &Mark,
+    mut body: Value,
+) -> Result<Value, CliError> {
+    // A mark that is taken is refused; a workflow without one is known by its name.
+    if !mark.on_workflow {
+        body["unique_name"] = json!(true);
+    }
+    let refused = match client.call(Method::POST, "/workflows", &body).await {
+        Err(error) if error.is_taken() => error,
+        made => return made,
+    };
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("unique_name");
+    }
+    let target = if mark.on_workflow {
+        let made = marked(&client.all("/workflows").await?, &mark.project, &mark.path)
+            .map(|record| Target { kind: Kind::Workflow, id: text(&record["id"]) });
+        Some(made.ok_or(refused)?)
+    } else {
+        client.find(Kind::Workflow, &file.name).await?
+    };
+    match target {
+        Some(target) => client.call(Method::PUT, &target.path(), &body).await,
+        // Another name comes to the same slug.
+        None => client.call(Method::POST, "/workflows", &body).await,
+    }
+}
+
+/// The record that was made from a file of a project, of a list that begins with the newest. Of
+/// several it is the oldest one, whose address others know.
+pub(crate) fn marked<'a>(records: &'a [Value], project: &str, path: &str) -> Option<&'a Value> {
+    let made_from = |record: &&Value| {
+        record["made_from"]["project"] == project && record["made_from"]["path"] == path
+    };
+    records.iter().rfind(made_from)
 }
 
 /// The triggers as the API takes them, and the ids of the sources that were deployed for them.
@@ -148,14 +190,19 @@ async fn keyed_source(
     if let Some(name) = trigger.get("name") {
         body["name"] = name.clone();
     }
-    let before = client.all("/users/me/sources").await?;
-    let Some(source) = before.iter().find(|s| {
-        s["made_from"]["project"] == made_from["project"] && s["made_from"]["path"] == path
-    }) else {
-        let answer = crate::commands::create_source(client, body).await?;
-        return Ok(answer["data"]["id"].as_str().unwrap_or("").to_owned());
+    let mut before = client.all("/users/me/sources").await?;
+    if marked(&before, &mark.project, path).is_none() {
+        match crate::commands::create_source(client, body.clone()).await {
+            Ok(answer) => return Ok(text(&answer["data"]["id"])),
+            // Another deploy of the same file made it meanwhile.
+            Err(error) if error.is_taken() => before = client.all("/users/me/sources").await?,
+            Err(error) => return Err(error),
+        }
+    }
+    let Some(source) = marked(&before, &mark.project, path) else {
+        return Err(CliError::MadeMeanwhile { path: path.to_owned() });
     };
-    let id = source["id"].as_str().unwrap_or("").to_owned();
+    let id = text(&source["id"]);
     if source["made_from"] != made_from || source["active"] != true {
         body["configured_props"] = Value::Object(replacing(&source["configured_props"], props));
         body["active"] = json!(true);

@@ -125,6 +125,31 @@ fn the_command_line_is_well_formed() {
     }
 }
 
+#[test]
+fn an_empty_name_id_or_path_is_wrong_use() {
+    use clap::CommandFactory as _;
+    let read = |args: &[&str]| {
+        millrace_cli::refuse_empty(Cli::command())
+            .try_get_matches_from(["millrace"].iter().chain(args))
+            .map_err(|error| (error.exit_code(), error.to_string().contains("it is empty")))
+    };
+    for wrong in [
+        &["runs", "show", ""][..],
+        &["files", "delete", "reports", ""],
+        &["data-stores", "delete", "orders", " "],
+        &["setup-link", ""],
+        &["unpublish", "component", ""],
+    ] {
+        assert_eq!(read(wrong).err(), Some((2, true)), "{wrong:?}");
+    }
+    assert!(read(&["data-stores", "set", "orders", "note", ""]).is_ok());
+    assert!(read(&["subscriptions", "delete", "orders", "mails", ""]).is_ok());
+    // The server's master key is not what a missing id means.
+    assert!(read(&["keys", "rotate"]).is_err());
+    assert!(read(&["keys", "rotate", "key_1", "--master-key"]).is_err());
+    assert!(read(&["keys", "rotate", "--master-key"]).is_ok());
+}
+
 #[tokio::test]
 async fn deploy_sends_the_file_with_its_imports_and_props() {
     let folder = folder("deploy");

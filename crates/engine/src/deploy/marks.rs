@@ -20,3 +20,14 @@ pub(crate) fn marked(
 ) -> Result<Option<MadeFrom>, EngineError> {
     Ok(checked(given)?.or_else(|| before.map(MadeFrom::changed_by_others)))
 }
+
+/// What is asked for bears the mark of a record that is there: another deploy of the same file made
+/// it.
+pub(crate) fn mark_taken(kind: &str) -> EngineError {
+    EngineError::Conflict {
+        code: "taken",
+        message: format!(
+            "a {kind} made from the same file (`made_from`: project and path) is there already; change that one"
+        ),
+    }
+}

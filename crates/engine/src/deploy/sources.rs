@@ -22,7 +22,7 @@ use crate::checks::check_name;
 use crate::deploy::components::{CodeRef, base_slug};
 use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
-use crate::deploy::marks::{checked, marked};
+use crate::deploy::marks::{checked, mark_taken, marked};
 use crate::deploy::source_settings::SettingsOfSource;
 use crate::deploy::workflows::checked_message;
 use crate::error::{readable, removable};
@@ -135,6 +135,8 @@ impl Engine {
             set_active(&mut interfaces, false);
         }
         self.save_built(&new.code, &component, artifact).await?;
+        // A change of it waits until it is deployed.
+        let _turn = self.0.changes.turn(source.id.as_str()).await;
         self.insert_source(&mut source, &interfaces).await?;
         let program = self
             .prepare_source(
@@ -506,6 +508,7 @@ impl Engine {
             let taken = self.0.store.source_slugs(&source.org_id, &base).await?;
             source.name_slug = unique_slug(&base, |slug| taken.iter().any(|t| t == slug));
             match self.0.store.create_source(source.clone(), interfaces.clone()).await {
+                Err(StoreError::Taken("made_from")) => return Err(mark_taken("source")),
                 Err(StoreError::Taken(_)) => {}
                 other => return Ok(other?),
             }

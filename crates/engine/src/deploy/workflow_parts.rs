@@ -147,6 +147,8 @@ pub struct NewWorkflow {
     pub project_id: Option<String>,
     /// Its name.
     pub name: Option<String>,
+    /// Whether it is refused where its slug is taken, and does not get another one.
+    pub unique_name: bool,
     /// What starts it.
     pub triggers: Vec<TriggerRequest>,
     /// What it does.

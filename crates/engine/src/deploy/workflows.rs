@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::background::Task;
 use crate::checks::{check_name, checked_note};
 use crate::deploy::components::base_slug;
-use crate::deploy::marks::checked;
+use crate::deploy::marks::{checked, mark_taken};
 use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, NewWorkflow, UpdateWorkflow};
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
@@ -142,7 +142,7 @@ impl Engine {
             updated_at: now,
         };
         self.save_steps(built).await?;
-        self.insert_workflow(&mut workflow).await?;
+        self.insert_workflow(&mut workflow, new.unique_name).await?;
         if new.auto_deploy {
             self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
         }
@@ -350,12 +350,24 @@ impl Engine {
         Ok(())
     }
 
-    async fn insert_workflow(&self, workflow: &mut Workflow) -> Result<(), EngineError> {
+    async fn insert_workflow(
+        &self,
+        workflow: &mut Workflow,
+        unique_name: bool,
+    ) -> Result<(), EngineError> {
         let base = base_slug(&workflow.name);
         for _ in 0..5 {
             let taken = self.0.store.workflow_slugs(&workflow.org_id, &base).await?;
-            workflow.name_slug = unique_slug(&base, |slug| taken.iter().any(|t| t == slug));
+            workflow.name_slug =
+                unique_slug(&base, |slug| !unique_name && taken.iter().any(|t| t == slug));
             match self.0.store.create_workflow(workflow.clone()).await {
+                Err(StoreError::Taken("made_from")) => return Err(mark_taken("workflow")),
+                Err(StoreError::Taken(_)) if unique_name => {
+                    return Err(EngineError::Conflict {
+                        code: "taken",
+                        message: format!("there is a workflow `{base}` already"),
+                    });
+                }
                 Err(StoreError::Taken(_)) => {}
                 other => return Ok(other?),
             }

@@ -145,6 +145,7 @@ macro_rules! suite {
             sources {
                 a_source_comes_back_with_its_interfaces,
                 a_taken_slug_is_refused_and_leaves_nothing,
+                one_source_is_made_from_a_file,
                 an_update_replaces_record_and_interfaces,
                 an_update_of_none_changes_nothing,
                 deleting_leaves_nothing_but_history,
@@ -168,6 +169,7 @@ macro_rules! suite {
             workflows {
                 a_workflow_comes_back_as_it_was_given,
                 a_taken_slug_is_refused,
+                one_workflow_is_made_from_a_folder,
                 an_update_keeps_interfaces_unless_they_are_given,
                 a_draft_counts_its_changes_and_a_workflow_is_replaced_only_as_it_was_read,
                 deployments_count_up,

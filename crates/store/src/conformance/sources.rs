@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use millrace_model::component::PropDef;
 use millrace_model::ids::{IdSource, SourceId};
+use millrace_model::made_from::MadeFrom;
 use millrace_model::run::{LogFilter, RunStatus};
 use millrace_model::source::{AppHook, Owner, Source};
 
@@ -129,6 +130,29 @@ pub async fn an_update_replaces_record_and_interfaces(database: &dyn Database) {
     same(&org.store.source(&org.id, &old.id).await.expect("reads"), &Some(new));
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), after);
     assert!(org.store.endpoint(&before.http[0].key).await.expect("reads").is_none());
+}
+
+pub async fn one_source_is_made_from_a_file(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let component = org.add_component(None, 0).await;
+    let of = |slug: &str, mark| Source { made_from: Some(mark), ..org.source(&component, slug, 0) };
+    let create = async |source| org.store.create_source(source, Interfaces::default()).await;
+    // Of two at once, one is stored.
+    let (a, b) = tokio::join!(create(of("a", made_from())), create(of("b", made_from())));
+    assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
+    assert!(matches!(a.and(b), Err(StoreError::Taken("made_from"))));
+    let changed = of("changed", made_from().changed_by_others());
+    assert!(matches!(create(changed.clone()).await, Err(StoreError::Taken("made_from"))));
+    let elsewhere = MadeFrom { path: "workflows/üb".into(), ..made_from() };
+    create(of("elsewhere", elsewhere)).await.expect("stores");
+    create(org.source(&component, "bare", 0)).await.expect("stores");
+    let theirs = other.source(&other.add_component(None, 0).await, "feed", 0);
+    create(Source { made_from: Some(made_from()), ..theirs }).await.expect("stores");
+    let there = org.store.list_sources(&org.id, None, &page(10)).await.expect("lists").items;
+    let first = there.iter().find(|s| s.made_from == Some(made_from())).expect("one is there");
+    org.store.delete_source(&org.id, &first.id).await.expect("deletes");
+    create(changed).await.expect("stores");
 }
 
 pub async fn an_update_of_none_changes_nothing(database: &dyn Database) {

@@ -44,6 +44,16 @@ pub async fn a_taken_slug_is_refused(database: &dyn Database) {
     org.add_source("a").await;
 }
 
+pub async fn one_workflow_is_made_from_a_folder(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let of = |slug: &str, ms| Workflow { made_from: Some(made_from()), ..org.workflow(slug, ms) };
+    let (a, b) =
+        tokio::join!(org.store.create_workflow(of("a", 0)), org.store.create_workflow(of("b", 1)));
+    assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
+    assert!(matches!(a.and(b), Err(StoreError::Taken("made_from"))));
+    org.store.create_workflow(org.workflow("c", 2)).await.expect("stores");
+}
+
 pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;

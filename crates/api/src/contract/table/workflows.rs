@@ -38,6 +38,11 @@ const FOUND_BY: [Param; 2] = [
     ),
 ];
 
+const UNIQUE_NAME: Param = flag(
+    "unique_name",
+    "Refuse it (409 `taken`) where another one has its slug; absent: it gets a slug of its own",
+);
+
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
         Param::new(
@@ -89,6 +94,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
+            .takes(&[UNIQUE_NAME])
             .takes(&FOUND_BY)
             .one(of::<WorkflowOut>()),
         get("/workflows", READ, "Workflows, newest first", workflows::list)
