@@ -6,6 +6,7 @@ use millrace_model::bounded_body::BodyTooLarge;
 use serde_json::Value;
 
 use crate::files::root::OutOfReach;
+use crate::reasons::{head, is_no_tls, is_of_project, listed, owned, reason, root_cause};
 
 /// An error of a command. Its text follows `error:`, the hint stands on the next line.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +51,7 @@ pub(crate) enum CliError {
     NoHome,
     #[error("could not ask for `{what}`: {source}")]
     Ask { what: String, source: dialoguer::Error },
-    #[error("could not read `{}`: {source}", path.display())]
+    #[error("could not read `{}`: {}", path.display(), reason(source))]
     Read { path: PathBuf, source: std::io::Error },
     #[error("could not write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
@@ -104,6 +105,10 @@ pub(crate) enum CliError {
     #[error("could not watch `{}`: {source}", path.display())]
     Watch { path: PathBuf, source: notify::Error },
     #[error("{message}")]
+    NoDeployment { message: String, hint: &'static str },
+    #[error("the server at `{url}` does not know this key: {sentence}")]
+    KeyRefused { url: String, sentence: String },
+    #[error("{message}")]
     Usage { message: String, hint: &'static str },
     #[error("the run `{id}` failed: {code}: {}", head(message))]
     RunFailed { id: String, code: String, message: String },
@@ -141,6 +146,16 @@ impl CliError {
         matches!(self, Self::Refused { status: 429, code, .. } if code == "deploys_waiting")
     }
 
+    /// The same of a key that is given to `login`, which is no hint then.
+    pub(crate) fn of_login(self, url: &str) -> Self {
+        match self {
+            Self::Refused { status: 401, sentence, .. } => {
+                Self::KeyRefused { url: url.to_owned(), sentence }
+            }
+            other => other,
+        }
+    }
+
     /// What to do next.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -152,6 +167,9 @@ impl CliError {
             }
             Self::Refused { details, .. } => {
                 return missing_props(details).or_else(|| thrown_at(details));
+            }
+            Self::Unreachable { url, source } if url.starts_with("https:") && is_no_tls(source) => {
+                "does the server speak https there? name its address with http:// where it does not"
             }
             Self::Unreachable { .. } | Self::Silent { .. } => {
                 "is the server running? start one with `millrace serve`, or name another with --url"
@@ -183,6 +201,9 @@ impl CliError {
             Self::Exists(_) => "choose another name, or move the file away",
             Self::OutOfReach(refused) => refused.hint(),
             Self::TooMuchCode { .. } => "bundle it first, or import less",
+            Self::File { path, .. } if is_of_project(path) => {
+                "docs/guide/workflows.md shows how a project and its sources are laid out"
+            }
             Self::File { .. } => {
                 "`millrace workflows schema` prints the form of workflow files; docs/guide/workflows.md explains it"
             }
@@ -219,7 +240,10 @@ impl CliError {
                 "mend what failed and apply again: what is done stays as it is"
             }
             Self::MadeMeanwhile { .. } => "deploy it again once the other deploy is done",
-            Self::Usage { hint, .. } => hint,
+            Self::KeyRefused { .. } => {
+                "give a key of this server; the first one stands in credentials.json in its data directory"
+            }
+            Self::Usage { hint, .. } | Self::NoDeployment { hint, .. } => hint,
             _ => return None,
         };
         Some(hint.to_owned())
@@ -229,6 +253,11 @@ impl CliError {
     pub(crate) fn code(&self) -> &str {
         match self {
             Self::Refused { code, .. } if !code.is_empty() => code,
+            Self::Unknown(_)
+            | Self::UnknownRegistry(_)
+            | Self::NotDeployed { .. }
+            | Self::NoDeployment { .. } => "not_found",
+            Self::KeyRefused { .. } => "unauthorized",
             Self::RunFailed { .. } => "run_failed",
             Self::Usage { .. } => "wrong_use",
             Self::Unreachable { .. } | Self::Silent { .. } => "unreachable",
@@ -240,46 +269,6 @@ impl CliError {
 
     pub(crate) const fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
-    }
-}
-
-/// The first cause says what happened, such as a refused connection; what stands above it only that
-/// a request failed.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
-}
-
-/// Characters of a message that are told at the end of a command: what was thrown may be of any
-/// length, and the run shows all that is kept.
-const MESSAGE_MAX: usize = 500;
-
-/// The beginning of a long text.
-fn head(text: &str) -> String {
-    match text.char_indices().nth(MESSAGE_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// Whose a thing is.
-fn owned(project: Option<&str>) -> String {
-    project.map_or_else(
-        || "was not made by this project".into(),
-        |name| format!("belongs to the project `{name}`"),
-    )
-}
-
-/// One problem, or several on lines of their own.
-fn listed(problems: &[String]) -> String {
-    match problems {
-        [one] => one.clone(),
-        many => many.iter().fold(format!("{} problems", many.len()), |text, problem| {
-            format!("{text}\n  {problem}")
-        }),
     }
 }
 
@@ -349,21 +338,4 @@ fn thrown_at(details: &Value) -> Option<String> {
         .find(|pair| is_frame(&pair[0]) && is_source(pair[1]))
         .map(|pair| pair.join("\n  "));
     shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_message_is_cut_between_characters() {
-        let failed = |message: String| {
-            CliError::RunFailed { id: "run_x".into(), code: "Error".into(), message }.to_string()
-        };
-        assert_eq!(failed("short".into()), "the run `run_x` failed: Error: short");
-        assert_eq!(
-            failed("ä".repeat(MESSAGE_MAX + 1)),
-            format!("the run `run_x` failed: Error: {}…", "ä".repeat(MESSAGE_MAX))
-        );
-    }
 }

@@ -10,6 +10,7 @@ mod commands;
 mod dev;
 mod error;
 mod files;
+mod reasons;
 mod terminal;
 mod workflow;
 

@@ -3,6 +3,7 @@
 //! Secrets in the database are sealed under the master key and stay so; the key is copied beside
 //! it, readable by its owner only, unless it is to be kept elsewhere.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -114,13 +115,13 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     let place = &config.master_key;
     let key_from_elsewhere = place.command.is_some() || place.key.is_some();
     let key_file = place.file.clone().unwrap_or_else(|| data.join(MASTER_KEY));
-    if !is_postgres && !data.join(DATABASE).is_file() {
+    if !is_postgres && !is_file(&data.join(DATABASE))? {
         bail!(
             "`{}` is not the data directory of a server: it has no `{DATABASE}`; name it with --data-dir",
             data.display()
         );
     }
-    if !key_from_elsewhere && !key_file.is_file() {
+    if !key_from_elsewhere && !is_file(&key_file)? {
         bail!(
             "there is no master key `{}`; name the server's data directory with --data-dir",
             key_file.display()
@@ -182,6 +183,17 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         say("it holds the master key: whoever has it can read every secret of the server");
     }
     Ok(())
+}
+
+/// Whether a file is there. What this user may not look at is told, and not taken for missing.
+fn is_file(path: &Path) -> Result<bool> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(found.is_file()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(error).with_context(|| format!("could not look at `{}`", path.display())),
+    }
 }
 
 /// Copies it into the folder, in the place of a copy that is there.

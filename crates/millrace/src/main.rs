@@ -23,10 +23,12 @@ mod wrong_use;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use millrace_cli::{ClientCommand, GlobalArgs};
+use serde_json::json;
 
 /// A self-hosted, event-driven workflow platform.
 #[derive(Parser)]
@@ -113,12 +115,16 @@ fn main() -> ExitCode {
             on_threads(async {
                 match serve::serve(*args).await {
                     Ok(()) => ExitCode::SUCCESS,
-                    Err(error) => fail(&error),
+                    Err(error) => fail_as(&error, cli.global.json),
                 }
             })
         }
-        Command::Backup(args) => done(backup::backup(args)),
-        Command::Restore(args) => done(backup::restore(args)),
+        Command::Backup(args) => {
+            in_folder(args.folder.clone(), cli.global.json, || backup::backup(args))
+        }
+        Command::Restore(args) => {
+            in_folder(args.folder.clone(), cli.global.json, || backup::restore(args))
+        }
         Command::Doctor(args) => on_threads(doctor::doctor(*args, cli.global.json)),
         // It walls itself in, while there is no other thread yet.
         Command::BundleWorker => {
@@ -182,6 +188,29 @@ fn print_completions(shell: Shell) -> ExitCode {
             fail(&anyhow::Error::new(error).context("could not write to standard output"))
         }
     }
+}
+
+/// A backup is made or restored; with `--json` its folder is said as data.
+fn in_folder(folder: PathBuf, json: bool, work: impl FnOnce() -> anyhow::Result<()>) -> ExitCode {
+    match work() {
+        Ok(()) if json => {
+            let text = format!("{}\n", json!({ "folder": folder }));
+            // The folder is there, whoever reads of it.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail_as(&error, json),
+    }
+}
+
+/// As all commands tell an error: with `--json` as a line of JSON.
+fn fail_as(error: &anyhow::Error, json: bool) -> ExitCode {
+    if json {
+        say(&json!({ "error": format!("{error:#}"), "code": "failed", "hint": null }).to_string());
+        return ExitCode::FAILURE;
+    }
+    fail(error)
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {

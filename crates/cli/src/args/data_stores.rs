@@ -49,7 +49,7 @@ pub enum DataStoreCommand {
         /// JSON where it is an object, array, number or true, false, null, else text
         value: String,
         /// Seconds until it ends; never where absent
-        #[arg(long, value_name = "SECONDS")]
+        #[arg(long, value_name = "SECONDS", value_parser = ttl)]
         ttl: Option<f64>,
     },
     /// Delete a key, or without one the data store with all it holds
@@ -60,4 +60,8 @@ pub enum DataStoreCommand {
         /// The key
         key: Option<String>,
     },
+}
+
+fn ttl(text: &str) -> Result<f64, &'static str> {
+    text.parse().map_err(|_| "it is a number of seconds, such as 3600")
 }

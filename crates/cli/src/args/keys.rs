@@ -23,7 +23,7 @@ pub enum KeyCommand {
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
         expires_in: Option<i64>,
         /// Requests a minute [default: the server's setting]
-        #[arg(long, value_name = "COUNT")]
+        #[arg(long, value_name = "COUNT", value_parser = rate)]
         rate: Option<u32>,
     },
     /// End a key at once
@@ -48,4 +48,8 @@ pub enum KeyCommand {
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
         grace: Option<i64>,
     },
+}
+
+fn rate(text: &str) -> Result<u32, &'static str> {
+    text.parse().map_err(|_| "it is a whole number of requests, such as 600")
 }

@@ -5,6 +5,7 @@ mod data_stores;
 mod error_groups;
 mod files;
 mod filled;
+mod init;
 mod keys;
 mod operations;
 mod registries;
@@ -25,6 +26,7 @@ pub use data_stores::DataStoreCommand;
 pub use error_groups::ErrorGroupCommand;
 pub use files::FileCommand;
 pub use filled::refuse_empty;
+pub use init::{InitArgs, InitKind};
 pub use keys::KeyCommand;
 pub use operations::{
     AuditArgs, ExportArgs, LogArgs, OauthClientCommand, OrganizationArgs, RetentionArgs, SystemArgs,
@@ -316,7 +318,7 @@ pub enum ClientCommand {
         #[arg(long)]
         groups: bool,
         /// Only groups in one of these states, with commas between them
-        #[arg(long, requires = "groups", value_name = "STATE")]
+        #[arg(long, requires = "groups", value_name = "STATE", value_parser = operations::states)]
         state: Option<String>,
     },
     /// One group of errors: its history, and whether it is resolved or ignored
@@ -408,35 +410,6 @@ pub enum Listed {
     /// What emits events, with the address of its stream
     #[value(alias = "st", alias = "stream")]
     Streams,
-}
-
-/// What `init` writes.
-#[derive(Args, Debug)]
-pub struct InitArgs {
-    /// What to begin
-    pub kind: InitKind,
-    /// Its name, such as "New Things"; the file is named after it
-    pub name: String,
-    /// Give the source `$.service.db`
-    #[arg(long)]
-    pub db: bool,
-    /// Give the source an endpoint
-    #[arg(long)]
-    pub http: bool,
-    /// Give the source a timer (a source without --http has one)
-    #[arg(long)]
-    pub timer: bool,
-}
-
-/// A kind of component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InitKind {
-    /// Emits events
-    Source,
-    /// Runs as a step of workflows
-    Action,
-    /// What components of a service share: its accounts and requests
-    App,
 }
 
 /// How many runs of a source go on at the same time.

@@ -69,6 +69,24 @@ fn kept(text: &str) -> Result<Kept, String> {
         .map_err(|_| format!("`{text}` is neither a number nor `default`"))
 }
 
+/// Words with commas between them, each one of these.
+fn words(text: &str, allowed: &[&str]) -> Result<String, String> {
+    let mut words = text.split([',', ' ']).filter(|word| !word.is_empty());
+    match words.find(|word| !allowed.contains(word)) {
+        Some(word) => Err(format!("`{word}` is none of {}", allowed.join(", "))),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn levels(text: &str) -> Result<String, String> {
+    words(text, &["debug", "log", "info", "warn", "error"])
+}
+
+/// States of errors.
+pub(super) fn states(text: &str) -> Result<String, String> {
+    words(text, &["open", "resolved", "ignored", "regressed"])
+}
+
 /// Commands for OAuth clients.
 #[derive(Subcommand, Debug)]
 pub enum OauthClientCommand {
@@ -138,7 +156,7 @@ pub struct LogArgs {
     #[arg(short, long, conflicts_with_all = ["level", "text", "step"])]
     pub follow: bool,
     /// Only of these levels, with commas between them: debug, log, info, warn, error
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = levels)]
     pub level: Option<String>,
     /// Only with this text in them
     #[arg(long)]

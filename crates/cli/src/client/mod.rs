@@ -112,6 +112,13 @@ fn retry_after(response: &reqwest::Response) -> Option<Duration> {
 
 impl Client {
     pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
+        if profile.api_key.chars().any(|c| c.is_control() || !c.is_ascii()) {
+            return Err(CliError::Usage {
+                message: "the API key holds a line break or another character that no key has"
+                    .into(),
+                hint: "give the key alone, such as MILLRACE_API_KEY=\"$(cat key.txt)\"",
+            });
+        }
         Ok(Self { http: connect::to_server()?, profile })
     }
 
@@ -329,19 +336,26 @@ impl Client {
 
     /// As `resolve`, where only one kind will do.
     pub(crate) async fn resolve_kind(&self, wanted: Kind, name: &str) -> Result<Target, CliError> {
-        for kind in Kind::ALL.into_iter().filter(|k| *k != wanted) {
-            if name.starts_with(kind.prefix()) {
-                return Err(CliError::WrongKind {
-                    name: name.to_owned(),
-                    found: kind.word(),
-                    wanted: wanted.word(),
-                });
-            }
+        let others = || Kind::ALL.into_iter().filter(|k| *k != wanted);
+        let wrong = |kind: Kind| {
+            let (found, wanted) = (kind.word(), wanted.word());
+            CliError::WrongKind { name: name.to_owned(), found, wanted }
+        };
+        if let Some(kind) = others().find(|kind| name.starts_with(kind.prefix())) {
+            return Err(wrong(kind));
         }
         if name.starts_with(wanted.prefix()) {
             return Ok(Target { kind: wanted, id: name.to_owned() });
         }
-        self.find(wanted, name).await?.ok_or_else(|| CliError::Unknown(name.to_owned()))
+        if let Some(target) = self.find(wanted, name).await? {
+            return Ok(target);
+        }
+        for kind in others() {
+            if self.find(kind, name).await?.is_some() {
+                return Err(wrong(kind));
+            }
+        }
+        Err(CliError::Unknown(name.to_owned()))
     }
 
     /// Looks through the whole list, for its slug first.

@@ -105,9 +105,14 @@ impl Profile {
 
     pub(crate) fn find(args: &GlobalArgs) -> Result<Self, CliError> {
         let sections = match path() {
-            Ok(path) => read(&path)?,
-            // Flags and environment may say all there is to say.
-            Err(_) => Sections::new(),
+            Ok(path) => read(&path),
+            Err(_) => Ok(Sections::new()),
+        };
+        // Flags and environment may say all there is to say.
+        let says_all = args.profile.is_none() && args.url.is_some() && args.api_key.is_some();
+        let sections = match sections {
+            Err(_) if says_all => Sections::new(),
+            sections => sections?,
         };
         Self::choose(args, &sections)
     }

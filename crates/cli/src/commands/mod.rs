@@ -40,8 +40,7 @@ use crate::client::profile::{self, Profile};
 use crate::client::{Client, Kind, segment};
 use crate::dev;
 use crate::error::CliError;
-use crate::files::Code;
-use crate::files::init;
+use crate::files::{Code, init};
 use crate::terminal::printer::Show;
 use crate::terminal::{printer, prompt};
 
@@ -235,9 +234,9 @@ fn profiles(show: Show, command: &ProfileCommand) -> Result<(), CliError> {
 async fn login(global: &GlobalArgs) -> Result<(), CliError> {
     let (url, api_key) = prompt::login(global.url.clone(), global.api_key.clone())?;
     let profile = Profile { url, api_key };
-    let me = Client::new(profile.clone())?.get("/users/me").await?;
-    let me = &me["data"];
-    let path = profile::path()?;
+    let me = Client::new(profile.clone())?.get("/users/me").await;
+    let me = me.map_err(|error| error.of_login(&profile.url))?;
+    let (me, path) = (&me["data"], profile::path()?);
     profile.save(&path, &Profile::name(global)?, me["orgs"][0]["id"].as_str().unwrap_or(""))?;
     let text = |field: &str| me[field].as_str().unwrap_or("").to_owned();
     if global.json {

@@ -105,6 +105,15 @@ pub(super) fn plan<'a>(
         let left: Vec<_> = left.filter(|item| !plan.iter().any(|i| i.id() == item.id())).collect();
         plan.extend(left);
     }
+    // A folder without its workflow file is no folder that was deleted.
+    let pruned = |i: &&Item<'_>| i.action == Action::Delete && project.bare.contains(&i.path);
+    if let Some(item) = plan.iter().find(pruned) {
+        let problem = format!(
+            "the workflow `{}` was made from it, and it has no workflow.yaml now; put that back, or delete the folder",
+            item.name
+        );
+        return Err(CliError::File { path: item.path.clone().into(), problems: vec![problem] });
+    }
     Ok(plan)
 }
 

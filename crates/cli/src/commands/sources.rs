@@ -88,7 +88,7 @@ async fn earlier(client: &Client, path: &str, named: Option<&str>) -> Result<Str
         Some(Ok(version)) => deployments.iter().find(|d| d["version"] == version),
         Some(Err(_)) => None,
     };
-    found.and_then(|d| d["id"].as_str()).map(str::to_owned).ok_or_else(|| CliError::Usage {
+    found.and_then(|d| d["id"].as_str()).map(str::to_owned).ok_or_else(|| CliError::NoDeployment {
         message: match named {
             Some(text) => format!("the source has no deployment `{}`", segment(text)),
             None => "the source has no deployment before the live one".into(),

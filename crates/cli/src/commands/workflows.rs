@@ -271,7 +271,7 @@ async fn earlier(
         .iter()
         .find(|d| wanted.is_some() && d["version"].as_i64() == wanted)
         .and_then(|d| d["id"].as_str());
-    found.map(str::to_owned).ok_or_else(|| CliError::Usage {
+    found.map(str::to_owned).ok_or_else(|| CliError::NoDeployment {
         message: match named {
             Some(text) => format!("the workflow has no deployment `{}`", segment(text)),
             None => "the workflow has no deployment before the live one".into(),

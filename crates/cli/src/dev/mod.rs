@@ -103,7 +103,7 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
         Ok(())
     };
     tokio::select! {
-        done = watch(client, &dev.file, saves, code.paths, &id) => done,
+        done = watch(client, show, &dev.file, saves, (code.paths, &id)) => done,
         done = stream::follow(client, events, show_event) => done,
         done = stream::follow(client, logs, show_line) => done,
         _ = tokio::signal::ctrl_c() => Ok(()),
@@ -112,17 +112,17 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
 
 async fn watch(
     client: &Client,
+    show: Show,
     file: &Path,
     mut saves: Saves,
-    mut paths: Vec<PathBuf>,
-    id: &str,
+    (mut paths, id): (Vec<PathBuf>, &str),
 ) -> Result<(), CliError> {
     loop {
         saves.watch_files(&paths)?;
         saves.next(|path| paths.iter().any(|p| p == path)).await;
         match redeploy(client, file, id, &mut paths).await {
             Ok(took) => printer::note(&format!("redeployed in {} ms", took.as_millis())),
-            Err(error) => printer::error(&error, false),
+            Err(error) => printer::error(&error, show.json),
         }
     }
 }

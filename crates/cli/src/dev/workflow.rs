@@ -58,7 +58,7 @@ pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), 
         }
     };
     tokio::select! {
-        done = redeploy_on_saves(client, path, &folder, &deployed) => done,
+        done = redeploy_on_saves(client, show, path, &folder, &deployed) => done,
         done = shown => done,
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
@@ -66,13 +66,14 @@ pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), 
 
 async fn redeploy_on_saves(
     client: &Client,
+    show: Show,
     path: &Path,
     folder: &Path,
     deployed: &watch::Sender<Option<Deployed>>,
 ) -> Result<(), CliError> {
     let mut saves = Saves::new(path)?;
     saves.watch(folder, RecursiveMode::Recursive)?;
-    let mut paths = Vec::new();
+    let (mut paths, mut says_it_watches) = (Vec::new(), false);
     loop {
         let started = Instant::now();
         match redeploy(client, path).await {
@@ -84,7 +85,12 @@ async fn redeploy_on_saves(
                 saves.watch_files(&outside)?;
                 tell(&workflow, started.elapsed(), deployed);
             }
-            Err(error) => printer::error(&error, false),
+            Err(error) => {
+                printer::error(&error, show.json);
+                if deployed.borrow().is_none() && !std::mem::replace(&mut says_it_watches, true) {
+                    printer::note("nothing is deployed yet; watching for saves, Ctrl-C ends this");
+                }
+            }
         }
         let counts = |saved: &Path| match saved.strip_prefix(folder) {
             Ok(below) => {

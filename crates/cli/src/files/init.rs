@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use millrace_model::slug::slugify;
+
 use crate::args::{InitArgs, InitKind};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
@@ -10,6 +12,12 @@ use crate::terminal::printer::{self, Show};
 /// Writes the file into the folder and says what to do with it.
 pub(crate) fn init(show: Show, args: &InitArgs, folder: &Path) -> Result<(), CliError> {
     let slug = slug(&args.name)?;
+    if args.kind != InitKind::Source && (args.db || args.http || args.timer) {
+        return Err(CliError::Usage {
+            message: "--db, --http and --timer are for sources".into(),
+            hint: "write `millrace init source NAME --http`, or leave them out",
+        });
+    }
     let ending = if args.kind == InitKind::App { "app.mjs" } else { "mjs" };
     let path: PathBuf = folder.join(format!("{slug}.{ending}"));
     let text = match args.kind {
@@ -39,16 +47,15 @@ pub(crate) fn init(show: Show, args: &InitArgs, folder: &Path) -> Result<(), Cli
     Ok(())
 }
 
+/// The file's name, by the rule that gives the server's slugs.
 pub(crate) fn slug(name: &str) -> Result<String, CliError> {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
-    let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
-    if slug.is_empty() {
+    if !name.chars().any(char::is_alphanumeric) {
         return Err(CliError::Usage {
             message: format!("`{name}` is not a name for a component"),
             hint: "a name has letters or digits, such as \"New Things\"",
         });
     }
-    Ok(slug)
+    Ok(slugify(name))
 }
 
 /// A text as JavaScript writes it.
@@ -141,5 +148,25 @@ mod tests {
         assert!(written(InitKind::Source, false, false, false).contains("$.interface.timer"));
         assert!(written(InitKind::Action, false, false, false).contains("Hello, ${this.who}!"));
         assert!(written(InitKind::App, false, false, false).contains("app: \"new_things\""));
+    }
+
+    #[test]
+    fn files_are_named_in_any_writing() {
+        for (name, expected) in [("Заказы", "заказы"), ("Ärger  mit", "ärger-mit"), ("A", "a")]
+        {
+            assert_eq!(slug(name).expect("a slug"), expected);
+        }
+        assert!(slug("!?").is_err());
+        let args = InitArgs {
+            kind: InitKind::Action,
+            name: "zz".into(),
+            db: false,
+            http: true,
+            timer: false,
+        };
+        assert!(matches!(
+            init(Show { json: true }, &args, Path::new("/nowhere")),
+            Err(CliError::Usage { .. })
+        ));
     }
 }

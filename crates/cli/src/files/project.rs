@@ -23,6 +23,8 @@ pub(crate) struct Project {
     pub(crate) name: String,
     pub(crate) sources: Vec<SourceFile>,
     pub(crate) workflows: Vec<(String, WorkflowFile)>,
+    /// Folders beside those of workflows that have no workflow file: code that several share.
+    pub(crate) bare: Vec<String>,
 }
 
 /// A source's file.
@@ -46,6 +48,7 @@ impl Project {
         }
         let name = name_of(folder)?;
         let (mut sources, mut workflows, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bare = Vec::new();
         for (stem, file) in source_files(&folder.join("sources"))? {
             match SourceFile::read(&stem, &file) {
                 Ok(source) => sources.push(source),
@@ -54,11 +57,12 @@ impl Project {
         }
         for below in names(&folder.join("workflows"))? {
             let path = folder.join("workflows").join(&below);
-            if !path.is_dir() || !file::is_there(&path) {
+            if !is_folder(&path)? {
                 continue;
             }
             match WorkflowFile::read(&path) {
                 Ok(file) => workflows.push((format!("workflows/{below}"), file)),
+                Err(CliError::NoWorkflowFile(_)) => bare.push(format!("workflows/{below}")),
                 Err(error) => problems.push(error),
             }
         }
@@ -75,7 +79,7 @@ impl Project {
             return Err(CliError::EmptyProject(folder.to_path_buf()));
         }
         same_names(folder, &sources, &workflows)?;
-        Ok(Self { name, sources, workflows })
+        Ok(Self { name, sources, workflows, bare })
     }
 }
 
@@ -105,8 +109,7 @@ impl SourceFile {
     fn read(stem: &str, file: &Path) -> Result<Self, CliError> {
         let wrong = |problems| CliError::File { path: file.to_path_buf(), problems };
         let folder = file::folder_of(file);
-        let is_yaml = file.extension().is_some_and(|e| YAML.iter().any(|y| e == *y));
-        let value = if is_yaml { document(file, Form::Source)? } else { json!({}) };
+        let value = if is_yaml(file) { document(file, Form::Source)? } else { json!({}) };
         let code =
             match (value["code_file"].as_str(), value.get("key").or(value.get("component_url"))) {
                 (Some(name), _) => Some(Code::read_named(&folder.join(name), file, None)?),
@@ -220,30 +223,33 @@ fn name_of(folder: &Path) -> Result<String, CliError> {
     Ok(name)
 }
 
+/// Whether it is a folder. What cannot be read, such as a link that leads nowhere, stops everything:
+/// what was made from it is not gone.
+fn is_folder(path: &Path) -> Result<bool, CliError> {
+    let found = std::fs::metadata(path);
+    found
+        .map(|found| found.is_dir())
+        .map_err(|source| CliError::Read { path: path.to_path_buf(), source })
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| YAML.iter().any(|yaml| ending == *yaml))
+}
+
 /// The sources' files by name: a YAML file, else a code file. Folders below hold what these import.
 fn source_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
-    let mut found = BTreeMap::new();
+    let mut beside: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for name in names(folder)? {
         let path = folder.join(&name);
-        let Some((stem, ending)) = name.rsplit_once('.').filter(|_| path.is_file()) else {
-            continue;
-        };
-        if YAML.contains(&ending) {
-            if let Some(other) = found
-                .insert(stem.to_owned(), path.clone())
-                .filter(|p: &PathBuf| p.extension().is_some_and(|e| YAML.iter().any(|y| e == *y)))
-            {
-                return Err(CliError::File {
-                    path,
-                    problems: vec![format!(
-                        "`{}` stands beside it; keep one of them",
-                        other.display()
-                    )],
-                });
-            }
-        } else if CODE.contains(&ending) && !stem.ends_with(".app") && !stem.ends_with(".d") {
-            found.entry(stem.to_owned()).or_insert(path);
+        let Some((stem, ending)) = name.rsplit_once('.') else { continue };
+        let is_code = CODE.contains(&ending) && !stem.ends_with(".app") && !stem.ends_with(".d");
+        if (YAML.contains(&ending) || is_code) && !is_folder(&path)? {
+            beside.entry(stem.to_owned()).or_default().push(path);
         }
+    }
+    let mut found = BTreeMap::new();
+    for (stem, files) in beside {
+        found.insert(stem, chosen(files)?);
     }
     // Code that a YAML file names is no source of its own.
     let named: Vec<PathBuf> = found
@@ -257,18 +263,41 @@ fn source_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
     Ok(found)
 }
 
+/// The file that stands for a source of several of one name: YAML, which may name its code. Two that
+/// could both be it are refused.
+fn chosen(files: Vec<PathBuf>) -> Result<PathBuf, CliError> {
+    let (yaml, code): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_yaml(file));
+    let names_code = |file: &PathBuf| {
+        document(file, Form::Source).is_ok_and(|value| {
+            ["code_file", "key", "component_url"].iter().any(|field| !value[field].is_null())
+        })
+    };
+    let doubled = match (yaml.as_slice(), code.as_slice()) {
+        ([first, second, ..], _) => Some((first, second)),
+        ([one], [first, second, ..]) if !names_code(one) => Some((first, second)),
+        ([], [first, second, ..]) => Some((first, second)),
+        _ => None,
+    };
+    if let Some((first, second)) = doubled {
+        let problem = format!("`{}` stands beside it; keep one of them", second.display());
+        return Err(CliError::File { path: first.clone(), problems: vec![problem] });
+    }
+    // There is at least one.
+    Ok(yaml.into_iter().chain(code).next().unwrap_or_default())
+}
+
 /// The names in a folder, in order; none where it is not there.
 fn names(folder: &Path) -> Result<Vec<String>, CliError> {
+    let failed = |source| CliError::Read { path: folder.to_path_buf(), source };
     let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(CliError::Read { path: folder.to_path_buf(), source }),
+        entries => entries.map_err(failed)?,
     };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|e| e.file_name().into_string().ok())
-        .filter(|n| !n.starts_with('.'))
-        .collect();
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(failed)?.file_name().into_string());
+    }
+    names.retain(|name| !name.starts_with('.'));
     names.sort();
     Ok(names)
 }
@@ -326,6 +355,28 @@ mod tests {
             project.sources[3].body().expect("a body"),
             json!({ "key": "rss-new-item", "configured_props": {}, "name": "rss", "concurrency": 4, "calls_per_isolate": false })
         );
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_is_there_twice_stops_everything() {
+        let refused = |folder: &Path| Project::read(folder).err().expect("refuses").to_string();
+        for (path, there) in [("sources/a.mjs", "b.mjs"), ("workflows/a/workflow.yaml", "b.yaml")] {
+            let folder = folder_with(&[("sources/c.mjs", ""), ("workflows/a/x.mjs", "")]);
+            std::os::unix::fs::symlink(there, folder.path().join(path)).expect("links");
+            let text = refused(folder.path());
+            assert!(text.contains(path) && text.contains("there is no such file"), "{text}");
+        }
+        let twice = |files: &[(&str, &str)]| refused(folder_with(files).path());
+        for ending in ["ts", "js"] {
+            let other = format!("sources/x.{ending}");
+            let text = twice(&[("sources/x.mjs", ""), (&other, "")]);
+            assert!(text.contains("stands beside it; keep one of them"), "{text}");
+            twice(&[("sources/x.mjs", ""), (&other, ""), ("sources/x.yaml", "name: x\n")]);
+        }
+        let named =
+            [("sources/x.mjs", ""), ("sources/x.ts", ""), ("sources/x.yaml", "code_file: x.ts\n")];
+        let project = Project::read(folder_with(&named).path()).expect("reads");
+        assert_eq!(project.sources.len(), 1);
     }
 
     #[test]

@@ -30,7 +30,9 @@ pub(crate) const ENDINGS: [&str; 9] =
 const SKIPPED: [&str; 2] = ["node_modules", ".git"];
 /// How long a clone of a repository may take.
 const CLONE_TIME: Duration = Duration::from_secs(600);
-/// The largest archive that is fetched.
+/// The most files of a tree: as many as the server takes.
+const FILES_MAX: usize = 60_000;
+/// The largest archive that is fetched or made.
 const ARCHIVE_BYTES_MAX: usize = 96 << 20;
 
 /// An archive, and where it came from.
@@ -239,11 +241,17 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
     let mut waiting = vec![top];
     let mut data = Vec::new();
     let mut readers = Vec::new();
+    let mut files = 0;
     while let Some(current) = waiting.pop() {
         for path in entries(&current)? {
             let failed = |source| CliError::Read { path: path.clone(), source };
             // A link may lead anywhere: it is not followed.
             let found = path.symlink_metadata().map_err(failed)?;
+            files += usize::from(found.is_file());
+            let bytes = builder.get_ref().get_ref().len();
+            if files > FILES_MAX || bytes > ARCHIVE_BYTES_MAX {
+                return Err(too_much(folder));
+            }
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if found.is_dir() && !SKIPPED.contains(&name.as_ref()) {
                 waiting.push(path);
@@ -285,6 +293,16 @@ fn append(
     header.set_size(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
     header.set_mode(0o644);
     builder.append_data(&mut header, below, bytes)
+}
+
+/// A folder of more than the server takes, such as a home folder. It is left where that is found,
+/// and not walked to its end.
+fn too_much(folder: &Path) -> CliError {
+    let why = format!(
+        "it holds more than {FILES_MAX} files, or {} MB of code; name the folder of the components alone",
+        ARCHIVE_BYTES_MAX >> 20
+    );
+    CliError::Tree { what: folder.display().to_string(), why }
 }
 
 /// What is in a folder, in the order of names.

@@ -1,9 +1,13 @@
 //! Questions on a terminal.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::sync::Once;
+use std::time::Duration;
 
+use console::Term;
 use dialoguer::{Confirm, Input, MultiSelect, Password, Select};
 use serde_json::{Map, Value};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::profile::{DEFAULT_URL, check_url};
 use crate::commands::prop_value;
@@ -13,9 +17,37 @@ use crate::terminal::line::escaped;
 /// What `login` reads from standard input at most.
 const STDIN_BYTES_MAX: u64 = 16 * 1024;
 
+/// How long a command has that ends by itself on Ctrl-C, as `dev` does.
+const END_TIME: Duration = Duration::from_millis(500);
+/// Exit status of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
 /// Whether there is somebody to ask.
 pub(crate) fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if is_terminal {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(end_on_interrupt);
+    }
+    is_terminal
+}
+
+/// Ctrl-C would end the program in the middle of a question, which hides the cursor. With a handler
+/// the question ends with an error, and the cursor comes back; what is not a question ends here.
+#[expect(clippy::exit, reason = "Ctrl-C ends the program wherever it is")]
+fn end_on_interrupt() {
+    let Ok(mut interrupts) = signal(SignalKind::interrupt()) else { return };
+    tokio::spawn(async move {
+        interrupts.recv().await;
+        tokio::time::sleep(END_TIME).await;
+        show_cursor();
+        std::process::exit(INTERRUPTED);
+    });
+}
+
+fn show_cursor() {
+    // Nothing is to be done about a terminal that is gone.
+    let _ = Term::stderr().show_cursor();
 }
 
 /// A text that cannot do without; without a terminal it is missing. `argument`: as the command line
@@ -191,7 +223,10 @@ fn option_label(option: &Value) -> String {
 }
 
 fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {
-    answer.map_err(|source| CliError::Ask { what: what.to_owned(), source })
+    answer.map_err(|source| {
+        show_cursor();
+        CliError::Ask { what: what.to_owned(), source }
+    })
 }
 
 #[cfg(test)]

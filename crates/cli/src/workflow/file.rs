@@ -209,22 +209,30 @@ impl WorkflowFile {
 /// Whether a path is a workflow's folder or file.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml" || e == "json")
-        || NAMES.iter().any(|name| path.join(name).is_file())
+        || NAMES.iter().any(|name| stands(&path.join(name)).is_ok_and(|stands| stands))
+}
+
+/// Whether a file stands in a folder; also a link that leads nowhere, which is told when it is read.
+fn stands(file: &Path) -> std::io::Result<bool> {
+    match file.symlink_metadata() {
+        Ok(found) => Ok(!found.is_dir()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The file that a folder or file names.
 pub(crate) fn find(path: &Path) -> Result<PathBuf, CliError> {
-    if path.is_file() {
+    let failed = |source| CliError::Read { path: path.to_path_buf(), source };
+    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
         return Ok(path.to_path_buf());
     }
-    if !path.exists() {
-        return Err(CliError::Read {
-            path: path.to_path_buf(),
-            source: std::io::ErrorKind::NotFound.into(),
-        });
+    let mut found = Vec::new();
+    for file in NAMES.iter().map(|name| path.join(name)) {
+        if stands(&file).map_err(failed)? {
+            found.push(file);
+        }
     }
-    let found: Vec<PathBuf> =
-        NAMES.iter().map(|name| path.join(name)).filter(|file| file.is_file()).collect();
     match found.as_slice() {
         [] => Err(CliError::NoWorkflowFile(path.to_path_buf())),
         [one] => Ok(one.clone()),

@@ -8,6 +8,7 @@ pub(crate) mod configure;
 pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;
+pub(crate) mod new_records;
 pub(crate) mod registries;
 pub(crate) mod requests;
 mod search_index;

@@ -7,22 +7,21 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
 use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
-use millrace_model::slug::unique_slug;
 use millrace_model::source::{
     HttpInterface, Owner, Source, SourceContent, SourceDeployment, SourceSettings, Timer,
 };
 use millrace_model::tenant::Caller;
 use millrace_runner::CallFailure;
-use millrace_store::{Interfaces, StoreError};
+use millrace_store::Interfaces;
 use serde_json::{Map, Value, json};
 
 use crate::accept::app_hooks;
 use crate::background::Task;
 use crate::checks::check_name;
-use crate::deploy::components::{CodeRef, base_slug};
+use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
-use crate::deploy::marks::{checked, mark_taken, marked};
+use crate::deploy::marks::{checked, marked};
 use crate::deploy::source_settings::SettingsOfSource;
 use crate::deploy::workflows::checked_message;
 use crate::error::{readable, removable};
@@ -495,28 +494,6 @@ impl Engine {
         );
         self.0.store.put_artifact(artifact).await?;
         Ok(self.0.store.create_component(component.clone()).await?)
-    }
-
-    async fn insert_source(
-        &self,
-        source: &mut Source,
-        interfaces: &Interfaces,
-    ) -> Result<(), EngineError> {
-        let base = base_slug(&source.name);
-        // Another deploy may take the slug between the look and the insert.
-        for _ in 0..5 {
-            let taken = self.0.store.source_slugs(&source.org_id, &base).await?;
-            source.name_slug = unique_slug(&base, |slug| taken.iter().any(|t| t == slug));
-            match self.0.store.create_source(source.clone(), interfaces.clone()).await {
-                Err(StoreError::Taken("made_from")) => return Err(mark_taken("source")),
-                Err(StoreError::Taken(_)) => {}
-                other => return Ok(other?),
-            }
-        }
-        Err(EngineError::Conflict {
-            code: "taken",
-            message: format!("the name `{}` is being taken by others; try again", source.name),
-        })
     }
 
     async fn remove_source(&self, org: &OrgId, id: &SourceId) -> Result<(), EngineError> {

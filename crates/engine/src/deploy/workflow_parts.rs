@@ -140,33 +140,6 @@ impl StepRequest {
     }
 }
 
-/// A workflow to be made.
-#[derive(Clone, Debug, Default)]
-pub struct NewWorkflow {
-    /// The project; the organization's own where none.
-    pub project_id: Option<String>,
-    /// Its name.
-    pub name: Option<String>,
-    /// Whether it is refused where its slug is taken, and does not get another one.
-    pub unique_name: bool,
-    /// What starts it.
-    pub triggers: Vec<TriggerRequest>,
-    /// What it does.
-    pub steps: Vec<StepRequest>,
-    /// Its settings.
-    pub settings: SettingsRequest,
-    /// Whether it is deployed at once.
-    pub auto_deploy: bool,
-    /// The folder it is made from.
-    pub made_from: Option<MadeFrom>,
-    /// What its first deployment says of itself.
-    pub message: Option<String>,
-    /// What people say of it.
-    pub note: Option<String>,
-    /// By which people find it.
-    pub tags: Vec<String>,
-}
-
 /// What changes of a workflow; None stays.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateWorkflow {

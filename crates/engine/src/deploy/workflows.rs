@@ -7,21 +7,20 @@ use millrace_model::props::parse_timer;
 use millrace_model::run::{Run, RunResult, RunStatus};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::schedule::ScheduleError;
-use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{
     Deployment, Drafted, MESSAGE_MAX, TAG_CHARS_MAX, TAGS_MAX, Trigger, Workflow, WorkflowVersion,
 };
-use millrace_store::{Interfaces, NewDeployment, RunFilter, StoreError};
+use millrace_store::{Interfaces, NewDeployment, RunFilter};
 use serde_json::Value;
 
 use crate::background::Task;
 use crate::checks::{check_name, checked_note};
-use crate::deploy::components::base_slug;
-use crate::deploy::marks::{checked, mark_taken};
-use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, NewWorkflow, UpdateWorkflow};
+use crate::deploy::marks::checked;
+use crate::deploy::new_records::NewWorkflow;
+use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, UpdateWorkflow};
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
 use crate::tenants::secrets::{hide_sealed, sealed_names};
@@ -348,34 +347,6 @@ impl Engine {
             self.0.store.create_component(component).await?;
         }
         Ok(())
-    }
-
-    async fn insert_workflow(
-        &self,
-        workflow: &mut Workflow,
-        unique_name: bool,
-    ) -> Result<(), EngineError> {
-        let base = base_slug(&workflow.name);
-        for _ in 0..5 {
-            let taken = self.0.store.workflow_slugs(&workflow.org_id, &base).await?;
-            workflow.name_slug =
-                unique_slug(&base, |slug| !unique_name && taken.iter().any(|t| t == slug));
-            match self.0.store.create_workflow(workflow.clone()).await {
-                Err(StoreError::Taken("made_from")) => return Err(mark_taken("workflow")),
-                Err(StoreError::Taken(_)) if unique_name => {
-                    return Err(EngineError::Conflict {
-                        code: "taken",
-                        message: format!("there is a workflow `{base}` already"),
-                    });
-                }
-                Err(StoreError::Taken(_)) => {}
-                other => return Ok(other?),
-            }
-        }
-        Err(EngineError::Conflict {
-            code: "taken",
-            message: format!("the name `{}` is being taken by others; try again", workflow.name),
-        })
     }
 
     /// A change of a draft that is made now; the store counts it.

@@ -200,10 +200,10 @@ impl Organizations {
 
 fn checked_name(name: &str) -> Result<String, EngineError> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > 100 {
+    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
         return Err(EngineError::invalid(
             "name",
-            "the name of a workspace has 1 to 100 characters",
+            "the name of an organization has 1 to 100 characters on one line",
         ));
     }
     Ok(name.to_owned())
