@@ -18,3 +18,21 @@ async fn an_empty_path_deletes_no_file_store() {
     shell.run(&["files", "delete", "reports"]).ok();
     assert_eq!(server.get("/file_stores").await.data(), json!([]));
 }
+
+#[tokio::test]
+async fn one_record_is_made_from_a_file_of_a_project() {
+    let server = Server::shared().await;
+    let code =
+        "export default { key: 'a', name: 'A', version: '0.0.1', type: 'source', run() {} };";
+    let made_from = json!({ "project": "shop", "path": "sources/a" });
+    let source = json!({ "component_code": code, "made_from": made_from });
+    assert_eq!(server.post("/sources", &source).await.status, 200);
+    assert_eq!(server.post("/sources", &source).await.refusal(), (409, "taken"));
+    let workflow = json!({ "name": "A", "steps": [], "made_from": made_from });
+    assert_eq!(server.post("/workflows", &workflow).await.status, 200);
+    assert_eq!(server.post("/workflows", &workflow).await.refusal(), (409, "taken"));
+    // Without a mark the name is what tells them apart, where that is asked for.
+    let named = json!({ "name": "A", "steps": [], "unique_name": true });
+    assert_eq!(server.post("/workflows", &named).await.refusal(), (409, "taken"));
+    assert_eq!(server.post("/workflows", &json!({ "name": "A", "steps": [] })).await.status, 200);
+}
