@@ -369,9 +369,9 @@ mod tests {
         let twice = |files: &[(&str, &str)]| refused(folder_with(files).path());
         for ending in ["ts", "js"] {
             let other = format!("sources/x.{ending}");
-            let text = twice(&[("sources/x.mjs", ""), (&other, "")]);
+            let text = twice(&[("sources/x.mjs", ""), (other.as_str(), "")]);
             assert!(text.contains("stands beside it; keep one of them"), "{text}");
-            twice(&[("sources/x.mjs", ""), (&other, ""), ("sources/x.yaml", "name: x\n")]);
+            twice(&[("sources/x.mjs", ""), (other.as_str(), ""), ("sources/x.yaml", "name: x\n")]);
         }
         let named =
             [("sources/x.mjs", ""), ("sources/x.ts", ""), ("sources/x.yaml", "code_file: x.ts\n")];
