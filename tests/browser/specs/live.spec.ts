@@ -51,3 +51,34 @@ test("one tab reads the stream for all: what the others show comes too, and goes
   await send(server, other, { n: 2 });
   await expect(second.getByRole("region", { name: "Log", exact: true })).toContainText("parcel 2");
 });
+
+test("a list that is read keeps its rows while more come than it has, and what happens to them is shown", async ({ page, server }) => {
+  const made = await workflow(server, "Flood", { one: step(`return 1;`), waits: step(`if (steps.trigger.event.body.waits) $.flow.suspend();`) });
+  const post = (body: object) => fetch(made.endpoint, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  await send(server, made, { waits: true });
+  for (let n = 0; n < 3; n += 1) await send(server, made, {});
+  for (const path of ["/runs", `/workflows/${made.id}/runs`]) {
+    await page.goto(path);
+    const links = page.getByRole("table", { name: "Runs" }).locator(".row-link");
+    const hrefs = () => links.evaluateAll((all) => all.map((each) => each.getAttribute("href")));
+    await links.nth(2).hover();
+    const [before, box] = [await hrefs(), await links.nth(2).boundingBox()];
+    await Promise.all(Array.from({ length: 6 }, async () => {
+      for (let n = 0; n < 20; n += 1) await post({});
+    }));
+    const bar = page.getByRole("button", { name: "50+ new" });
+    await expect(bar).toBeVisible();
+    expect(await hrefs()).toEqual(before);
+    expect(await links.nth(2).boundingBox()).toEqual(box);
+    if (path === "/runs") {
+      // Newer runs pushed the paused one out of the newest page: it is read by its id.
+      const paused = page.getByRole("row", { name: /^Select run_.* Paused/ });
+      await expect(paused).toHaveCount(1);
+      await server.call("POST", `/runs/${(before.at(-1) ?? "").split("/").at(-1)}/cancel`);
+      await expect(paused).toHaveCount(0, { timeout: 20_000 });
+    }
+    await page.keyboard.press(".");
+    await expect(bar).toBeHidden();
+    expect((await hrefs())[0]).not.toBe(before[0]);
+  }
+});

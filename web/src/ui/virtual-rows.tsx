@@ -3,6 +3,9 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Fragment, type ReactNode, type RefObject, useEffect } from "react";
 
+/** Height of what stands above the rows in the box that scrolls: the bar of new rows, and the head of the table. */
+const ABOVE = 54;
+
 export type RowRef = { ref: (element: HTMLElement | null) => void; "data-index": number };
 
 export function VirtualRows({
@@ -28,6 +31,7 @@ export function VirtualRows({
     estimateSize: () => height,
     getItemKey: keyOf,
     overscan: 8,
+    scrollPaddingEnd: ABOVE,
     initialRect: { width: 1_000, height: 900 },
   });
   useEffect(() => {

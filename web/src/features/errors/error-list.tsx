@@ -12,7 +12,9 @@ import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
+import { useHeldList } from "~/shell/held-list";
 import { useFiltered } from "~/shell/list-state";
+import { NewBar } from "~/shell/new-bar";
 import { ReadFailed } from "~/shell/read-failed";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -29,7 +31,6 @@ import { VirtualRows } from "~/ui/virtual-rows";
 import { Line } from "~/ui/worded";
 import { DAYS } from "./days";
 import { StateActs, StateHistory, StateOf } from "./group-state";
-import { useHeldOrder } from "./held-order";
 import { DayBars, Lately } from "./lately";
 import { ownerOf } from "./owner";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
@@ -80,7 +81,11 @@ export function ErrorList({
   const filtered = useFiltered(groups, words !== "", "group");
   const isNoneYet = matching.length === 0 && filtered.reads;
   const comes = groups.isPending || areOwnersPending || isNoneYet;
-  const { shown, fresh, show } = useHeldOrder(comes ? [] : matching, `${state} ${words}`, scroll);
+  const { shown, fresh, isAtLeast, show } = useHeldList(comes ? [] : matching, {
+    key: `${state} ${words}`,
+    box: scroll,
+    isWhole: !groups.hasNextPage,
+  });
   const times = matching.reduce((sum, group) => sum + group.count, 0);
   const { current, index } = useListKeys({
     ids: shown.map(({ id }) => id),
@@ -151,13 +156,7 @@ export function ErrorList({
         <div className="error-cols scroll">
           <div className="error-list">
             <div className="scroll" ref={scroll}>
-              <div className="new-bar-place" role="status">
-                {fresh > 0 && (
-                  <button type="button" className="new-bar" onClick={show}>
-                    {count(fresh)} new
-                  </button>
-                )}
-              </div>
+              <NewBar fresh={fresh.length} isAtLeast={isAtLeast} onShow={show} />
               <table className={cn("tbl t-groups", columns.className)} aria-label="Errors">
                 <thead>
                   <tr className="tr is-head">

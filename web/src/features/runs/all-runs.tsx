@@ -10,6 +10,7 @@ import { useLiveRuns } from "~/api/stream";
 import { AsCommand, type Command, curlOf } from "~/shell/as-command";
 import { ColumnsMenu } from "~/shell/columns";
 import { ListState } from "~/shell/list-state";
+import { countOf } from "~/shell/new-bar";
 import { SavedViews } from "~/shell/saved-views";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -22,8 +23,8 @@ import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { When } from "~/ui/time";
 import { useMarksBetween } from "./deployment-marks";
 import { FilterBar, filterInWords } from "./filter-bar";
-import { useFresh } from "./fresh";
-import { NewBar } from "./new-bar";
+import { useHeldRuns } from "./held-runs";
+import { NewRuns } from "./new-runs";
 import { useRunPages } from "./pages";
 import { type Query, queryOf, type RunFilter } from "./run-filter";
 import { rememberRuns } from "./run-order";
@@ -82,8 +83,11 @@ export function AllRuns({
     askMs: q === "" ? false : ASK_MS,
     soon: q === "" ? undefined : SOON,
   });
-  const { shown: rows, fresh, show } = useFresh(all, scroll, false);
-  useTitle(fresh.length === 0 ? "Runs" : `${count(fresh.length)} new, Runs`);
+  const listKey = JSON.stringify([view, filter, q]);
+  const [isBusy, setBusy] = useState(false);
+  const list = { key: listKey, box: scroll, isWhole: !runs.hasNextPage, isBusy };
+  const { shown: rows, fresh, isAtLeast, show } = useHeldRuns(all, list);
+  useTitle(fresh.length === 0 ? "Runs" : `${countOf(fresh.length, isAtLeast)} new, Runs`);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
   const { marks, isLoading } = useMarksBetween(rows);
@@ -92,7 +96,7 @@ export function AllRuns({
   const filtered = Object.keys(filter).length > 0;
   const matching = filtered ? `${VIEWS[view].says}, filtered` : VIEWS[view].says;
   const says = q === "" ? matching : `${matching}, with “${q}”`;
-  const selection = useSelection(JSON.stringify([view, filter, q]), ids, total ?? 0);
+  const selection = useSelection(listKey, ids, total ?? 0);
   const { current, index, range, setLast } = useListKeys({
     ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
@@ -102,6 +106,9 @@ export function AllRuns({
       else selection.add(chosen);
     },
   });
+  // Rows that are selected, and the row under the keys, stay where they are.
+  const acts = selection.size > 0 || index >= 0;
+  if (acts !== isBusy) setBusy(acts);
   const choose = (id: string, ranged: boolean) => {
     if (ranged) selection.add(range(id));
     else selection.toggle(id);
@@ -153,7 +160,7 @@ export function AllRuns({
         </span>
       </div>
       <div className="scroll" ref={scroll}>
-        <NewBar fresh={fresh} onShow={show} />
+        <NewRuns runs={fresh} isAtLeast={isAtLeast} onShow={show} />
         <ListState
           query={runs}
           waits={isLoading}

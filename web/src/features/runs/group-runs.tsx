@@ -1,33 +1,33 @@
 /** Runs that failed with an error of one group, with the deployments between them. */
 
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { body, client } from "~/api/client";
-import { pagesOf } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
 import { useLiveRuns } from "~/api/stream";
 import { ListState } from "~/shell/list-state";
 import { Empty } from "~/ui/banner";
 import { useListKeys } from "~/ui/list-keys";
 import { useMarksBetween } from "./deployment-marks";
+import { useHeldRuns } from "./held-runs";
+import { NewRuns } from "./new-runs";
+import { useRunPages } from "./pages";
 import { rememberRuns } from "./run-order";
 import { RunTable } from "./run-table";
-
-const runsOfGroup = (group: string) =>
-  pagesOf(
-    ["runs", "of-group", group, "all"],
-    (query, signal) =>
-      body(client.GET("/v1/runs", { params: { query: { ...query, group } }, signal })),
-    50,
-  );
 
 export function GroupRuns({ group }: { group: string }) {
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
-  const runs = useInfiniteQuery(runsOfGroup(group));
   useLiveRuns();
-  const rows = runs.data?.pages.flatMap((page) => page.data.map(listedRowOf)) ?? [];
+  const { pages: runs, rows: all } = useRunPages({
+    queryKey: ["runs", "of-group", group, "all"],
+    read: (query, signal) =>
+      body(client.GET("/v1/runs", { params: { query: { ...query, group } }, signal })),
+    rowOf: listedRowOf,
+  });
+  const [isBusy, setBusy] = useState(false);
+  const list = { key: group, box: scroll, isWhole: !runs.hasNextPage, isBusy };
+  const { shown: rows, fresh, isAtLeast, show } = useHeldRuns(all, list);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
   const { marks, isLoading } = useMarksBetween(rows);
@@ -35,8 +35,11 @@ export function GroupRuns({ group }: { group: string }) {
     ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
   });
+  // The row under the keys stays where it is.
+  if (index >= 0 !== isBusy) setBusy(index >= 0);
   return (
     <div className="scroll" ref={scroll}>
+      <NewRuns runs={fresh} isAtLeast={isAtLeast} onShow={show} />
       <ListState
         query={runs}
         waits={isLoading}

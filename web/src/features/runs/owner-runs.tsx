@@ -1,7 +1,7 @@
 /** Runs of one source or workflow. */
 
 import { useNavigate } from "@tanstack/react-router";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { body, client } from "~/api/client";
 import { ROW_FIELDS, rowOf } from "~/api/run-list";
 import type { Status } from "~/api/status";
@@ -13,8 +13,8 @@ import { Button } from "~/ui/button";
 import { useListKeys } from "~/ui/list-keys";
 import { Segments } from "~/ui/pane";
 import { useDeploymentMarks } from "./deployment-marks";
-import { useFresh } from "./fresh";
-import { NewBar } from "./new-bar";
+import { useHeldRuns } from "./held-runs";
+import { NewRuns } from "./new-runs";
 import { useRunPages } from "./pages";
 import { rememberRuns } from "./run-order";
 import { RUN_COLUMNS, RunTable } from "./run-table";
@@ -46,7 +46,9 @@ export function OwnerRuns({
     },
     rowOf,
   });
-  const { shown: rows, fresh, show } = useFresh(all, scroll, false);
+  const [isBusy, setBusy] = useState(false);
+  const list = { key: `${owner} ${status}`, box: scroll, isWhole: !runs.hasNextPage, isBusy };
+  const { shown: rows, fresh, isAtLeast, show } = useHeldRuns(all, list);
   const ids = rows.map(({ id }) => id);
   rememberRuns(ids);
   const { marks, isLoading } = useDeploymentMarks(owner, isWorkflow);
@@ -54,6 +56,8 @@ export function OwnerRuns({
     ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
   });
+  // The row under the keys stays where it is.
+  if (index >= 0 !== isBusy) setBusy(index >= 0);
   return (
     <>
       <div className="bar">
@@ -73,7 +77,7 @@ export function OwnerRuns({
         </span>
       </div>
       <div className="scroll" ref={scroll}>
-        <NewBar fresh={fresh} onShow={show} />
+        <NewRuns runs={fresh} isAtLeast={isAtLeast} onShow={show} />
         <ListState
           query={runs}
           waits={isLoading}

@@ -90,9 +90,13 @@ export function useRunPages<T>({
   const lost = merged === undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key is spelled
   useEffect(() => {
-    if (!lost) return;
+    const first = head.data;
+    if (!lost || first === undefined) return;
     known.current.rows = [];
-    void queries.resetQueries({ queryKey, exact: true });
+    queries.setQueryData<InfiniteData<Page<T>>>(queryKey, {
+      pages: [first],
+      pageParams: [undefined],
+    });
   }, [lost, key, queries]);
   return {
     pages,

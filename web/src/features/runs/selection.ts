@@ -15,11 +15,11 @@ export type Selection = {
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** `key` is what the list is of: a choice ends with it. */
+/** `key` is what the list is of: a choice ends with it. A row that the list shows no more is not chosen. */
 export function useSelection(key: string, shown: readonly string[], total: number): Selection {
   const [state, setState] = useState({ key, chosen: nothing, isAll: false });
   const here = state.key === key ? state : { key, chosen: nothing, isAll: false };
-  const chosen = here.isAll ? new Set(shown) : here.chosen;
+  const chosen = new Set(here.isAll ? shown : shown.filter((id) => here.chosen.has(id)));
   const choose = (next: ReadonlySet<string>) => setState({ key, chosen: next, isAll: false });
   return {
     chosen,
