@@ -20,7 +20,7 @@ type Props = {
   /** Acts, at the bottom. */
   foot?: ReactNode;
   initialFocus?: RefObject<HTMLElement | null>;
-  /** Called by mod+enter. */
+  /** Called by mod+enter, as by the primary act: not while that is under way or refused. */
   onSubmit?: () => void;
   className?: string;
   children: ReactNode;
@@ -62,7 +62,7 @@ export function Dialog({
             onKeyDown={(event) => {
               if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
                 event.preventDefault();
-                onSubmit?.();
+                if (!event.repeat && !isStopped(inner.current)) onSubmit?.();
               }
             }}
           >
@@ -103,6 +103,12 @@ const FIELDS = [
   ":is([role='radio'], [role='tab'])[tabindex='0']",
   ":is([role='checkbox'], [role='switch'], [role='combobox']):not([aria-disabled='true'])",
 ].join(",");
+
+/** Whether the act of a dialog cannot be done now: its button says so. */
+function isStopped(popup: HTMLElement | null): boolean {
+  const act = popup?.querySelector(".dialog-foot .btn:is(.is-primary, .is-danger)");
+  return act?.getAttribute("aria-disabled") === "true";
+}
 
 /** What a dialog is opened for: its first field, or its chosen act. The × is first in order, and says "Close" in a tip. */
 function firstOf(popup: HTMLElement | null): HTMLElement | boolean {
