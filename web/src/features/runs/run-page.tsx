@@ -28,7 +28,6 @@ import { SkeletonRows } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { copyText } from "~/ui/copy";
 import { count, duration, plural, shortId } from "~/ui/format";
-import { useKeys } from "~/ui/keyboard";
 import { Log } from "~/ui/log";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
 import { useNow } from "~/ui/time";
@@ -39,7 +38,7 @@ import { type Plan, type PlannedStep, planQuery, runQuery, sourcePlanQuery } fro
 import { neighboursOf } from "./run-order";
 import { RunTop } from "./run-top";
 import { StepPanel } from "./step-panel";
-import { TABS, type Tab } from "./tabs";
+import type { Tab } from "./tabs";
 import { TimelineView } from "./timeline-view";
 
 export function RunPage({
@@ -232,11 +231,6 @@ function Body({
     : Math.max(ticking, Date.now());
   const steps = plan?.steps ?? (source === undefined ? [] : [source]);
   const current = step ?? firstShown(run);
-  const keys: Record<string, () => void> = {};
-  TABS.forEach((each, index) => {
-    keys[String(index + 1)] = () => onShow({ step: current, tab: each });
-  });
-  useKeys(keys);
   return (
     <>
       <RunTop run={run} version={plan?.version} now={now} />

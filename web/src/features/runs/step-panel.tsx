@@ -8,12 +8,13 @@ import { EventInspector } from "~/shell/event-inspector";
 import { Editor } from "~/ui/code/editor";
 import { count, duration } from "~/ui/format";
 import { JsonInspector } from "~/ui/json/json-inspector";
+import { useKeys } from "~/ui/keyboard";
 import { Log } from "~/ui/log";
 import { Glyph } from "~/ui/status";
 import { ErrorPanel } from "./error-panel";
 import type { PlannedStep } from "./queries";
 import { SeenBefore } from "./seen-before";
-import { TABS, type Tab } from "./tabs";
+import type { Tab } from "./tabs";
 
 type Shown = { tab: Tab; name: string; n?: number; content: ReactNode };
 
@@ -40,6 +41,11 @@ export function StepPanel({
   const shown = of(tab) ?? of("error") ?? of("exports") ?? tabs[0];
   const step = run.steps.find(({ name }) => name === stepKey);
   const planned = plan.find(({ name }) => name === stepKey);
+  // Beside the builder they would be keys of the page.
+  const keyed = bare
+    ? []
+    : tabs.map((each, at) => [String(at + 1), () => onTab(each.tab)] as const);
+  useKeys(Object.fromEntries(keyed));
   return (
     <div className="step-panel">
       {!bare && (
@@ -60,8 +66,8 @@ export function StepPanel({
           className="step-panel"
           value={shown.tab}
           onValueChange={(next) => {
-            const found = TABS.find((each) => each === next);
-            if (found !== undefined) onTab(found);
+            const found = tabs.find((each) => each.tab === next);
+            if (found !== undefined) onTab(found.tab);
           }}
         >
           <Tabs.List className="tab-bar tabs">
