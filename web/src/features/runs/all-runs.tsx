@@ -109,6 +109,8 @@ export function AllRuns({
   // Rows that are selected, and the row under the keys, stay where they are.
   const acts = selection.size > 0 || index >= 0;
   if (acts !== isBusy) setBusy(acts);
+  // Acts on all that match take no words.
+  useShortcuts({ selectAll: q === "" && ids.length > 0 ? selection.all : undefined });
   const choose = (id: string, ranged: boolean) => {
     if (ranged) selection.add(range(id));
     else selection.toggle(id);

@@ -64,11 +64,7 @@ export function SelectionBar({
   const startCancel = () => {
     if (canCancel && deploys === undefined) setCancels(true);
   };
-  useShortcuts({
-    replay: startReplay,
-    cancel: startCancel,
-    ...(query === undefined ? {} : { selectAll: selection.all }),
-  });
+  useShortcuts({ replay: startReplay, cancel: startCancel });
   useKeys({ escape: selection.none });
   const [one, two] = chosen;
   return (
