@@ -135,6 +135,32 @@ test("'saved, it says, and nothing is': who is signed out meanwhile reads so, an
   expectOnly(messages, /401/);
 });
 
+test("'sign in, and type it all again': a session that ends offers to sign in once, and a dialog keeps what was typed", async ({ page, context, server, messages }) => {
+  const code = `export default { name: "Ended", version: "1", run() {} };`;
+  const { id } = await server.call<{ id: string }>("POST", "/sources", { component_code: code, name: "Ended" });
+  await page.goto(`/sources/${id}`);
+  await page.getByRole("button", { name: "Run now" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Run now" });
+  await dialog.getByRole("textbox", { name: "Event" }).focus();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.insertText('{"typed": 1}');
+  const refusal = { error: "the API key is missing or not valid", code: "unauthorized", details: {} };
+  await page.route("**/v1/**", (route) => route.fulfill({ status: 401, json: refusal }));
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await expect(dialog.getByRole("alert")).toContainText("The session ended");
+  const ended = page.getByRole("dialog", { name: "Your session has ended" });
+  await expect(ended).toHaveCount(1);
+  const [beside] = await Promise.all([context.waitForEvent("page"), ended.getByRole("button", { name: "Sign in" }).click()]);
+  await expect(beside).toHaveURL(new RegExp(`next=.*${id}`));
+  // Somebody signed in there.
+  await page.unroute("**/v1/**");
+  await beside.evaluate(() => new BroadcastChannel("millrace.session").postMessage("changed"));
+  await expect(ended).toHaveCount(0);
+  await expect(dialog.getByRole("textbox", { name: "Event" })).toContainText("typed");
+  await page.keyboard.press("Escape");
+  expectOnly(messages, /401/);
+});
+
 test("'a rename goes back to an old draft': the name and the settings are changed, and what was typed stays", async ({ page, server }) => {
   const made = await workflow(server, "Old name", { one: step("return 1;") });
   await page.goto(`/workflows/${made.id}/edit`);

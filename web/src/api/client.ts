@@ -7,6 +7,9 @@ import type { paths } from "./schema";
 /** A page of another origin cannot send it: there is no CORS. */
 const CSRF_HEADER = "x-millrace-csrf";
 
+/** The server speaks of keys: a page has none. */
+const SESSION_ENDED = "the session ended; sign in and try again";
+
 type Heard = { onAnswer: () => void; onLost: () => void; onSignedOut: () => void };
 
 const heard: Heard = { onAnswer: () => {}, onLost: () => {}, onSignedOut: () => {} };
@@ -42,8 +45,9 @@ export async function body<T>(answer: Promise<Answer<T>>): Promise<T> {
   heard.onAnswer();
   if (response.ok && data !== undefined) return data;
   const refused = refusal(response, error);
-  if (refused.status === 401 && !response.url.endsWith("/v1/session")) heard.onSignedOut();
-  throw refused;
+  if (refused.status !== 401 || response.url.endsWith("/v1/session")) throw refused;
+  heard.onSignedOut();
+  throw new ApiError(401, refused.code, SESSION_ENDED, refused.details, refused.requestId);
 }
 
 /** `data` of a success. */

@@ -11,6 +11,7 @@ import { Gauge } from "~/features/home/gauge";
 import { ReplayProvider } from "~/features/runs/replay-provider";
 import { Frame } from "~/shell/frame";
 import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
+import { useSessionEnded } from "~/shell/session-ended";
 import { say } from "~/ui/toast";
 
 export const Route = createFileRoute("/_app")({
@@ -28,7 +29,8 @@ export const Route = createFileRoute("/_app")({
 });
 
 function App() {
-  const { data: session } = useQuery(sessionQuery);
+  const { data: session, error: noSession } = useQuery(sessionQuery);
+  useSessionEnded(noSession instanceof ApiError && noSession.status === 401);
   const queries = useQueryClient();
   const navigate = useNavigate();
   const failed = (error: Error) => say({ title: sentence(error) });
@@ -57,7 +59,7 @@ function App() {
   const hear = useCallback(async () => {
     const before = queries.getQueryData(sessionQuery.queryKey);
     const now = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined);
-    // A session that ended leaves what is open as it is: who saves is asked to sign in.
+    // A session that ended leaves what is open as it is.
     if (now === undefined) return;
     if (now.org.id !== before?.org.id || now.user.id !== before.user.id) await beginAnew();
   }, [queries, beginAnew]);

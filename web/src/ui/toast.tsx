@@ -13,7 +13,7 @@ import { worded } from "./worded";
 /** One that offers an act stays until a person without a mouse has come to it by F6. */
 const ACT_MS = 12_000;
 
-type Data = { shape?: Shape | undefined };
+type Data = { shape?: Shape | undefined; stays?: boolean };
 
 const manager = Toast.createToastManager<Data>();
 
@@ -47,6 +47,18 @@ export function say({ title, about, shape, act }: Said): string {
   return id;
 }
 
+/** Says what goes on until it is over, with what a person can do about it; returns what takes it away. */
+export function stay({ title, about, shape, act }: Required<Said>): () => void {
+  const id = manager.add({
+    title: worded(title),
+    description: worded(about),
+    data: { shape, stays: true },
+    timeout: 0,
+    actionProps: { children: act.label, onClick: act.onClick },
+  });
+  return () => manager.close(id);
+}
+
 export function Toasts({ children }: { children: ReactNode }) {
   return (
     <Toast.Provider toastManager={manager} limit={3} timeout={6_000}>
@@ -71,7 +83,9 @@ function List() {
           <Toast.Description render={<div className="small dim" />} />
         </div>
         {toast.actionProps !== undefined && <Toast.Action render={<Button size="sm" />} />}
-        <Toast.Close render={<IconButton icon={X} label="Dismiss" size="sm" />} />
+        {toast.data?.stays !== true && (
+          <Toast.Close render={<IconButton icon={X} label="Dismiss" size="sm" />} />
+        )}
       </Toast.Content>
     </Toast.Root>
   ));
