@@ -13,7 +13,7 @@ import { createRoot } from "react-dom/client";
 import { observe } from "./api/client";
 import { nonce } from "./api/page";
 import { queryClient, router } from "./router";
-import { found, lost, whenFound } from "./shell/connection";
+import { check, found, lost, whenFound } from "./shell/connection";
 import { sessionQuery } from "./shell/session";
 import { NonceContext } from "./ui/nonce";
 import { Toasts } from "./ui/toast";
@@ -26,6 +26,7 @@ whenFound(() => {
 observe({
   onAnswer: found,
   onLost: lost,
+  onStreamEnd: () => void check(),
   // The session ended meanwhile: its query fails, and the frame asks to sign in again.
   onSignedOut: () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }),
 });

@@ -10,13 +10,29 @@ const CSRF_HEADER = "x-millrace-csrf";
 /** The server speaks of keys: a page has none. */
 const SESSION_ENDED = "the session ended; sign in and try again";
 
-type Heard = { onAnswer: () => void; onLost: () => void; onSignedOut: () => void };
+type Heard = {
+  onAnswer: () => void;
+  onLost: () => void;
+  /** A stream ended, as it does when the server stops. */
+  onStreamEnd: () => void;
+  onSignedOut: () => void;
+};
 
-const heard: Heard = { onAnswer: () => {}, onLost: () => {}, onSignedOut: () => {} };
+const nothing = () => {};
+const heard: Heard = {
+  onAnswer: nothing,
+  onLost: nothing,
+  onStreamEnd: nothing,
+  onSignedOut: nothing,
+};
 
 /** What the shell does about answers, lost connections and ended sessions. */
 export function observe(handlers: Partial<Heard>): void {
   Object.assign(heard, handlers);
+}
+
+export function streamEnded(): void {
+  heard.onStreamEnd();
 }
 
 const guard: Middleware = {

@@ -1,6 +1,6 @@
 /** A run as it goes on: what the server streams of it, until it is over or waits. */
 
-import { client, data } from "./client";
+import { client, data, streamEnded } from "./client";
 import { isObject, numberOf, textOf } from "./json";
 import { isFinal, type LogRecord, statusOf } from "./runs";
 import type { Run } from "./schema";
@@ -54,6 +54,7 @@ export function watchRun(id: string, { onRun, onStep, onLog, onOpen }: Watcher):
     source.onopen = onOpen;
     // It connects again by itself; once the server refuses, the record says why.
     source.onerror = () => {
+      streamEnded();
       if (source.readyState !== EventSource.CLOSED) return;
       data(client.GET("/v1/runs/{id}", { params: { path: { id } } })).then(resolve, reject);
     };

@@ -7,6 +7,7 @@
 
 import { type Query, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { streamEnded } from "./client";
 import { isObject, listOf, textOf } from "./json";
 import { readTopics } from "./topics";
 
@@ -47,6 +48,7 @@ function open() {
     const topic = textOf(data.changed);
     if (topic !== undefined) return changed(topic);
     if (data.asks === true) return announce();
+    if (data.ended === true) return streamEnded();
     const other = textOf(data.tab);
     if (other === undefined) return;
     ofOthers.set(
@@ -59,10 +61,16 @@ function open() {
   addEventListener("pageshow", announce);
   const ended = new AbortController();
   const lead = () => {
-    reader = readTopics((topic) => {
-      changed(topic);
-      channel.postMessage({ changed: topic });
-    });
+    reader = readTopics(
+      (topic) => {
+        changed(topic);
+        channel.postMessage({ changed: topic });
+      },
+      () => {
+        streamEnded();
+        channel.postMessage({ ended: true });
+      },
+    );
     channel.postMessage({ asks: true });
     read();
   };

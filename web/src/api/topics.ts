@@ -23,7 +23,7 @@ export function streamsOf(topics: readonly string[]): string[] {
   return streams;
 }
 
-export function readTopics(onChange: (topic: string) => void) {
+export function readTopics(onChange: (topic: string) => void, onEnd: () => void) {
   let wanted: readonly string[] = [];
   /** Topics that are refused alone: what they are of is gone. */
   let refused = new Set<string>();
@@ -61,6 +61,7 @@ export function readTopics(onChange: (topic: string) => void) {
     }
     // It connects again by itself, unless the server refuses.
     source.onerror = () => {
+      onEnd();
       if (source.readyState !== EventSource.CLOSED) return;
       void refusedOf(topics).then((gone) => {
         refused = new Set([...refused, ...gone]);

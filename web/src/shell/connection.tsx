@@ -45,14 +45,27 @@ function schedule(): void {
   timer = setTimeout(() => void attempt(), wait);
 }
 
-/** Asks whether the server is there again. */
-export async function attempt(): Promise<void> {
-  clearTimeout(timer);
-  const answered = await fetch("/readyz", { cache: "no-store" }).then(
+const isThere = () =>
+  fetch("/readyz", { cache: "no-store" }).then(
     (response) => response.ok,
     () => false,
   );
-  if (answered) return found();
+
+let asks = false;
+
+/** Asks whether the server is still there: a stream ended, which alone says little. */
+export async function check(): Promise<void> {
+  if (connection !== null || asks) return;
+  asks = true;
+  const answered = await isThere();
+  asks = false;
+  if (!answered) lost();
+}
+
+/** Asks whether the server is there again. */
+export async function attempt(): Promise<void> {
+  clearTimeout(timer);
+  if (await isThere()) return found();
   wait = Math.min(wait * 2, LONGEST_WAIT_MS);
   if (connection !== null) set({ ...connection, nextTry: Date.now() + wait });
   schedule();
