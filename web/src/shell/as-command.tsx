@@ -13,13 +13,8 @@ export function AsCommand({ commands, about }: { commands: () => Command[]; abou
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button
-        look="quiet"
-        icon={SquareTerminal}
-        className="only-wide"
-        onClick={() => setOpen(true)}
-      >
-        As command
+      <Button look="quiet" icon={SquareTerminal} onClick={() => setOpen(true)}>
+        <span className="sr-narrow">As command</span>
       </Button>
       {open && (
         <Dialog
