@@ -2,6 +2,7 @@
 
 import createClient, { type Middleware } from "openapi-fetch";
 import { ApiError } from "./errors";
+import { heard } from "./heard";
 import type { paths } from "./schema";
 
 /** A page of another origin cannot send it: there is no CORS. */
@@ -9,31 +10,6 @@ const CSRF_HEADER = "x-millrace-csrf";
 
 /** The server speaks of keys: a page has none. */
 const SESSION_ENDED = "the session ended; sign in and try again";
-
-type Heard = {
-  onAnswer: () => void;
-  onLost: () => void;
-  /** A stream ended, as it does when the server stops. */
-  onStreamEnd: () => void;
-  onSignedOut: () => void;
-};
-
-const nothing = () => {};
-const heard: Heard = {
-  onAnswer: nothing,
-  onLost: nothing,
-  onStreamEnd: nothing,
-  onSignedOut: nothing,
-};
-
-/** What the shell does about answers, lost connections and ended sessions. */
-export function observe(handlers: Partial<Heard>): void {
-  Object.assign(heard, handlers);
-}
-
-export function streamEnded(): void {
-  heard.onStreamEnd();
-}
 
 const guard: Middleware = {
   onRequest({ request }) {

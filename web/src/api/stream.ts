@@ -7,7 +7,7 @@
 
 import { type Query, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { streamEnded } from "./client";
+import { streamEnded } from "./heard";
 import { isObject, listOf, textOf } from "./json";
 import { readTopics } from "./topics";
 
