@@ -54,6 +54,16 @@ function ttlOf(ttl: unknown): number | null {
   return seconds;
 }
 
+/** The options of `set`. What is no option is refused: a value that was to end would stay for ever. */
+function ttlIn(options: unknown): number | null {
+  if (options === undefined || options === null) return null;
+  const allowed = "allowed is an object of options, such as { ttl: 60 } for 60 seconds";
+  if (typeof options !== "object" || Array.isArray(options)) throw new TypeError(`the third argument of \`set\` of a data store is ${kindOf(options)}; ${allowed}`);
+  const unknown = Object.keys(options).find((name) => name !== "ttl");
+  if (unknown !== undefined) throw new TypeError(`\`set\` of a data store has no option \`${unknown}\`; ${allowed}`);
+  return ttlOf((options as { ttl?: unknown }).ttl);
+}
+
 /** `store`: the configured value that names it, as the server gave it. */
 export function dataStore(store: unknown, call: CallContext): object {
   const send = (kind: string, payload: Bag = {}) => ask(call, `data_store.${kind}`, { store, ...payload });
@@ -65,9 +75,9 @@ export function dataStore(store: unknown, call: CallContext): object {
   const entries = () => paged<Entry>("entries");
   return {
     get: async (key: unknown) => await send("get", { key: keyOf(key) }),
-    async set(key: unknown, value: unknown, options?: { ttl?: unknown }): Promise<void> {
+    async set(key: unknown, value: unknown, options?: unknown): Promise<void> {
       const name = keyOf(key);
-      const ttl = ttlOf(options?.ttl);
+      const ttl = ttlIn(options);
       // A value that JSON leaves out is no value: it would come back as something else.
       if (jsonText(value, `the value of the key \`${name}\` in the data store`) === undefined) {
         throw new TypeError(`the value of the key \`${name}\` in the data store is undefined; use \`delete\` to remove a key`);

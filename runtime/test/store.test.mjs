@@ -122,7 +122,8 @@ test("no more than 100 asks are unanswered at a time", async () => {
 });
 
 test("keys, values and times to live that are none are refused before the server is asked", async () => {
-  for (const [body, message] of [[`get()`, /a key of a data store is a string; got undefined/], [`get("")`, /1 to 1024/], [`set("a")`, /is undefined; use `delete`/], [`set("a", 5n)`, /not JSON-serializable/], [`set("a", 1, { ttl: -1 })`, /number of seconds/]]) {
+  for (const [body, message] of [[`get()`, /a key of a data store is a string; got undefined/], [`get("")`, /1 to 1024/], [`set("a")`, /is undefined; use `delete`/], [`set("a", 5n)`, /not JSON-serializable/], [`set("a", 1, { ttl: -1 })`, /number of seconds/],
+    [`set("a", 1, 60)`, /third argument of `set` of a data store is a number \(60\); allowed is an object of options, such as { ttl: 60 }/], [`set("a", 1, { TTL: 60 })`, /has no option `TTL`/]]) {
     const { error, asks } = await withStore(`await this.s.${body}`);
     assert.match(error.message, message);
     assert.equal(asks.length, 0);
