@@ -12,7 +12,7 @@ import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { isA } from "./instances.ts";
 import { JSON, later, soon } from "./kept.ts";
-import { loadModules, moduleOf, sourcesOf } from "./load.ts";
+import { boundReads, loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
@@ -42,7 +42,9 @@ async function load(frame: Bag): Promise<void> {
     // Programs look there for their own name: the path of this file is the server's.
     process.argv[1] = "/tmp/component.mjs";
     const modules = frame["modules"] as { name: string; path: string }[];
-    leadHosted(sourcesOf(modules, (folder) => existsSync(join(folder, "node_modules"))));
+    const sources = sourcesOf(modules, (folder) => existsSync(join(folder, "node_modules")));
+    if (!sources) boundReads();
+    leadHosted(sources);
     if (frame["one_call"] === true) serveOneCall();
     await loadModules(modules);
     wire.send({ t: "loaded" });

@@ -1,5 +1,5 @@
 // Loading component modules: the default export in all shapes seen in the wild.
-import { readFileSync } from "node:fs";
+import fs, { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -11,6 +11,33 @@ export const modules = new Map<string, Prepared>();
 
 const looksLikeComponent = (value: unknown): boolean =>
   value !== null && typeof value === "object" && ["key", "name", "run", "props", "hooks", "methods", "type"].some((field) => field in value);
+
+/** Files that Node's loader of ES modules has open at once. */
+const READS_MAX = 128;
+
+/**
+ * Bounds the files that Node's loader of ES modules has open. It opens all that a module imports before it reads the first of them: packages with
+ * a thousand files would take all the descriptors that a host may have. The loader names files by addresses, which hardly anybody else does.
+ */
+export function boundReads(): void {
+  const original = fs.promises.readFile as (...args: unknown[]) => Promise<unknown>;
+  const waiting: (() => void)[] = [];
+  let reading = 0;
+  const bounded = async function (this: unknown, ...args: unknown[]): Promise<unknown> {
+    if (!(args[0] instanceof URL)) return original.apply(this, args);
+    if (reading < READS_MAX) reading++;
+    else await new Promise<void>((go) => waiting.push(go));
+    try {
+      return await original.apply(this, args);
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else reading--;
+    }
+  };
+  Object.defineProperties(bounded, Object.getOwnPropertyDescriptors(original));
+  fs.promises.readFile = bounded as typeof fs.promises.readFile;
+}
 
 /** The text of modules; undefined where one has packages beside it, whose code is not in it. */
 export function sourcesOf(list: { path: string }[], beside: (folder: string) => boolean): string[] | undefined {

@@ -121,3 +121,20 @@ async fn s8_elements_are_made_by_the_function_that_a_file_names() {
         assert_eq!(returned(&server, &json!({ "component_code": code })).await, expected, "{code}");
     }
 }
+
+#[tokio::test]
+async fn s8_a_package_with_more_modules_than_a_host_has_descriptors_loads() {
+    const MODULES: usize = 1_500;
+    let imports: String = (0..MODULES).map(|n| format!("import './m{n}.js';\n")).collect();
+    let index = format!("{imports}export const at = import.meta.url; export const all = globalThis.loaded;");
+    let mut files = vec![("index.js", &*index.leak())];
+    for n in 0..MODULES {
+        let module = "globalThis.loaded = (globalThis.loaded ?? 0) + 1; export {};";
+        files.push((format!("m{n}.js").leak(), module));
+    }
+    let manifest = json!({ "type": "module", "exports": "./index.js" });
+    let registry = registry(vec![("wide", manifest, files.leak())]);
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    let code = "import { all } from 'wide'; export default { name: 'a', version: '1', run() { return all; } };";
+    assert_eq!(returned(&server, &json!({ "component_code": code })).await, MODULES);
+}
