@@ -126,7 +126,9 @@ async fn s8_elements_are_made_by_the_function_that_a_file_names() {
 async fn s8_a_package_with_more_modules_than_a_host_has_descriptors_loads() {
     const MODULES: usize = 1_500;
     let imports: String = (0..MODULES).map(|n| format!("import './m{n}.js';\n")).collect();
-    let index = format!("{imports}export const at = import.meta.url; export const all = globalThis.loaded;");
+    let index = format!(
+        "{imports}export const at = import.meta.url; export const all = globalThis.loaded;"
+    );
     let mut files = vec![("index.js", &*index.leak())];
     for n in 0..MODULES {
         let module = "globalThis.loaded = (globalThis.loaded ?? 0) + 1; export {};";

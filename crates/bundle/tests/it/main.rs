@@ -5,6 +5,7 @@ mod extract;
 mod packages;
 mod processes;
 mod sources;
+mod zz_measure;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
