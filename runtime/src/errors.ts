@@ -99,11 +99,11 @@ const asWritten = (line: string): string =>
 
 const WRITTEN: Record<string, string> = { dirname: "__dirname", filename: "__filename", require: "require", "load(": "import(" };
 
-/** Puts the author's line below the first frame that is the author's: what packages do inside tells less. */
+/** Puts the author's line below the first frame that is the author's: what packages do inside tells less. CommonJS has no folder (`sloppy.rs` of `crates/bundle`). */
 function withSourceLine(stack: string): string {
   const frames = stack.split("\n");
   for (const [at, frame] of frames.entries()) {
-    const [, file, line] = /^\s+at .*?((?:file:\/\/)?\/[^()]*?):(\d+):\d+\)?$/.exec(frame) ?? [];
+    const [, file, line] = /^\s+at .*?((?:file:\/\/)?\/[^()]*?|[^\s():/][^\s():]*\.c?js):(\d+):\d+\)?$/.exec(frame) ?? [];
     if (file === undefined || line === undefined || file.includes("/node_modules/")) continue;
     const text = linesOf(file.replace(/^file:\/\//, ""))?.[Number(line) - 1];
     if (text === undefined || text.trim() === "") continue;

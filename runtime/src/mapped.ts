@@ -100,8 +100,9 @@ export function withOwnNames(text: string): string {
 export function sourceText(file: string): string | undefined {
   for (const path of maps.keys()) {
     const mapped = mapOf(path);
-    const at = mapped?.paths.indexOf(file) ?? -1;
-    const content: unknown = mapped ? mapped.payload.sourcesContent[at] : path === file ? readFileSync(path, "utf8") : undefined;
+    // A file that is evaluated is called as the map names it.
+    const names = mapped?.paths.includes(file) ? mapped.paths : mapped?.payload.sources;
+    const content: unknown = mapped ? mapped.payload.sourcesContent[names?.indexOf(file) ?? -1] : path === file ? readFileSync(path, "utf8") : undefined;
     if (typeof content === "string") return content;
   }
   return undefined;

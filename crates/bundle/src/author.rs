@@ -205,6 +205,14 @@ impl Author {
         })
     }
 
+    /// Whether the nearest `package.json` beside or above a file calls code that ends in `.js` an ES
+    /// module.
+    pub(crate) fn is_module(&self, path: &str) -> bool {
+        let manifests = self.manifests(path);
+        let nearest = manifests.first().and_then(|(_, manifest)| manifest.as_ref().ok());
+        nearest.is_some_and(|manifest| manifest["type"] == "module")
+    }
+
     /// What is prescribed for packages that others import, by the nearest `package.json` beside or
     /// above the entry.
     pub(crate) fn overrides(&self) -> Overrides {

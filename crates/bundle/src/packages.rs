@@ -256,6 +256,17 @@ impl Packages {
             && !main_of(&home).is_some_and(|code| has_another_way(&code))
     }
 
+    /// Whether the nearest `package.json` above a file of the store calls code that ends in `.js` an
+    /// ES module.
+    pub(crate) fn is_module(&self, file: &Path) -> bool {
+        file.ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(&self.root))
+            .find_map(|folder| std::fs::read(folder.join("package.json")).ok())
+            .and_then(|manifest| serde_json::from_slice::<Value>(&manifest).ok())
+            .is_some_and(|manifest| manifest["type"] == "module")
+    }
+
     /// The package that a file in the store belongs to: its label and manifest.
     pub(crate) fn owner(&self, file: &Path) -> Option<(String, Arc<Manifest>)> {
         let below = file.strip_prefix(&self.root).ok()?;

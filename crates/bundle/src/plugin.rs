@@ -335,9 +335,15 @@ impl MillracePlugin {
         self.author.declared(package, importer)
     }
 
-    /// Whether Node may take a file for CommonJS.
-    fn may_be_script(&self, id: &str) -> bool {
-        !id.starts_with(OURS) && (id.ends_with(".js") || id.ends_with(".cjs"))
+    /// A file that Node runs as CommonJS in sloppy mode, as a module that does so.
+    fn evaluated(&self, id: &str, code: &str) -> Option<String> {
+        if !id.ends_with(".js") && !id.ends_with(".cjs") {
+            return None;
+        }
+        let of_package = || self.packages.is_module(Path::new(id));
+        let own = id.strip_prefix(&self.author_prefix);
+        let is_module = || own.map_or_else(of_package, |path| self.author.is_module(path));
+        evaluated(code, &self.shown(id)).filter(|_| id.ends_with(".cjs") || !is_module())
     }
 
     /// A file's name in stacks: below the packages' root, or as its author knows it.
@@ -475,10 +481,7 @@ impl Plugin for MillracePlugin {
                 self.begun.lock().extend(begun_by(code));
             }
         }
-        let evaluated =
-            if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };
-        let Some(code) = evaluated.or(rewritten) else { return Ok(None) };
-        Ok(Some(HookTransformOutput {
+        Ok(self.evaluated(args.id, code).or(rewritten).map(|code| HookTransformOutput {
             code: Some(code),
             map: HookTransformOutputMap::Null,
             ..HookTransformOutput::default()
@@ -487,12 +490,7 @@ impl Plugin for MillracePlugin {
 }
 
 fn builtin(specifier: &str) -> HookResolveIdOutput {
-    let id = if specifier.starts_with("node:") {
-        specifier.to_owned()
-    } else {
-        format!("node:{specifier}")
-    };
-    external(&id)
+    external(&format!("node:{}", specifier.trim_start_matches("node:")))
 }
 
 pub(crate) fn external(specifier: &str) -> HookResolveIdOutput {

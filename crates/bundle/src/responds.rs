@@ -15,6 +15,7 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 
 use crate::language::kind_of;
+use crate::sloppy::BEGINNING;
 
 /// The member of `$` that answers.
 const RESPOND: &str = "respond";
@@ -192,6 +193,12 @@ impl<'a> Visit<'a> for Anybody {
 
     fn visit_string_literal(&mut self, text: &StringLiteral<'a>) {
         self.found |= text.value == RESPOND;
+        // A file that is evaluated: only what may be found in it is parsed.
+        if text.value.contains(BEGINNING)
+            && (text.value.contains(RESPOND) || text.value.contains("$["))
+        {
+            self.found |= visited("evaluated.cjs", &text.value, Self::default()).found;
+        }
     }
 
     fn visit_template_element(&mut self, text: &TemplateElement<'a>) {
@@ -302,6 +309,12 @@ mod tests {
                 [(&"a.mjs".to_owned(), &own)].into_iter(),
                 "function r(e){return e.respond({status:200})}"
             ),
+            Responds::Perhaps
+        );
+        let evaluated = crate::sloppy::evaluated("exports.reply = (e) => e.respond({});", "r.cjs");
+        let evaluated = evaluated.expect("is CommonJS");
+        assert_eq!(
+            responds([(&"a.mjs".to_owned(), &own)].into_iter(), &evaluated),
             Responds::Perhaps
         );
     }

@@ -1,94 +1,79 @@
-//! CommonJS code that only sloppy mode takes. A bundle is one ES module, which is strict
-//! throughout, where Node runs such a file as a sloppy function: what assigns a name that nobody
-//! declared, or asks a plain call for `this`, would throw in it. Such a file is kept as text and
-//! evaluated as the function that Node makes of it.
+//! CommonJS code in sloppy mode. A bundle is one ES module, which is strict throughout, where Node
+//! runs a CommonJS file as a sloppy function unless the file says `"use strict"`: names that nobody
+//! declared, `this` of a plain call, functions in blocks, writes to what cannot be written and
+//! aliases of `arguments` mean something else in it. Such a file is kept as text and evaluated as
+//! the function that Node makes of it.
 
 use std::collections::BTreeSet;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    CallExpression, Expression, Function, ImportExpression, NumericLiteral, Program,
-    StaticMemberExpression, UnaryExpression, WithStatement,
+    AccessorProperty, Argument, CallExpression, Decorator, Expression, ImportExpression, Program,
+    VariableDeclaration, VariableDeclarationKind,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
-use oxc_semantic::{ScopeFlags, SemanticBuilder};
-use oxc_span::SourceType;
+use oxc_semantic::{Scoping, SemanticBuilder};
+use oxc_span::{GetSpan as _, SourceType};
 
-/// What Node's function around a module declares.
-const PARAMETERS: [&str; 5] = ["exports", "require", "module", "__filename", "__dirname"];
+/// What a file that is evaluated begins with, and what Node's function around a module declares.
+pub(crate) const BEGINNING: &str = "(function (exports, require, module, __filename, __dirname) {";
+/// What the code of an author's file calls where it depends on its place (`own.rs`).
+const PLACE: &str = "__millraceFile";
+/// What loads what a file imports: only the bundle knows where that is.
+const IMPORT: &str = "__millraceImport";
 
-#[derive(Default)]
+/// What a file loads.
 struct Finder {
-    /// Something that strict mode refuses, or does otherwise.
-    needs_sloppy: bool,
-    /// Functions around the place that is looked at, each with whether it is called on the spot,
-    /// without an object.
-    called_plainly: Vec<bool>,
+    scoping: Scoping,
     requires: BTreeSet<String>,
-    imports: bool,
+    /// Each with the place of the keyword and of the specifier.
+    imports: Vec<(usize, usize, String)>,
+    /// Whether there is syntax that only the bundler makes into what Node has.
+    is_lowered: bool,
 }
 
 impl<'a> Visit<'a> for Finder {
-    fn visit_with_statement(&mut self, statement: &WithStatement<'a>) {
-        self.needs_sloppy = true;
-        walk::walk_with_statement(self, statement);
-    }
-
-    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
-        self.needs_sloppy |= matches!(member.property.name.as_str(), "callee" | "caller")
-            && member.object.is_specific_id("arguments");
-        walk::walk_static_member_expression(self, member);
-    }
-
-    fn visit_unary_expression(&mut self, unary: &UnaryExpression<'a>) {
-        self.needs_sloppy |= unary.operator.as_str() == "delete"
-            && matches!(unary.argument.without_parentheses(), Expression::Identifier(_));
-        walk::walk_unary_expression(self, unary);
-    }
-
-    /// `0755`.
-    fn visit_numeric_literal(&mut self, number: &NumericLiteral<'a>) {
-        let digits = number.raw.as_ref().map_or("", |raw| raw.as_str()).as_bytes();
-        self.needs_sloppy |= digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit();
-    }
-
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
-        self.imports = true;
+        if let Some(specifier) = text_of(&import.source) {
+            let (keyword, source) = (import.span.start, import.source.span().start);
+            self.imports.push((keyword as usize, source as usize, specifier));
+        }
         walk::walk_import_expression(self, import);
     }
 
-    fn visit_this_expression(&mut self, _: &oxc_ast::ast::ThisExpression) {
-        self.needs_sloppy |= self.called_plainly.last() == Some(&true);
+    fn visit_decorator(&mut self, _: &Decorator<'a>) {
+        self.is_lowered = true;
     }
 
-    fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
-        self.called_plainly.push(false);
-        walk::walk_function(self, function, flags);
-        self.called_plainly.pop();
+    fn visit_accessor_property(&mut self, _: &AccessorProperty<'a>) {
+        self.is_lowered = true;
+    }
+
+    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
+        self.is_lowered |= matches!(
+            declaration.kind,
+            VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing
+        );
+        walk::walk_variable_declaration(self, declaration);
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if let Some(specifier) = call.common_js_require() {
-            self.requires.insert(specifier.value.to_string());
-        }
-        if let Expression::FunctionExpression(function) = call.callee.without_parentheses()
-            && !function.has_use_strict_directive()
+        // A file that another bundler made has functions of that name for its own modules.
+        if let Expression::Identifier(name) = &call.callee
+            && name.name == "require"
+            && self.scoping.get_reference(name.reference_id()).symbol_id().is_none()
+            && let Some(specifier) = call.arguments.first().and_then(Argument::as_expression)
+            && let Some(specifier) = text_of(specifier)
         {
-            self.called_plainly.push(true);
-            walk::walk_function(self, function, ScopeFlags::Function);
-            self.called_plainly.pop();
-            for argument in &call.arguments {
-                self.visit_argument(argument);
-            }
-            return;
+            self.requires.insert(specifier);
         }
         walk::walk_call_expression(self, call);
     }
 }
 
-/// The file as a module that evaluates it in sloppy mode, where it needs that; `name` stands in
-/// stacks.
+/// The file as a module that evaluates it in sloppy mode, where it is CommonJS that Node would run
+/// so; `name` stands in stacks.
 pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
     if is_strict_at_sight(code) {
         return None;
@@ -100,31 +85,70 @@ pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
         || !parsed.diagnostics.is_empty()
         || parsed.module_record.has_module_syntax
         || parsed.program.has_use_strict_directive()
+        || parsed.program.body.is_empty()
     {
         return None;
     }
-    let mut finder = Finder::default();
-    finder.visit_program(&parsed.program);
-    if finder.imports || !(finder.needs_sloppy || assigns_undeclared(&parsed.program)) {
+    let finder = found(&parsed.program);
+    if finder.is_lowered {
         return None;
     }
     let text = |value: &str| serde_json::to_string(value).unwrap_or_default();
-    let body = code
+    let mut body = code.to_owned();
+    for (keyword, source, _) in finder.imports.iter().rev() {
+        body.replace_range(*keyword..*source, &format!("{IMPORT}("));
+    }
+    let body = body
         .strip_prefix("#!")
-        .map_or(code, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
-    let parameters = PARAMETERS.join(", ");
-    let source = text(&format!("(function ({parameters}) {{ {body}\n}})\n//# sourceURL={name}"));
-    // Only so does the bundler see what the file requires; each is evaluated when the file asks for
+        .map_or(&*body, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
+    // Only so does the bundler see what the file loads; each is evaluated when the file asks for
     // it.
-    let requires: String = finder
-        .requires
-        .iter()
-        .map(|specifier| format!("{0}: () => require({0}), ", text(specifier)))
-        .collect();
+    let loaders = |specifiers: &mut dyn Iterator<Item = &String>, load: &str| -> String {
+        specifiers.map(|specifier| format!("{0}: () => {load}({0}), ", text(specifier))).collect()
+    };
+    let own = loaders(&mut finder.requires.iter(), "require");
+    let mut names = Vec::new();
+    let mut before = format!(
+        "const own = {{ __proto__: null, {own}}};\nconst asked = Object.setPrototypeOf((specifier) => (own[specifier] ? own[specifier]() : require(specifier)), require);\n"
+    );
+    if !finder.imports.is_empty() {
+        let imported = finder.imports.iter().map(|(.., name)| name).collect::<BTreeSet<_>>();
+        let imported = loaders(&mut imported.into_iter(), "import");
+        before.push_str(&format!("const {IMPORT} = ((imported) => (specifier) => imported[specifier]())({{ __proto__: null, {imported}}});\n"));
+        names.push(IMPORT);
+    }
+    if body.contains(PLACE) {
+        names.push(PLACE);
+    }
+    let function = format!("{BEGINNING} {body}\n}})");
+    let names = names.join(", ");
+    let (function, given) = match &*names {
+        "" => (function, String::new()),
+        names => (format!("(function ({names}) {{ return {function} }})"), format!("({names})")),
+    };
+    let source = text(&format!("{function}\n//# sourceURL={name}"));
     Some(format!(
-        "const own = {{ __proto__: null, {requires}}};\nconst asked = (specifier) => (own[specifier] ? own[specifier]() : require(specifier));\n\
-         (0, eval)({source}).call(module.exports, exports, asked, module, __filename, __dirname);\n"
+        "{before}(0, eval)({source}){given}.call(module.exports, exports, asked, module, __filename, __dirname);\n"
     ))
+}
+
+fn found<'a>(program: &Program<'a>) -> Finder {
+    let scoping = SemanticBuilder::new().build(program).semantic.into_scoping();
+    let mut finder =
+        Finder { scoping, requires: BTreeSet::new(), imports: Vec::new(), is_lowered: false };
+    finder.visit_program(program);
+    finder
+}
+
+/// The text that a specifier is, where it is one.
+fn text_of(specifier: &Expression<'_>) -> Option<String> {
+    match specifier {
+        Expression::StringLiteral(text) => Some(text.value.to_string()),
+        Expression::TemplateLiteral(template) => {
+            template.single_quasi().map(|text| text.to_string())
+        }
+        _ => None,
+    }
 }
 
 /// What compilers write is known without being parsed.
@@ -144,56 +168,60 @@ fn is_strict_at_sight(code: &str) -> bool {
     code.starts_with("\"use strict\"") || code.starts_with("'use strict'")
 }
 
-/// Whether a name is assigned that nothing in the file declares.
-fn assigns_undeclared<'a>(program: &'a Program<'a>) -> bool {
-    let scoping = SemanticBuilder::new().build(program).semantic.into_scoping();
-    let unresolved = scoping.root_unresolved_references();
-    unresolved
-        .iter()
-        .filter(|(name, _)| !PARAMETERS.contains(&name.as_str()))
-        .any(|(_, references)| references.iter().any(|id| scoping.get_reference(*id).is_write()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::evaluated;
 
     #[test]
-    fn only_what_strict_mode_takes_otherwise_is_evaluated() {
+    fn commonjs_that_is_not_strict_is_evaluated() {
         for sloppy in [
             "found = 1; module.exports = found;",
-            "function f() { for (i = 0; i < 3; i++) {} } module.exports = f;",
             "with (x) { y(); }",
-            "var root = (function () { return this; })();",
             "exports.f = function () { return arguments.callee; };",
-            "var x = 1; delete x;",
             "exports.mode = 0755;",
+            "function f(a, a) { return a; }",
+            "var interface = 1, await = 5;",
+            "var a; a = 1; exports = module.exports = a; function b() { a = 2; } exports.b = b;",
+            "exports.T = (function () { 'use strict'; function T() { this.x = 1; } return T; })();",
+            "String.prototype.shout = function () { return this + '!'; };",
+            "found = 1; import('x');",
         ] {
             assert!(evaluated(sloppy, "a.js").is_some(), "{sloppy}");
         }
-        for same in [
+        for other in [
             "'use strict'; var a = 1;",
             "/* a licence */ \"use strict\"; exports.f = (function () { return this; })();",
-            "var a; a = 1; exports = module.exports = a; function b() { a = 2; } exports.b = b;",
-            "(function (root) { root.x = 1; })(this);",
-            "exports.T = (function () { function T() { this.x = 1; } return T; })();",
-            "(function () { this.x = 1; }).call(exports);",
             "import x from 'x'; found = x;",
             "export default 1;",
-            "found = 1; import('x');",
+            "const x = await y;",
+            "// nothing",
             "not code at all",
+            "@logged class A {} exports.A = A;",
+            "exports.f = () => { using file = open(); };",
         ] {
-            assert!(evaluated(same, "a.js").is_none(), "{same}");
+            assert!(evaluated(other, "a.js").is_none(), "{other}");
         }
     }
 
     #[test]
-    fn the_bundler_sees_what_is_required() {
-        let code = evaluated("#!/usr/bin/env node\nvar a = require('./a'); if (x) require(\"b\"); found = require(a);", "p/x.js").expect("is sloppy");
-        assert!(
-            code.contains("\"./a\": () => require(\"./a\"), \"b\": () => require(\"b\"), "),
-            "{code}"
-        );
-        assert!(code.contains("//# sourceURL=p/x.js") && !code.contains("#!/usr"), "{code}");
+    fn the_bundler_sees_what_is_loaded() {
+        let code = "#!/usr/bin/env node\nvar a = require('./a'); if (x) require(`b`);\nfound = require(a); import(/* later */ './c.mjs').then(require);\n(function (require) { require('other'); })();";
+        let code = evaluated(code, "p/x.js").expect("is sloppy");
+        for part in [
+            "{ __proto__: null, \"./a\": () => require(\"./a\"), \"b\": () => require(\"b\"), }",
+            "{ __proto__: null, \"./c.mjs\": () => import(\"./c.mjs\"), }",
+            "found = require(a); __millraceImport('./c.mjs').then(require);",
+            "//# sourceURL=p/x.js",
+        ] {
+            assert!(code.contains(part), "{part}: {code}");
+        }
+        assert!(!code.contains("#!/usr"), "{code}");
+        assert!(!code.contains("__millraceFile"), "{code}");
+    }
+
+    #[test]
+    fn code_that_depends_on_its_place_is_given_it() {
+        let code = evaluated("exports.at = __millraceFile(\"a.cjs\").dirname;", "a.cjs");
+        assert!(code.is_some_and(|code| code.contains(")(__millraceFile).call(module.exports,")));
     }
 }

@@ -4,8 +4,8 @@
 mod extract;
 mod packages;
 mod processes;
+mod sloppy;
 mod sources;
-mod zz_measure;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
