@@ -4,7 +4,7 @@
 //! aliases of `arguments` mean something else in it. Such a file is kept as text and evaluated as
 //! the function that Node makes of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
@@ -14,7 +14,7 @@ use oxc_ast::ast::{
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
-use oxc_span::{GetSpan as _, SourceType};
+use oxc_span::SourceType;
 
 /// What a file that is evaluated begins with, and what Node's function around a module declares.
 pub(crate) const BEGINNING: &str = "(function (exports, require, module, __filename, __dirname) {";
@@ -27,8 +27,8 @@ const IMPORT: &str = "__millraceImport";
 struct Finder {
     scoping: Scoping,
     requires: BTreeSet<String>,
-    /// Each with the place of the keyword and of the specifier.
-    imports: Vec<(usize, usize, String)>,
+    /// Each with the place of the keyword.
+    imports: BTreeMap<usize, String>,
     /// Whether there is syntax that only the bundler makes into what Node has.
     is_lowered: bool,
 }
@@ -36,8 +36,7 @@ struct Finder {
 impl<'a> Visit<'a> for Finder {
     fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
         if let Some(specifier) = text_of(&import.source) {
-            let (keyword, source) = (import.span.start, import.source.span().start);
-            self.imports.push((keyword as usize, source as usize, specifier));
+            self.imports.insert(import.span.start as usize, specifier);
         }
         walk::walk_import_expression(self, import);
     }
@@ -95,12 +94,13 @@ pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
     }
     let text = |value: &str| serde_json::to_string(value).unwrap_or_default();
     let mut body = code.to_owned();
-    for (keyword, source, _) in finder.imports.iter().rev() {
-        body.replace_range(*keyword..*source, &format!("{IMPORT}("));
+    for keyword in finder.imports.keys().rev() {
+        body.replace_range(*keyword..*keyword + "import".len(), IMPORT);
     }
-    let body = body
-        .strip_prefix("#!")
-        .map_or(&*body, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
+    // As a comment, for the head of a function stands before it.
+    if body.starts_with("#!") {
+        body.replace_range(..2, "//");
+    }
     // Only so does the bundler see what the file loads; each is evaluated when the file asks for
     // it.
     let loaders = |specifiers: &mut dyn Iterator<Item = &String>, load: &str| -> String {
@@ -112,7 +112,7 @@ pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
         "const own = {{ __proto__: null, {own}}};\nconst asked = Object.setPrototypeOf((specifier) => (own[specifier] ? own[specifier]() : require(specifier)), require);\n"
     );
     if !finder.imports.is_empty() {
-        let imported = finder.imports.iter().map(|(.., name)| name).collect::<BTreeSet<_>>();
+        let imported: BTreeSet<_> = finder.imports.values().collect();
         let imported = loaders(&mut imported.into_iter(), "import");
         before.push_str(&format!("const {IMPORT} = ((imported) => (specifier) => imported[specifier]())({{ __proto__: null, {imported}}});\n"));
         names.push(IMPORT);
@@ -135,7 +135,7 @@ pub(crate) fn evaluated(code: &str, name: &str) -> Option<String> {
 fn found<'a>(program: &Program<'a>) -> Finder {
     let scoping = SemanticBuilder::new().build(program).semantic.into_scoping();
     let mut finder =
-        Finder { scoping, requires: BTreeSet::new(), imports: Vec::new(), is_lowered: false };
+        Finder { scoping, requires: BTreeSet::new(), imports: BTreeMap::new(), is_lowered: false };
     finder.visit_program(program);
     finder
 }
@@ -210,7 +210,7 @@ mod tests {
         for part in [
             "{ __proto__: null, \"./a\": () => require(\"./a\"), \"b\": () => require(\"b\"), }",
             "{ __proto__: null, \"./c.mjs\": () => import(\"./c.mjs\"), }",
-            "found = require(a); __millraceImport('./c.mjs').then(require);",
+            "found = require(a); __millraceImport(/* later */ './c.mjs').then(require);",
             "//# sourceURL=p/x.js",
         ] {
             assert!(code.contains(part), "{part}: {code}");
