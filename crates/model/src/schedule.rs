@@ -91,7 +91,7 @@ impl Schedule {
     pub fn cron(cron: &str, timezone: Option<&str>, now: Timestamp) -> Result<Self, ScheduleError> {
         let timezone = timezone.map(str::trim).filter(|t| !t.is_empty()).unwrap_or("UTC");
         // Not asked of schedules that were taken before: they go on.
-        if let Some(reason) = cron::empty_place(cron) {
+        if let Some(reason) = cron::passed_over(cron) {
             return Err(ScheduleError::Cron { value: crate::shown(cron), reason });
         }
         let timezone = zone(timezone)?.name().to_owned();

@@ -145,8 +145,26 @@ fn wrong_field(fields: &[&str]) -> Option<String> {
     Some(format!("the {name} `{field}` cannot be read; it is made of {made_of}"))
 }
 
-/// What is wrong with a list that has an empty place, which the parser passes over.
-pub(super) fn empty_place(expression: &str) -> Option<String> {
+/// What is wrong with an expression of which the parser passes something over.
+pub(super) fn passed_over(expression: &str) -> Option<String> {
+    empty_place(expression).or_else(|| last_of_week(expression))
+}
+
+/// A day of the week that is `L` alone: the parser takes it for no day. Quartz means Saturday, and
+/// where weeks begin on Monday it would be Sunday.
+fn last_of_week(expression: &str) -> Option<String> {
+    let day = expression.split_whitespace().next_back()?;
+    let (name, made_of) = FIELDS[0];
+    day.split(',').any(|part| part.eq_ignore_ascii_case("L")).then(|| {
+        format!(
+            "the {name} `{}` names no day with its `L`; it is made of {made_of}, and `FRIL` is the month's last Friday",
+            crate::shown(day)
+        )
+    })
+}
+
+/// What is wrong with a list that has an empty place.
+fn empty_place(expression: &str) -> Option<String> {
     let mut fields = expression.split_whitespace().rev().zip(FIELDS).collect::<Vec<_>>();
     fields.reverse();
     let is_empty = |field: &str| field.contains(',') && field.split(',').any(str::is_empty);
@@ -308,6 +326,12 @@ mod tests {
         let all = |of: std::ops::Range<u8>| of.map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let listed = [all(0..60), all(0..60), all(0..24), all(1..32), all(1..13), all(0..7)];
         assert!(CronTimes::parse(&listed.join(" ")).is_ok());
+        for last in ["0 9 * * L", "0 0 9 * * MON,l"] {
+            let why = passed_over(last).expect(last);
+            assert!(why.contains("`FRIL` is the month's last Friday"), "{why}");
+        }
+        assert_eq!(passed_over("0 9 L * FRIL"), None);
+        assert_eq!(firings("0 9 * * FRIL", "UTC", "2026-03-01T10:20:00Z", 1), ["27 09:00+00"]);
         assert!(CronTimes::parse("@reboot").is_err_and(|why| why.contains("@midnight")));
     }
 }

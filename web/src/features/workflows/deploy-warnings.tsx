@@ -1,6 +1,6 @@
 /**
- * Warnings before a deploy: refused accounts, steps that were not tested in their current form, a
- * project that undoes the deploy.
+ * Warnings before a deploy: values for props that a step does not have, refused accounts, steps
+ * that were not tested in their current form, a project that undoes the deploy.
  */
 
 import { useQuery } from "@tanstack/react-query";
@@ -54,8 +54,14 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
     const result = test.ofStep(step.key);
     return !step.disabled && result?.status === "failed" && !result.changed;
   });
+  const doubtful = state.base.steps.filter(({ warnings }) => (warnings ?? []).length > 0);
   return (
     <>
+      {doubtful.map(({ namespace, warnings }) => (
+        <Banner key={namespace} kind="waits" title={`${namespace} has a value that nothing reads`}>
+          {(warnings ?? []).map((warning) => `In ${namespace} ${warning}.`).join(" ")}
+        </Banner>
+      ))}
       {refused.map(({ id, name, problem }) => (
         <Banner key={id} kind="waits" title={`The account ${name} has to be connected again`}>
           {problem !== null && `${problem} `}
