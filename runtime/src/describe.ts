@@ -20,6 +20,10 @@ export function describe(prepared: Prepared): Bag {
   // Anything else would be left out without a word: a source without `run` emits its event.
   mustBe("run", component.run, "a function", typeof component.run === "function");
   mustBe("props", component.props, "an object", isObject(component.props));
+  mustBe("hooks", component.hooks, "an object of functions", isObject(component.hooks));
+  const hooks = Object.entries(component.hooks ?? {});
+  for (const [name, hook] of hooks) mustBe(`hooks.${name}`, hook, "a function", typeof hook === "function");
+  const isHook = ([name, hook]: [string, unknown]) => HOOKS.includes(name) && typeof hook === "function";
   return {
     name: text(component.name),
     key: text(component.key),
@@ -28,7 +32,8 @@ export function describe(prepared: Prepared): Bag {
     description: text(component.description),
     dedupe: text(component.dedupe),
     has_run: typeof component.run === "function",
-    hooks: functionsOf(component.hooks).map(([name]) => name).filter((name) => HOOKS.includes(name)),
+    hooks: hooks.filter(isHook).map(([name]) => name),
+    unknown_hooks: hooks.map(([name]) => name).filter((name) => !HOOKS.includes(name)),
     methods: functionsOf(component.methods).map(([name]) => name),
     has_additional_props: typeof component.additionalProps === "function",
     annotations: plain(component["annotations"], 0) ?? null,

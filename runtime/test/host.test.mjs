@@ -94,12 +94,12 @@ test("a status outside 100 to 599 is refused", async () => {
 
 test("describe expands shorthand and propDefinitions and marks functions", async () => {
   const code = `const app = { type: "app", app: "acme", propDefinitions: { id: { type: "string", label: "Id", async options() { return []; } } } };
-    export default { name: "n", version: 1, props: { app, db: "$.service.db", id: { propDefinition: [app, "id"], optional: true } }, hooks: { async deploy() {} }, run() {} };`;
+    export default { name: "n", version: 1, props: { app, db: "$.service.db", id: { propDefinition: [app, "id"], optional: true } }, hooks: { async deploy() {}, created() {} }, run() {} };`;
   const frames = await run(code, { kind: "describe" });
   assert.deepEqual(done(frames).result.props, [
     { name: "app", type: "app", app: "acme" },
     { name: "db", type: "$.service.db" },
     { name: "id", type: "string", label: "Id", remoteOptions: true, optional: true },
   ]);
-  assert.deepEqual([done(frames).result.version, done(frames).result.hooks, done(frames).result.has_run], ["1", ["deploy"], true]);
+  assert.deepEqual([done(frames).result.version, done(frames).result.hooks, done(frames).result.unknown_hooks, done(frames).result.has_run], ["1", ["deploy"], ["created"], true]);
 });

@@ -43,6 +43,14 @@ pub enum Hook {
 }
 
 impl Hook {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Deploy, Self::Activate, Self::Deactivate];
+
+    /// The hook of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hook| hook.name() == name)
+    }
+
     /// As the component writes it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,6 +82,9 @@ pub struct Manifest {
     pub has_run: bool,
     /// Hooks that exist.
     pub hooks: Vec<Hook>,
+    /// Functions among the hooks that are called by no name of a hook: nothing runs them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_hooks: Vec<String>,
     /// Names of methods.
     pub methods: Vec<String>,
     /// Whether there is `additionalProps`.

@@ -146,7 +146,7 @@ async fn s2_7_1_additional_props_that_throw_refuse_the_deploy_with_their_words()
 }
 
 #[tokio::test]
-async fn s2_6_a_run_that_is_no_function_and_props_that_are_no_object_are_refused() {
+async fn s2_6_a_run_or_hook_that_is_no_function_and_props_that_are_no_object_are_refused() {
     let server = Server::shared().await;
     for (fields, words) in [
         ("run: 'later'", "`run` of the component must be a function; it is a string"),
@@ -155,6 +155,8 @@ async fn s2_6_a_run_that_is_no_function_and_props_that_are_no_object_are_refused
             "props: '$.service.db', run() {}",
             "`props` of the component must be an object; it is a string",
         ),
+        ("hooks() {}, run() {}", "`hooks` of the component must be an object of functions"),
+        ("hooks: { deploy: 5 }, run() {}", "`hooks.deploy` of the component must be a function"),
     ] {
         let refused = server.post("/sources", &json!({ "component_code": format!("export default {{ name: 'a', version: '1', {fields} }};") })).await;
         assert_eq!(refused.refusal(), (422, "component_does_not_load"), "{}", refused.text);

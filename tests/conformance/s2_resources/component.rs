@@ -145,3 +145,18 @@ async fn s2_8_a_deployed_component_is_an_instance_of_a_saved_one() {
     );
     assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.data(), source);
 }
+
+/// A public component may have more among its hooks than the service runs: it is said, not refused.
+#[tokio::test]
+async fn s3_1_a_hook_of_an_unknown_name_is_named_in_the_log_of_the_deploy() {
+    let server = Server::shared().await;
+    let code = "export default { name: 'h', version: '1', hooks: { created() {}, deploy() {} }, run() {} };";
+    let source = server.source(code, json!({})).await;
+    let log = server.get(&format!("/sources/{}/logs", id(&source))).await.data();
+    assert_eq!(log.as_array().map(Vec::len), Some(1), "{log}");
+    assert_eq!(log[0]["level"], "warn");
+    assert_eq!(
+        log[0]["text"],
+        "no hook has the name `created`, and nothing runs it; hooks are `deploy`, `activate`, `deactivate`"
+    );
+}

@@ -33,9 +33,13 @@ pub(super) fn component(value: &Object) -> ComponentFacts {
         description: text(&value.get("description")),
         dedupe: text(&value.get("dedupe")),
         has_run: is_function(&value.get("run")),
-        hooks: [Hook::Deploy, Hook::Activate, Hook::Deactivate]
+        hooks: Hook::ALL
             .into_iter()
             .filter(|hook| is_function(&value.get("hooks").member(hook.name())))
+            .collect(),
+        unknown_hooks: functions(&value.get("hooks"))
+            .into_iter()
+            .filter(|name| Hook::named(name).is_none())
             .collect(),
         methods: functions(&value.get("methods")),
         has_additional_props: is_function(&value.get("additionalProps")),

@@ -3,14 +3,16 @@
 
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
+use millrace_model::run::{LogLevel, LogLine};
+use millrace_model::shown;
 use millrace_runner::{Call, CallFailure, FailureKind};
 use serde_json::value::RawValue;
 
 use crate::deploy::configure::with_refusals;
 use crate::run::asks::AskScope;
 use crate::run::context::Origin;
-use crate::run::program::Program;
-use crate::run::sink::{CallDb, Collector};
+use crate::run::program::{Program, SourceProgram};
+use crate::run::sink::{CallDb, Collected, Collector};
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -24,6 +26,9 @@ impl Engine {
         emits: bool,
     ) -> Result<Result<(), CallFailure>, EngineError> {
         let Program::Source(source) = program else { return Ok(Ok(())) };
+        if hook == Hook::Activate {
+            self.log_unknown_hooks(program, source).await?;
+        }
         if !source.has_hook(hook) {
             return Ok(Ok(()));
         }
@@ -80,6 +85,30 @@ impl Engine {
             late.settled();
         }
         Ok(outcome.result.map(|_| ()).map_err(|failure| with_refusals(failure, &refusals)))
+    }
+
+    /// Writes into the source's log what it has among its hooks that nothing runs. It is not
+    /// refused: components that are deployed elsewhere may have such.
+    async fn log_unknown_hooks(
+        &self,
+        program: &Program,
+        source: &SourceProgram,
+    ) -> Result<(), EngineError> {
+        let unknown: Vec<_> =
+            source.manifest.unknown_hooks.iter().map(|name| format!("`{}`", shown(name))).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let known = Hook::ALL.map(|hook| format!("`{}`", hook.name())).join(", ");
+        let text = format!(
+            "no hook has the name {}, and nothing runs it; hooks are {known}",
+            unknown.join(" or ")
+        );
+        let line = LogLine { level: LogLevel::Warn, ..self.error_line(&text) };
+        let run_id = RunId::at(&self.0.ids, self.now());
+        let origin = Origin::first("COMPONENT", source.source.id.as_str());
+        let collected = Collected { logs: vec![line], ..Collected::default() };
+        self.settle_hook(program, source, &run_id, &origin, collected).await
     }
 }
 
