@@ -132,22 +132,17 @@ pub fn check(
     }
     let mut errors = Vec::new();
     let mut kept = Map::new();
-    for (name, value) in given {
-        if value.get(SEALED).is_some() {
-            errors.push(PropError::Reserved { name: shown(name) });
-            continue;
-        }
-        if !defs.iter().any(|d| &d.name == name) && site == Site::Source {
-            errors.push(PropError::Unknown { name: shown(name), known: names_of(defs) });
-        }
+    let is_sealed = |value: &Value| value.get(SEALED).is_some();
+    for (name, _) in given.iter().filter(|(_, value)| is_sealed(value)) {
+        errors.push(PropError::Reserved { name: shown(name) });
     }
-    for def in defs
-        .iter()
-        .filter(|def| given.get(&def.name).is_none_or(|value| value.get(SEALED).is_none()))
-    {
+    if site == Site::Source {
+        errors.extend(unknown(defs, given));
+    }
+    for def in defs.iter().filter(|def| !given.get(&def.name).is_some_and(is_sealed)) {
         match value_of(def, given, site, now) {
             // A default, or within a label.
-            Ok(Some(value)) if value.get(SEALED).is_some() => {
+            Ok(Some(value)) if is_sealed(&value) => {
                 errors.push(PropError::Reserved { name: def.name.clone() })
             }
             Ok(Some(value)) => {
@@ -159,13 +154,19 @@ pub fn check(
     }
     if site != Site::Source {
         for (name, value) in given {
-            if !kept.contains_key(name) && !value.is_null() && defs.iter().all(|d| &d.name != name)
-            {
+            if !value.is_null() && defs.iter().all(|d| &d.name != name) {
                 kept.insert(name.clone(), value.clone());
             }
         }
     }
     if errors.is_empty() { Ok(kept) } else { Err(errors) }
+}
+
+/// Values for props that the definitions do not have.
+pub fn unknown(defs: &[PropDef], given: &Map<String, Value>) -> Vec<PropError> {
+    let is_unknown = |name: &&String| defs.iter().all(|def| def.name != **name);
+    let error = |name: &String| PropError::Unknown { name: shown(name), known: names_of(defs) };
+    given.keys().filter(is_unknown).map(error).collect()
 }
 
 /// The names that an error lists.
@@ -452,7 +453,10 @@ pub fn passed_over_by_timer(value: &Value) -> Option<String> {
         Some(_) if has("timezone") && !value["timezone"].as_str().is_some_and(is_utc) => {
             Some("it has a `timezone`, which counts with `cron` alone".into())
         }
-        _ => None,
+        _ => {
+            let text = value.get("cron").filter(|cron| !cron.is_null() && !cron.is_string())?;
+            Some(format!("its `cron` is `{}`, and has to be a text", shown(&text.to_string())))
+        }
     }
 }
 
@@ -484,12 +488,10 @@ pub fn timer_value(schedule: &Schedule) -> Value {
 fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, PropError> {
     let value = def.rest.get("static").or(given).or(def.default.as_ref());
     let schedule_error = |source| PropError::Schedule { name: def.name.clone(), source };
-    let Some(value) = value else {
-        return Err(PropError::Missing {
-            name: def.name.clone(),
-            prop_type: def.prop_type.clone(),
-        });
-    };
+    let value = value.ok_or_else(|| PropError::Missing {
+        name: def.name.clone(),
+        prop_type: def.prop_type.clone(),
+    })?;
     const FIELDS: [&str; 5] = ["type", "cron", "timezone", "intervalSeconds", "interval_seconds"];
     // Of a definition the first that is understood counts, as on the hosted platform.
     let unread = given
@@ -499,10 +501,8 @@ fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, 
         .map(|name| format!("it has the field `{}`, which is none of a timer's", shown(name)))
         .or_else(|| passed_over_by_timer(given?));
     if let Some(reason) = wrong {
-        return Err(schedule_error(ScheduleError::Ambiguous {
-            value: shown(&value.to_string()),
-            reason,
-        }));
+        let value = shown(&value.to_string());
+        return Err(schedule_error(ScheduleError::Ambiguous { value, reason }));
     }
     match parse_timer(value, now).map_err(schedule_error)? {
         Some(schedule) => Ok(timer_value(&schedule)),

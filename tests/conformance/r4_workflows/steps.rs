@@ -211,3 +211,33 @@ async fn a_test_under_way_is_stopped() {
     let refused = server.post(&format!("{path}/cancel"), &json!({})).await;
     assert_eq!(refused.refusal(), (409, "run_is_running"));
 }
+
+/// A value may be of an earlier version of the step's component: it is kept, and said.
+#[tokio::test]
+async fn r4_a_step_with_a_value_for_a_prop_that_its_code_does_not_have_says_so() {
+    let server = Server::shared().await;
+    let step = |props: &str, values: Value| {
+        let code = format!("export default defineComponent({{ {props} run() {{ return 1; }} }});");
+        json!({ "namespace": "s", "code": code, "props": values })
+    };
+    let declared = "props: { url: 'string', n: 'integer' },";
+    let misspelt = step(declared, json!({ "ulr": "https://a.test", "n": 1 }));
+    let body = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": [misspelt] });
+    let made = server.post("/workflows", &body).await.data();
+    let warnings = json!(["the component has no prop `ulr`; it has `url`, `n`"]);
+    assert_eq!(made["steps"][0]["warnings"], warnings);
+    // The record is written back as it was read.
+    let path = format!("/workflows/{}", id(&made));
+    let again = server.put(&path, &json!({ "steps": made["steps"] })).await.data();
+    assert_eq!(again["steps"][0]["warnings"], warnings);
+    let mended = step(declared, json!({ "url": "https://a.test" }));
+    let again = server.put(&path, &json!({ "steps": [mended] })).await.data();
+    assert_eq!(again["steps"][0]["warnings"], json!([]));
+    // What props there are is only known as it runs.
+    let made_later = step(
+        "additionalProps() { throw new Error('later'); },",
+        json!({ "later": "{{ steps.trigger.event.x }}" }),
+    );
+    let again = server.put(&path, &json!({ "steps": [made_later] })).await.data();
+    assert_eq!(again["steps"][0]["warnings"], json!([]));
+}

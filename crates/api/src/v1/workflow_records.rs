@@ -172,6 +172,8 @@ record! {
         configured_props_json: Option<String> = view.map(|_| json!(s.props).to_string()),
         #[serde(skip_serializing_if = "Option::is_none")]
         sealed_props: Option<&'a [String]> = view.map(|view| view.sealed.as_slice()),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        warnings: Option<Vec<String>> = view.map(StepView::warnings),
     }
 }
 

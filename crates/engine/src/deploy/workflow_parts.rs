@@ -24,8 +24,7 @@ const STEPS_MAX: usize = 100;
 /// Triggers of a workflow.
 const TRIGGERS_MAX: usize = 25;
 
-/// Fields of a step's record that say nothing of what it does, here and on the hosted platform
-/// (facts 1.9).
+/// Fields of a step's record that change nothing, here and on the hosted platform (facts 1.9).
 const SHOWN_OF_STEPS: &[&str] = &[
     "id",
     "type",
@@ -41,6 +40,7 @@ const SHOWN_OF_STEPS: &[&str] = &[
     "params_json",
     "authProvisionIdMap",
     "authProvisionIds",
+    "warnings",
 ];
 /// Fields of a trigger's record that say nothing of what it does.
 const SHOWN_OF_TRIGGERS: &[&str] =

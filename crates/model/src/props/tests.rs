@@ -26,6 +26,7 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
         check_one(def("l", "string[]", json!({})), json!(["a", {}])),
         check_one(def("t", "$.interface.timer", json!({})), json!({ "intervalSeconds": 0 })),
         check_one(def("t", "$.interface.timer", json!({})), json!({ "cron": "nonsense" })),
+        check_one(def("t", "$.interface.timer", json!({})), json!({ "cron": ["* * * * *"] })),
         check_one(def("s", "string", json!({})), Value::Null),
     ]);
 }
