@@ -26,9 +26,25 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
         check_one(def("l", "string[]", json!({})), json!(["a", {}])),
         check_one(def("t", "$.interface.timer", json!({})), json!({ "intervalSeconds": 0 })),
         check_one(def("t", "$.interface.timer", json!({})), json!({ "cron": "nonsense" })),
-        check_one(def("t", "$.interface.timer", json!({})), json!({ "cron": ["* * * * *"] })),
         check_one(def("s", "string", json!({})), Value::Null),
     ]);
+}
+
+#[test]
+fn a_timer_whose_cron_is_no_text_is_refused_as_that() {
+    for cron in [json!(5), json!(["* * * * *"])] {
+        let timer = def("t", "$.interface.timer", json!({}));
+        let words = check_one(timer, json!({ "cron": cron })).expect_err("is no text");
+        assert!(words.ends_with("and has to be a text"), "{words}");
+    }
+}
+
+#[test]
+fn only_values_for_props_that_there_are_not_are_unknown() {
+    let given = json!({ "n": 1, "m": null }).as_object().cloned().unwrap_or_default();
+    let unknown = unknown(&[def("n", "integer", json!({}))], &given);
+    let words: Vec<_> = unknown.iter().map(ToString::to_string).collect();
+    assert_eq!(words, ["the component has no prop `m`; it has `n`"]);
 }
 
 #[test]
