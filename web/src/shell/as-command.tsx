@@ -3,11 +3,11 @@
 import { SquareTerminal } from "lucide-react";
 import { useState } from "react";
 import { Button } from "~/ui/button";
-import { Copy } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
-import "./as-command.css";
+import type { CommandLine } from "./command-line";
+import { ShellBlock } from "./shell-block";
 
-export type Command = { name: string; text: string };
+export type Command = { name: string; text: CommandLine };
 
 export function AsCommand({ commands, about }: { commands: () => Command[]; about?: string }) {
   const [open, setOpen] = useState(false);
@@ -28,10 +28,7 @@ export function AsCommand({ commands, about }: { commands: () => Command[]; abou
             {commands().map(({ name, text }) => (
               <section key={name}>
                 <h3 className="small dim">{name}</h3>
-                <div className="shell-block">
-                  <pre className="code">{text}</pre>
-                  <Copy text={text} label={`Copy ${name}`} />
-                </div>
+                <ShellBlock text={text} label={`Copy ${name}`} />
               </section>
             ))}
             <p className="small dim">
@@ -43,18 +40,4 @@ export function AsCommand({ commands, about }: { commands: () => Command[]; abou
       )}
     </>
   );
-}
-
-/** A request of `/v1` as `curl` makes it. */
-export function curlOf(method: string, path: string, body?: unknown): string {
-  const lines = [
-    `curl ${method === "GET" ? "" : `-X ${method} `}"${window.location.origin}/v1${path}"`,
-    `  -H "Authorization: Bearer $MILLRACE_API_KEY"`,
-  ];
-  if (body !== undefined) {
-    lines.push(
-      `  -H 'Content-Type: application/json' -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
-    );
-  }
-  return lines.join(" \\\n");
 }

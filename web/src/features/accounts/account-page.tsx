@@ -7,7 +7,8 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { HeartPulse } from "lucide-react";
 import { accountQuery, accountUsesQuery } from "~/api/queries";
 import type { Account } from "~/api/schema";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { placeOf } from "~/shell/places";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
@@ -36,9 +37,9 @@ export function AccountPage({ id }: { id: string }) {
                 commands={() => [
                   {
                     name: "Command line",
-                    text: `millrace accounts check ${id}\nmillrace accounts uses ${id}`,
+                    text: line`millrace accounts check ${id}\nmillrace accounts uses ${id}`,
                   },
-                  { name: "curl", text: curlOf("GET", `/accounts/${id}`) },
+                  { name: "curl", text: curlOf("GET", ["accounts", id]) },
                 ]}
               />
               <Check account={account} />

@@ -8,7 +8,8 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { propsOf } from "~/api/props";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button, buttonClass } from "~/ui/button";
@@ -49,9 +50,9 @@ export function ComponentPage({ id }: { id: string }) {
               about={name}
               commands={() => [
                 ...(component.type === "source"
-                  ? [{ name: "Command line", text: `millrace deploy ${component.key ?? id}` }]
+                  ? [{ name: "Command line", text: line`millrace deploy ${component.key ?? id}` }]
                   : []),
-                { name: "curl", text: curlOf("GET", `/components/${id}`) },
+                { name: "curl", text: curlOf("GET", ["components", id]) },
               ]}
             />
             {component.published && component.key !== null && (

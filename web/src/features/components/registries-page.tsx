@@ -9,20 +9,20 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { Registry } from "~/api/schema";
+import { line } from "~/shell/command-line";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
+import { ShellBlock } from "~/shell/shell-block";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { IconButton } from "~/ui/button";
-import { Copy } from "~/ui/copy";
 import { Confirm } from "~/ui/dialog";
 import { count } from "~/ui/format";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { When } from "~/ui/time";
 import { registriesQuery } from "./queries";
-import "~/shell/as-command.css";
 
-const ADD = "millrace registry add https://github.com/acme/components";
+const ADD = line`millrace registry add https://github.com/acme/components`;
 
 export function RegistriesPage() {
   useTitle("Registries");
@@ -45,10 +45,7 @@ export function RegistriesPage() {
                 A registry is a tree of components, your own or a checkout of a public one. The
                 command line reads a folder, a repository or a package of npm, and uploads it:
               </p>
-              <div className="shell-block">
-                <pre className="code">{ADD}</pre>
-                <Copy text={ADD} label="Copy the command" />
-              </div>
+              <ShellBlock text={ADD} />
             </Empty>
           }
         >

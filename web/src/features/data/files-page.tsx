@@ -11,7 +11,8 @@ import { sentence } from "~/api/errors";
 import { upload } from "~/api/files";
 import { pagesOf } from "~/api/queries";
 import type { StoredFile } from "~/api/schema";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -55,9 +56,9 @@ export function FilesPage({ store }: { store: string }) {
               commands={() => [
                 {
                   name: "Command line",
-                  text: `millrace files list ${store}\nmillrace files put ${store} FILE`,
+                  text: line`millrace files list ${store}\nmillrace files put ${store} FILE`,
                 },
-                { name: "curl", text: curlOf("GET", `/file_stores/${store}/files`) },
+                { name: "curl", text: curlOf("GET", ["file_stores", store, "files"]) },
               ]}
             />
             <input

@@ -6,7 +6,8 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
 import { Button } from "~/ui/button";
@@ -45,9 +46,9 @@ export function StoreActs({
         commands={() => [
           {
             name: "Command line",
-            text: `millrace data-stores show ${id}\nmillrace data-stores get ${id} ${chosen ?? "KEY"}`,
+            text: line`millrace data-stores show ${id}\nmillrace data-stores get ${id} ${chosen ?? "KEY"}`,
           },
-          { name: "curl", text: curlOf("GET", `/data_stores/${id}/keys`) },
+          { name: "curl", text: curlOf("GET", ["data_stores", id, "keys"]) },
         ]}
       />
       <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>

@@ -10,8 +10,9 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useRef } from "react";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
+import { curlOf, line } from "~/shell/command-line";
 import { useHeldList } from "~/shell/held-list";
 import { useFiltered } from "~/shell/list-state";
 import { NewBar } from "~/shell/new-bar";
@@ -101,9 +102,12 @@ export function ErrorList({
             commands={() => [
               {
                 name: "Command line",
-                text: `millrace errors --groups --state ${SHOWN[state].state}`,
+                text: line`millrace errors --groups --state=${SHOWN[state].state}`,
               },
-              { name: "curl", text: curlOf("GET", `/error_groups?state=${SHOWN[state].state}`) },
+              {
+                name: "curl",
+                text: curlOf("GET", ["error_groups"], { query: { state: SHOWN[state].state } }),
+              },
             ]}
           />
         }

@@ -10,7 +10,8 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ownersQuery } from "~/api/queries";
 import type { ErrorGroupRecord } from "~/api/schema";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { ReadFailed } from "~/shell/read-failed";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
@@ -63,9 +64,9 @@ function Acts({ group }: { group: ErrorGroupRecord }) {
         commands={() => [
           {
             name: "Command line",
-            text: `millrace error-groups show ${id}\nmillrace error-groups resolve ${id}`,
+            text: line`millrace error-groups show ${id}\nmillrace error-groups resolve ${id}`,
           },
-          { name: "curl, replay all", text: curlOf("POST", "/replays", again) },
+          { name: "curl, replay all", text: curlOf("POST", ["replays"], { body: again }) },
         ]}
       />
       <StateActs group={group} />

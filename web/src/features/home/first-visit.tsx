@@ -1,6 +1,7 @@
 /** Home before anything is there: three ways to begin. */
 
-import "~/shell/as-command.css";
+import { line } from "~/shell/command-line";
+import { ShellBlock } from "~/shell/shell-block";
 import "./first-visit.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -12,7 +13,6 @@ import { isObject, listOf, textOf } from "~/api/json";
 import { useRefusal, useSession } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Copy } from "~/ui/copy";
 import { Drawing } from "~/ui/drawing";
 import { Input } from "~/ui/field";
 import { PageHead } from "~/ui/pane";
@@ -197,7 +197,7 @@ function Receive({ received: { id, endpoint } }: { received: Received }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
-  const command = `curl ${endpoint} -H 'Content-Type: application/json' -d '{"order": 10519}'`;
+  const command = line`curl ${endpoint} -H 'Content-Type: application/json' -d '{"order": 10519}'`;
   const first = useQuery({
     queryKey: ["runs", "first", id],
     queryFn: async ({ signal }) => {
@@ -223,10 +223,7 @@ function Receive({ received: { id, endpoint } }: { received: Received }) {
   });
   return (
     <>
-      <div className="shell-block">
-        <pre className="code">{command}</pre>
-        <Copy text={command} />
-      </div>
+      <ShellBlock text={command} />
       <div className="door-wait" role="status">
         <Glyph status="running" />
         <span className="grow">Waits for the first request</span>
@@ -306,17 +303,10 @@ function Bring({ examples }: { examples: readonly Example[] }) {
 }
 
 function Terminal() {
-  const commands = [
-    `millrace login --url ${window.location.origin}`,
-    "millrace init source hello --timer",
-    "millrace dev hello.mjs",
-  ].join("\n");
+  const commands = line`millrace login --url ${window.location.origin}\nmillrace init source hello --timer\nmillrace dev hello.mjs`;
   return (
     <>
-      <div className="shell-block">
-        <pre className="code">{commands}</pre>
-        <Copy text={commands} />
-      </div>
+      <ShellBlock text={commands} />
       <p className="small mid door-key">
         <KeyRound className="icon is-sm" aria-hidden="true" />
         <span>

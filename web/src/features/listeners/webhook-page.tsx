@@ -14,7 +14,8 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { Webhook, WebhookDelivery } from "~/api/schema";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -230,9 +231,9 @@ function Acts({ webhook }: { webhook: Webhook }) {
         commands={() => [
           {
             name: "Command line",
-            text: `millrace webhooks deliveries ${webhook.id} --status failed\nmillrace webhooks replay ${webhook.id}`,
+            text: line`millrace webhooks deliveries --status failed ${webhook.id}\nmillrace webhooks replay ${webhook.id}`,
           },
-          { name: "curl", text: curlOf("POST", `/webhooks/${webhook.id}/deliveries/replay`) },
+          { name: "curl", text: curlOf("POST", ["webhooks", webhook.id, "deliveries", "replay"]) },
         ]}
       />
       <Button

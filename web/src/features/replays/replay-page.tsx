@@ -12,7 +12,8 @@ import type { RunRow } from "~/api/run-list";
 import { statusOf } from "~/api/runs";
 import type { ReplayedRun, ReplayWithRuns } from "~/api/schema";
 import { useLive } from "~/api/stream";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -65,8 +66,8 @@ export function ReplayPage({ id }: { id: string }) {
           <>
             <AsCommand
               commands={() => [
-                { name: "Command line", text: `millrace replays show ${id}` },
-                { name: "curl", text: curlOf("GET", `/replays/${id}`) },
+                { name: "Command line", text: line`millrace replays show ${id}` },
+                { name: "curl", text: curlOf("GET", ["replays", id]) },
               ]}
             />
             {!over && (

@@ -7,8 +7,9 @@ import { body, client } from "~/api/client";
 import { ownersQuery } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
 import { useLiveRuns } from "~/api/stream";
-import { AsCommand, type Command, curlOf } from "~/shell/as-command";
+import { AsCommand, type Command } from "~/shell/as-command";
 import { ColumnsMenu } from "~/shell/columns";
+import { type CommandLine, curlOf, line } from "~/shell/command-line";
 import { ListState } from "~/shell/list-state";
 import { countOf } from "~/shell/new-bar";
 import { SavedViews } from "~/shell/saved-views";
@@ -219,19 +220,28 @@ export function AllRuns({
 /** The list as commands. Those of the terminal take no filter but words, a status and an owner. */
 function commandsOf(query: Query, q: string): Command[] {
   const all = { ...query, ...(q === "" ? {} : { q }) };
-  const asked = new URLSearchParams(
+  const asked = Object.fromEntries(
     Object.entries(all).map(([name, value]) => [name, String(value)]),
-  ).toString();
-  const status = query.status === undefined ? "" : ` --status ${query.status}`;
-  const line =
-    q !== ""
-      ? `millrace runs search '${q.replaceAll("'", "'\\''")}'${status}`
-      : query.owner_id === undefined
-        ? undefined
-        : `millrace runs list ${query.owner_id}${status}`;
+  );
   return [
-    { name: "curl", text: curlOf("GET", asked === "" ? "/runs" : `/runs?${asked}`) },
-    ...(line === undefined ? [] : [{ name: "Command line", text: line }]),
+    { name: "curl", text: curlOf("GET", ["runs"], { query: asked }) },
+    ...terminalLines(query, q).map((text) => ({ name: "Command line", text })),
+  ];
+}
+
+function terminalLines({ status, owner_id: owner }: Query, q: string): CommandLine[] {
+  if (q !== "") {
+    return [
+      status === undefined
+        ? line`millrace runs search ${q}`
+        : line`millrace runs search --status=${status} ${q}`,
+    ];
+  }
+  if (owner === undefined) return [];
+  return [
+    status === undefined
+      ? line`millrace runs list ${owner}`
+      : line`millrace runs list --status=${status} ${owner}`,
   ];
 }
 

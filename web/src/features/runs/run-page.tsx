@@ -18,7 +18,8 @@ import { sentence } from "~/api/errors";
 import { textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { useLive } from "~/api/stream";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
@@ -177,11 +178,11 @@ function Acts({ run }: { run: RunDetail }) {
     <>
       <AsCommand
         commands={() => [
-          { name: "curl", text: curlOf("GET", `/runs/${run.id}`) },
-          { name: "curl, replay", text: curlOf("POST", `/runs/${run.id}/replay`, {}) },
+          { name: "curl", text: curlOf("GET", ["runs", run.id]) },
+          { name: "curl, replay", text: curlOf("POST", ["runs", run.id, "replay"], { body: {} }) },
           {
             name: "Command line",
-            text: `millrace runs show ${run.id}\nmillrace runs replay ${run.id}`,
+            text: line`millrace runs show ${run.id}\nmillrace runs replay ${run.id}`,
           },
         ]}
       />

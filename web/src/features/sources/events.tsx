@@ -7,12 +7,13 @@ import { useRef, useState } from "react";
 import { nextTickQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { useLive } from "~/api/stream";
+import { line } from "~/shell/command-line";
 import { OwnerLog } from "~/shell/owner-log";
 import { ReadFailed } from "~/shell/read-failed";
+import { ShellBlock } from "~/shell/shell-block";
 import { useShortcuts } from "~/shell/shortcuts";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Copy } from "~/ui/copy";
 import { Search } from "~/ui/field";
 import { clock, count, every, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
@@ -277,10 +278,7 @@ function NoEvent({ source, endpoint }: { source: Source; endpoint: string | unde
       ) : (
         <>
           <p>Send it something:</p>
-          <div className="shell-block">
-            <pre className="code">{`curl ${endpoint} -d 'hello=world'`}</pre>
-            <Copy text={`curl ${endpoint} -d 'hello=world'`} label="Copy the command" />
-          </div>
+          <ShellBlock text={line`curl ${endpoint} -d 'hello=world'`} />
         </>
       )}
     </Empty>

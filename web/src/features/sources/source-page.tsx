@@ -10,7 +10,8 @@ import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import { ownersQuery, subscriptionsQuery, webhookNamesQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { HeldByDev } from "~/shell/held-by-dev";
 import { useRefusal, useSession } from "~/shell/session";
 import { Starts } from "~/shell/starts";
@@ -63,7 +64,7 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
             <Copy
               named
               label="curl"
-              text={`curl ${endpoint} -H 'Content-Type: application/json' -d '{"hello": "world"}'`}
+              text={line`curl ${endpoint} -H 'Content-Type: application/json' -d '{"hello": "world"}'`}
             />
           </div>
         )}
@@ -242,13 +243,18 @@ function Acts({ source }: { source: Source }) {
         commands={() => [
           {
             name: "Command line",
-            text: `millrace events -f ${source.name_slug}\nmillrace logs -f ${source.name_slug}\nmillrace run ${source.name_slug}`,
+            text: line`millrace events -f ${source.name_slug}\nmillrace logs -f ${source.name_slug}\nmillrace run ${source.name_slug}`,
           },
           {
             name: "curl, events",
-            text: curlOf("GET", `/sources/${source.id}/event_summaries?expand=event`),
+            text: curlOf("GET", ["sources", source.id, "event_summaries"], {
+              query: { expand: "event" },
+            }),
           },
-          { name: "curl, run now", text: curlOf("POST", `/sources/${source.id}/run`, {}) },
+          {
+            name: "curl, run now",
+            text: curlOf("POST", ["sources", source.id, "run"], { body: {} }),
+          },
         ]}
       />
       <Button icon={Play} refused={refused} onClick={() => setAsks(true)}>

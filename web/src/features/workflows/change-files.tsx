@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { textOf } from "~/api/json";
 import type { Workflow } from "~/api/schema";
+import { line } from "~/shell/command-line";
 import { buttonClass } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
 import { Copy } from "~/ui/copy";
@@ -43,8 +44,8 @@ export function ChangeFiles({ whole = false, onClose }: { whole?: boolean; onClo
           <>
             {whole ? (
               <p className="mid">
-                What <code className="mono">millrace workflows pull {base.name_slug}</code> writes,
-                of the saved draft. Secrets are not in them.
+                What <code className="mono">{line`millrace workflows pull ${base.name_slug}`}</code>{" "}
+                writes, of the saved draft. Secrets are not in them.
               </p>
             ) : (
               <p className="mid">

@@ -6,7 +6,8 @@ import { Files, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
-import { AsCommand, curlOf } from "~/shell/as-command";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
@@ -164,10 +165,13 @@ export function WorkflowSettings() {
           commands={() => [
             {
               name: "Command line",
-              text: `millrace workflows pull ${base.name_slug}\nmillrace workflows run ${base.name_slug}\nmillrace workflows deployments ${base.name_slug}`,
+              text: line`millrace workflows pull ${base.name_slug}\nmillrace workflows run ${base.name_slug}\nmillrace workflows deployments ${base.name_slug}`,
             },
-            { name: "curl", text: curlOf("GET", `/workflows/${base.id}`) },
-            { name: "curl, deploy", text: curlOf("POST", `/workflows/${base.id}/deploy`, {}) },
+            { name: "curl", text: curlOf("GET", ["workflows", base.id]) },
+            {
+              name: "curl, deploy",
+              text: curlOf("POST", ["workflows", base.id, "deploy"], { body: {} }),
+            },
           ]}
         />
       </div>

@@ -1,6 +1,7 @@
 /** Newest events of a trigger's source, updated live, and ways to make its first event. */
 
-import "~/shell/as-command.css";
+import { line } from "~/shell/command-line";
+import { ShellBlock } from "~/shell/shell-block";
 import "./source-events.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -14,7 +15,6 @@ import { useLive } from "~/api/stream";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
-import { Copy } from "~/ui/copy";
 import { clock } from "~/ui/format";
 import { PaneHead } from "~/ui/pane";
 import { say } from "~/ui/toast";
@@ -107,14 +107,11 @@ function NoEvent({ source }: { source: Source }) {
     onError: (error) => say({ title: "Nothing was run", about: sentence(error) }),
   });
   if (endpoint !== undefined) {
-    const curl = `curl ${endpoint} -H 'Content-Type: application/json' -d '{"hello": "world"}'`;
+    const curl = line`curl ${endpoint} -H 'Content-Type: application/json' -d '{"hello": "world"}'`;
     return (
       <div className="bld-none">
         <p className="mid">No event yet. Send it something:</p>
-        <div className="shell-block">
-          <pre className="code">{curl}</pre>
-          <Copy text={curl} label="Copy the command" />
-        </div>
+        <ShellBlock text={curl} />
       </div>
     );
   }

@@ -5,6 +5,7 @@ import { Clock, Globe, Plus, Radio, Rocket, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { isObject, numberOf, textOf } from "~/api/json";
 import { propsOf } from "~/api/props";
+import { type CommandLine, line } from "~/shell/command-line";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -197,10 +198,6 @@ function Http({
   const address = known?.endpoint_url;
   const kind = textOf(trigger.auth.type) ?? "none";
   const was = known?.auth.type;
-  const curl =
-    address === undefined
-      ? ""
-      : `curl ${address} ${kind === "bearer" || kind === "api_key" ? "-H 'Authorization: Bearer …' " : ""}-H 'Content-Type: application/json' -d '{"hello": "world"}'`;
   const secretName = kind === "bearer" ? "token" : "secret";
   return (
     <div className="bld-props form-grid">
@@ -215,11 +212,11 @@ function Http({
                   {address}
                 </output>
                 <Copy named text={address} />
-                <Copy named label="curl" text={curl} />
+                <Copy named label="curl" text={curlTo(address, kind)} />
               </div>
             )}
           </Field>
-          <pre className="code bld-curl">{curl}</pre>
+          <pre className="code bld-curl">{curlTo(address, kind)}</pre>
         </>
       )}
       <Field label="Who may call it">
@@ -279,6 +276,12 @@ function Http({
       )}
     </div>
   );
+}
+
+function curlTo(address: string, kind: string): CommandLine {
+  return kind === "bearer" || kind === "api_key"
+    ? line`curl ${address} -H 'Authorization: Bearer …' -H 'Content-Type: application/json' -d '{"hello": "world"}'`
+    : line`curl ${address} -H 'Content-Type: application/json' -d '{"hello": "world"}'`;
 }
 
 function addressHint(base: { deployment_id: string | null; active: boolean }): string | undefined {
