@@ -21,5 +21,8 @@ it("leaves keys to fields that take text, and only to those", () => {
   expect(takesText(input)).toBe(false);
   expect(takesText(document.createElement("textarea"))).toBe(true);
   expect(takesText(document.createElement("button"))).toBe(false);
+  const readOnly = document.createElement("div");
+  readOnly.role = "textbox";
+  expect(takesText(readOnly)).toBe(true);
   expect(takesText(null)).toBe(false);
 });

@@ -17,10 +17,10 @@ export function setSingleKeys(on: boolean): void {
   singleKeys = on;
 }
 
-/** Whether keys typed at this place are text. */
+/** Whether keys typed at this place are text, or move through one that is only read. */
 export function takesText(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target.isContentEditable) return true;
+  if (target.isContentEditable || target.role === "textbox") return true;
   if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
   if (!(target instanceof HTMLInputElement)) return false;
   return !["button", "checkbox", "radio", "submit", "range", "color"].includes(target.type);

@@ -230,6 +230,8 @@ export default function CodeMirror({
           attributes.current.of([]),
           services.of([]),
           EditorState.readOnly.of(begin.readOnly),
+          // Dictation and input methods write into what is editable, whatever the state says.
+          EditorView.editable.of(!begin.readOnly),
           // Tab indents; Escape, then Tab leaves, as the tip of the field says.
           keymap.of([
             ...completionKeymap,
