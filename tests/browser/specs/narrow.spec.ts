@@ -1,5 +1,6 @@
 // A walk over every page on a screen of 380 px: nothing scrolls sideways but code and JSON, and no text ends unseen.
 import { expect, test } from "../fixtures/test.ts";
+import { step, workflow } from "../fixtures/workflows.ts";
 import { isRefusedByPage, pagesOf, shop } from "../fixtures/shop.ts";
 import type { Page } from "@playwright/test";
 
@@ -51,4 +52,33 @@ test("every page fits 380 px, with names of 80 characters and more", async ({ pa
     expect(messages.splice(0).filter((each) => !isRefusedByPage(name, each)), `messages on the console in ${name}`).toEqual([]);
   }
   expect(wrong).toEqual([]);
+});
+
+test("a chosen step takes the place of thirty cards, by touch, address and keyboard, and gives it back", async ({ page, server }) => {
+  const names = Array.from({ length: 30 }, (_, at) => `step_${at + 1}`);
+  const made = await workflow(server, "Thirty", Object.fromEntries(names.map((name) => [name, step("return 1;")])));
+  await page.setViewportSize({ width: WIDTH, height: 760 });
+  const card = (name: string) => page.locator(".cards").getByRole("button", { name: `${name} code` });
+  const panel = (name: string) => page.getByRole("region", { name: `Step ${name}` });
+  const back = page.getByRole("button", { name: "Back to all steps" });
+  await page.goto(`/workflows/${made.id}/edit?step=step_20`);
+  await expect(panel("step_20").getByRole("heading", { name: "step_20" })).toBeInViewport();
+
+  await back.click();
+  await expect(card("step_20")).toBeFocused();
+  await expect(card("step_20")).toBeInViewport();
+  await card("step_25").click();
+  await expect(panel("step_25").getByRole("heading", { name: "step_25" })).toBeInViewport();
+  await expect(panel("step_25")).toBeFocused();
+
+  await page.keyboard.press("Tab");
+  await expect(back).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(card("step_25")).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(panel("step_25")).toBeFocused();
+
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await expect(card("step_25")).toBeVisible();
+  await expect(back).toBeHidden();
 });

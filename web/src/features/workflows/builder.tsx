@@ -1,15 +1,16 @@
 /** The builder: cards on the left, the chosen trigger or step in the middle, its data on the right. */
 
 import { useQuery } from "@tanstack/react-query";
+import { ChevronLeft } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { sentence } from "~/api/errors";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
+import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { copyText } from "~/ui/copy";
 import { dropsPaths } from "~/ui/json/dragged-path";
 import type { PickTarget } from "~/ui/json/picker";
-import { takesText } from "~/ui/keyboard";
 import { say } from "~/ui/toast";
 import { AddStep } from "./add-step";
 import { Cards } from "./cards";
@@ -27,6 +28,7 @@ import type { TestEvent } from "./test-event";
 import { TriggerEditor } from "./trigger-editor";
 import { useBuilder } from "./use-builder";
 import { useClipboard } from "./use-clipboard";
+import { useNarrowPanel } from "./use-narrow-panel";
 import { eventOfRunQuery, failedStep, type TestOf } from "./use-test";
 
 /** What is open: `trigger`, `trigger.1`, …, or the name of a step. */
@@ -112,6 +114,7 @@ export function WorkflowBuilder({
   const refused = useRefusal("deploy");
   const [adds, setAdds] = useState<{ after: number; first?: string } | undefined>(undefined);
   const data = useRef<HTMLElement>(null);
+  const narrow = useNarrowPanel(asked, run);
   const failed = builder.state.refusal?.step;
   const open = asked ?? draft.steps[0]?.namespace ?? "trigger";
   const trigger = triggerAt(open);
@@ -232,21 +235,37 @@ export function WorkflowBuilder({
   return (
     <>
       <EventBar onTest={() => test({ kind: "all" })} />
-      <div className="bld">
+      <div className={cn("bld", !narrow.listed && "is-chosen")}>
         <Cards
           open={trigger === undefined ? open : `trigger.${trigger}`}
           failed={failed}
-          onOpen={onOpen}
+          onOpen={(next) => {
+            narrow.list(false);
+            onOpen(next);
+          }}
           onAdd={() => setAdds({ after: draft.steps.length - 1 })}
         />
         <section
+          ref={narrow.main}
+          tabIndex={-1}
           className={cn("bld-main", isReading && line === undefined && "is-reading")}
           onFocus={({ target }) => {
-            if (takesText(target) && target.closest(".bld-code") !== null) aimAtCode(target);
+            if (target.isContentEditable && target.closest(".bld-code") !== null) aimAtCode(target);
           }}
           {...dropsPaths((path) => void pick(path))}
           aria-label={step === undefined ? "Trigger" : `Step ${step.namespace}`}
         >
+          <div ref={narrow.back} className="bld-back">
+            <Button
+              size="sm"
+              look="quiet"
+              icon={ChevronLeft}
+              aria-label="Back to all steps"
+              onClick={() => narrow.list(true)}
+            >
+              All steps
+            </Button>
+          </div>
           {step !== undefined ? (
             <StepEditor
               key={`${step.key} ${line ?? ""}`}
