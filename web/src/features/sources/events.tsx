@@ -86,6 +86,7 @@ export function SourceEvents({
     onChoose(next.id);
   };
   const open = chosen ?? shown[0]?.id;
+  const asks = words.trim() !== "" && words.trim() !== asked;
   const reset = () => {
     setWords("");
     setAsked("");
@@ -133,11 +134,12 @@ export function SourceEvents({
                 if (event.target.value === "") setAsked("");
               }}
             />
-            {words.trim() !== "" && words.trim() !== asked && (
+            {/* Its place is kept: the field must not move under the first letter. */}
+            <span className={asks ? undefined : "is-unseen"}>
               <Button size="sm" type="submit" keys="enter">
                 Search all
               </Button>
-            )}
+            </span>
           </form>
         </div>
         <div className="scroll" ref={scroll}>
