@@ -12,7 +12,7 @@ use millrace_store::{
 };
 
 use crate::db::database;
-use crate::rows::{execute, many, one};
+use crate::rows::{corrupt, execute, get, many, one};
 use crate::settle;
 
 pub(crate) async fn pause(t: &Transaction<'_>, p: &Pausing) -> StoreResult<RunStatus> {
@@ -129,6 +129,18 @@ pub(crate) async fn call_back(t: &Transaction<'_>, b: &Callback) -> StoreResult<
         }
         _ => Ok(CalledBack::TooLate),
     }
+}
+
+pub(crate) async fn run_attempt(
+    c: &impl GenericClient,
+    id: &RunId,
+) -> StoreResult<Option<(OrgId, RunStatus, i64)>> {
+    let sql = "SELECT org_id, status, attempt FROM runs WHERE id = $1";
+    one(c, sql, &[&id.as_str()], |row| {
+        let status = RunStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?;
+        Ok((OrgId::from_row(get(row, "org_id")?), status, get(row, "attempt")?))
+    })
+    .await
 }
 
 pub(crate) async fn last(c: &impl GenericClient, id: &RunId) -> StoreResult<Option<Pause>> {

@@ -9,7 +9,7 @@ use millrace_store::{
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{execute, many, one};
+use crate::rows::{corrupt, execute, get, many, one};
 use crate::settle;
 
 pub(crate) fn pause(c: &Connection, p: &Pausing) -> StoreResult<RunStatus> {
@@ -109,6 +109,17 @@ pub(crate) fn call_back(c: &Connection, b: &Callback) -> StoreResult<CalledBack>
         }
         _ => Ok(CalledBack::TooLate),
     }
+}
+
+pub(crate) fn run_attempt(
+    c: &Connection,
+    id: &RunId,
+) -> StoreResult<Option<(OrgId, RunStatus, i64)>> {
+    one(c, "SELECT org_id, status, attempt FROM runs WHERE id = ?1", [id.as_str()], |row| {
+        let status = RunStatus::parse(&get::<String>(row, "status")?);
+        let status = status.ok_or_else(|| corrupt("status"))?;
+        Ok((OrgId::from_row(get(row, "org_id")?), status, get(row, "attempt")?))
+    })
 }
 
 pub(crate) fn last(c: &Connection, id: &RunId) -> StoreResult<Option<Pause>> {

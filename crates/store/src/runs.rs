@@ -229,6 +229,8 @@ pub trait Runs: Send + Sync + 'static {
     /// A request to resume or cancel the pause of an attempt: ends it, or is kept where that
     /// attempt has not ended. One for each attempt.
     async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack>;
+    /// Whose run it is, its status, and its attempt.
+    async fn run_attempt(&self, id: &RunId) -> StoreResult<Option<(OrgId, RunStatus, i64)>>;
     /// The last pause of a run.
     async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>>;
 }

@@ -261,3 +261,30 @@ async fn forging(server: &Client, name: &str, frames: &[&str]) -> Value {
     answer(server.raw(Method::GET, &endpoint(&workflow))).await;
     workflow
 }
+
+#[tokio::test]
+async fn r4_4_a_form_that_resumes_a_run_is_read_as_at_an_endpoint() {
+    let server = Server::shared().await;
+    let suspend = format!("return $.flow.suspend({HOUR_MS});");
+    let shown = "return steps.ask.$resume_data;";
+    let workflow = deploy(&server, "form", &[("ask", &suspend), ("then", shown)]).await;
+    let paused = run_in(&server, &workflow, "paused").await;
+    let form = "--b\r\nContent-Disposition: form-data; name=answer\r\n\r\nyes\r\n--b\r\nContent-Disposition: form-data; name=proof; filename=p.png\r\nContent-Type: image/png\r\n\r\nx\r\n--b--\r\n";
+    let send = || {
+        let request = server.raw(Method::POST, &url(&paused, 0, "resume_url")).body(form);
+        answer(request.header("content-type", "multipart/form-data; boundary=b"))
+    };
+    assert_eq!(send().await.status, 200);
+    let run = run_in(&server, &workflow, "succeeded").await;
+    let body = &run["return_value"]["body"];
+    assert_eq!(body["answer"], "yes", "{run}");
+    assert_eq!(
+        (&body["proof"]["filename"], &body["proof"]["mimetype"]),
+        (&json!("p.png"), &json!("image/png"))
+    );
+    let file = body["proof"]["url"].as_str().expect("an address");
+    let path = &file[file.find("/uploads/").expect("a path")..];
+    assert_eq!(answer(server.raw(Method::GET, path)).await.status, 200);
+    // An address whose pause is over keeps nothing of what is sent to it.
+    assert_eq!(send().await.status, 410);
+}

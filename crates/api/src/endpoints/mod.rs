@@ -2,24 +2,23 @@
 
 mod cookies;
 pub(crate) mod encodings;
+pub(crate) mod pauses;
 pub(crate) mod uploads;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
-use millrace_engine::{CalledBack, PauseEnd};
 use millrace_model::http::{EndpointRequest, EndpointResponse, check_headers};
 use millrace_model::proxies::Scheme;
-use serde_json::json;
 
 use crate::endpoints::encodings::{Coding, codings, decoded_whole};
+use crate::endpoints::uploads::For;
 use crate::error::{ApiError, status};
 use crate::guard::Part;
 use crate::paths::restore_path;
@@ -71,48 +70,12 @@ async fn handle_at(app: &App, at: At<'_>, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         return preflight(request.headers());
     }
-    let mut response = match run(app, at, request).await {
-        Ok(response) => response,
-        Err(error) => error.into_response(),
-    };
-    response
-        .headers_mut()
-        .entry(header::ACCESS_CONTROL_ALLOW_ORIGIN)
-        .or_insert(HeaderValue::from_static("*"));
-    response
+    let answered = run(app, at, request).await;
+    of_any_origin(answered.unwrap_or_else(IntoResponse::into_response))
 }
 
-/// Resumes a paused run. Any method: a link in a mail does it too. `OPTIONS` only asks what is
-/// allowed.
-pub(crate) async fn resume(State(app): State<App>, request: Request) -> Response {
-    end_pause(&app, PauseEnd::Resume, request).await
-}
-
-/// Cancels a paused run.
-pub(crate) async fn cancel(State(app): State<App>, request: Request) -> Response {
-    end_pause(&app, PauseEnd::Cancel, request).await
-}
-
-async fn end_pause(app: &App, end: PauseEnd, request: Request) -> Response {
-    if request.method() == Method::OPTIONS {
-        return preflight(request.headers());
-    }
-    let done = async {
-        let token = request.uri().path().rsplit('/').next().unwrap_or("").to_owned();
-        let request = endpoint_request(app, "/", request).await?;
-        Ok::<_, ApiError>(app.engine.call_back(&token, end, request).await?)
-    };
-    let mut response = match done.await {
-        Ok(done) => {
-            let status = match (done, end) {
-                (CalledBack::Kept, _) => "kept",
-                (_, PauseEnd::Resume) => "resumed",
-                (_, PauseEnd::Cancel) => "cancelled",
-            };
-            Json(json!({ "data": { "status": status } })).into_response()
-        }
-        Err(error) => error.into_response(),
-    };
+/// An answer that scripts of any page may read.
+fn of_any_origin(mut response: Response) -> Response {
     response
         .headers_mut()
         .entry(header::ACCESS_CONTROL_ALLOW_ORIGIN)
@@ -154,24 +117,26 @@ fn preflight(asked: &HeaderMap) -> Response {
 
 async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiError> {
     // Before anything of its body is read.
-    Whose::of(request.extensions()).is(&app.engine.endpoint_org(at.key).await?);
-    let request = match uploads::files_in(app, &request) {
-        Some(files) => Box::pin(uploads::request(app, (at.key, at.path), files, request)).await?,
-        None => endpoint_request(app, at.path, request).await?,
-    };
+    let org = app.engine.endpoint_org(at.key).await?;
+    Whose::of(request.extensions()).is(&org);
+    let of = For { org: &org, endpoint: Some(at.key), path: at.path };
+    let request = endpoint_request(app, of, request).await?;
     to_response(app.engine.handle_endpoint(at.key, request).await?, at.base)
 }
 
-/// A request as the engine takes it; `path`: what of its path the code sees.
+/// A request as the engine takes it.
 async fn endpoint_request(
     app: &App,
-    path: &str,
+    of: For<'_>,
     request: Request,
 ) -> Result<EndpointRequest, ApiError> {
+    if let Some(files) = uploads::files_in(app, &request) {
+        return Box::pin(uploads::request(app, of, files, request)).await;
+    }
     let codings = codings(request.headers())?;
     let (parts, body) = request.into_parts();
     let body = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
-    with_body(app, path, &parts, body, codings).await
+    with_body(app, of.path, &parts, body, codings).await
 }
 
 /// A request whose body was read, encoded as it came.

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use millrace_engine::{FilesIn, Pieces, boundary_of};
 use millrace_model::http::{BodyFault, EndpointRequest};
+use millrace_model::ids::OrgId;
 use millrace_model::upload::Upload;
 
 use crate::App;
@@ -51,10 +52,21 @@ pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
     })
 }
 
+/// What a request with files is for.
+#[derive(Clone, Copy)]
+pub(crate) struct For<'a> {
+    /// Whose files they become.
+    pub(crate) org: &'a OrgId,
+    /// The endpoint, which may ask for a proof; None: the address of a pause.
+    pub(crate) endpoint: Option<&'a str>,
+    /// What of the path the code sees.
+    pub(crate) path: &'a str,
+}
+
 /// Takes the files of a request; the rest of it is as without.
 pub(crate) async fn request(
     app: &App,
-    (key, path): (&str, &str),
+    For { org, endpoint, path }: For<'_>,
     files: FilesIn,
     request: Request,
 ) -> Result<EndpointRequest, ApiError> {
@@ -63,14 +75,16 @@ pub(crate) async fn request(
     let body_max = app.config.http_body_max_bytes;
     // A signature is of the whole body, and nothing of strangers is kept: what must prove itself is
     // no larger than a body may be.
-    if app.engine.asks_for_proof(key).await? {
+    if let Some(key) = endpoint
+        && app.engine.asks_for_proof(key).await?
+    {
         let bytes = read(body, &parts.headers, body_max).await?;
         let request = with_body(app, path, &parts, bytes, codings).await?;
         app.engine.admit(key, request.clone()).await?;
         let once = Bytes::from(request.body.clone());
         let parsed = app
             .engine
-            .take_files(key, files, Box::pin(stream::once(async move { Ok(once) })))
+            .take_files(org, files, Box::pin(stream::once(async move { Ok(once) })))
             .await?;
         return Ok(EndpointRequest { parsed: Some(parsed), ..request });
     }
@@ -101,7 +115,7 @@ pub(crate) async fn request(
     if whole.is_empty() {
         stored_in_parts(&parts.extensions);
     }
-    let parsed = app.engine.take_files(key, files, pieces).await?;
+    let parsed = app.engine.take_files(org, files, pieces).await?;
     Ok(EndpointRequest { parsed: Some(parsed), body: whole, ..head(app, path, &parts) })
 }
 

@@ -74,26 +74,20 @@ impl Engine {
     /// Keeps the files of a request's body and gives what code sees as the body.
     pub async fn take_files(
         &self,
-        key: &str,
+        org: &OrgId,
         files: FilesIn,
         body: Pieces,
     ) -> Result<Value, EngineError> {
-        let endpoint = self
-            .endpoint(key)
-            .await?
-            .filter(|e| e.active)
-            .ok_or_else(|| EngineError::not_found("endpoint", key))?;
         let mut left = Left::of(self.0.config.upload_max_bytes);
         match files {
             FilesIn::Body { media_type } => {
                 let pieces = body.map_err(|error| EngineError::from(BodyFault::of(&error)));
-                let url =
-                    self.keep(&endpoint.org_id, ("body", &media_type), pieces, &mut left).await?;
+                let url = self.keep(org, ("body", &media_type), pieces, &mut left).await?;
                 Ok(json!({ "raw_body_url": url }))
             }
             FilesIn::Form { boundary, media_type, text_max } => {
                 self.take_form(
-                    &endpoint.org_id,
+                    org,
                     (boundary, body),
                     (charset_of(&media_type), text_max),
                     &mut left,

@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub(crate) mod asked;
 pub(crate) mod asks;
 pub(crate) mod begin_order;
+mod callbacks;
 pub(crate) mod cancel;
 pub(crate) mod context;
 pub(crate) mod damaged;

@@ -1,30 +1,21 @@
 //! Pauses (reference 4): an attempt ends with one, the run waits in the store, and its next attempt
 //! begins behind the finished steps.
-//!
-//! Where a pause is resumed and cancelled is known before the attempt begins, and most attempts
-//! never pause. So an address holds nothing that is stored: it names run and attempt under a code
-//! that only the master key makes. It is good while that attempt, or its pause, lasts.
 
 use millrace_model::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
-use millrace_model::http::EndpointRequest;
-use millrace_model::ids::RunId;
 use millrace_model::json;
 use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
 use millrace_model::run::{
-    Context, LogLine, Run, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult,
+    Context, LogLine, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult,
 };
-use millrace_model::tenant::Caller;
 use millrace_runner::{CallDone, CallFailure, CallPaused, FailureKind};
-use millrace_store::{Callback, CalledBack, Pause, PauseEnd};
+use millrace_store::{Pause, PauseEnd};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::accept::http_event::{Receiver, http_event};
 use crate::run::execute::Held;
-use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
 /// What is kept of an error's message with a try.
@@ -238,19 +229,6 @@ impl Engine {
         Ok(())
     }
 
-    /// The `flow` of a call: where a pause of this attempt is resumed and cancelled.
-    pub(crate) fn flow_urls(&self, held: &Held) -> Value {
-        let url = |end| {
-            format!(
-                "{}/{}/{}",
-                self.0.config.base_url,
-                verb(end),
-                self.token(&held.id, held.attempt, end)
-            )
-        };
-        json!({ "resume_url": url(PauseEnd::Resume), "cancel_url": url(PauseEnd::Cancel) })
-    }
-
     /// A step that failed and will be retried, as it is shown meanwhile.
     pub(crate) fn retried_step(
         &self,
@@ -278,96 +256,6 @@ impl Engine {
         let message = error.message.chars().take(ATTEMPT_MESSAGE_CHARS).collect();
         Ok(StepResult { error: Some(StepError { code: error.code.clone(), message }), ..step })
     }
-
-    fn token(&self, run: &RunId, attempt: i64, end: PauseEnd) -> String {
-        let named = format!("{run}-{attempt}");
-        let code = self.0.keyring.code("pause", &format!("{}/{named}", verb(end)));
-        format!("{named}-{code}")
-    }
-
-    /// The run and attempt of a token that this server's key made.
-    fn read_token(&self, token: &str, end: PauseEnd) -> Option<(RunId, i64)> {
-        let mut parts = token.splitn(3, '-');
-        let (run, attempt) =
-            (parts.next()?.parse::<RunId>().ok()?, parts.next()?.parse::<i64>().ok()?);
-        let expected = self.token(&run, attempt, end);
-        same(expected.as_bytes(), token.as_bytes()).then_some((run, attempt))
-    }
-
-    /// A request to resume or cancel a paused run. It may come before the attempt has ended: it is
-    /// kept then.
-    pub async fn call_back(
-        &self,
-        token: &str,
-        end: PauseEnd,
-        request: EndpointRequest,
-    ) -> Result<CalledBack, EngineError> {
-        let unknown = || EngineError::not_found("pause of a run", token);
-        let (run_id, attempt) = self.read_token(token, end).ok_or_else(unknown)?;
-        self.end_pause(run_id, attempt, end, &request, unknown).await
-    }
-
-    /// Lets a paused run go on before its time, as a request to its address would: code finds
-    /// `data` as the body of a POST.
-    pub async fn resume_run(
-        &self,
-        caller: &Caller,
-        id: &RunId,
-        data: Option<Value>,
-    ) -> Result<Run, EngineError> {
-        let unknown = || EngineError::not_found("run", id);
-        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(unknown)?;
-        if run.status != RunStatus::Paused {
-            return Err(EngineError::Conflict {
-                code: "run_is_not_paused",
-                message: format!(
-                    "the run `{id}` is {}; only a run that is paused can be resumed",
-                    run.status.as_str()
-                ),
-            });
-        }
-        let path = format!("/v1/runs/{id}/resume");
-        let body = data.unwrap_or_else(|| json!({}));
-        let request = EndpointRequest {
-            method: "POST".into(),
-            url: format!("{}{path}", self.0.config.base_url),
-            path,
-            query: String::new(),
-            headers: vec![("content-type".into(), "application/json".into())],
-            client_ip: String::new(),
-            body: body.to_string().into_bytes(),
-            encoded: None,
-            parsed: Some(body),
-        };
-        self.end_pause(id.clone(), run.attempt, PauseEnd::Resume, &request, unknown).await?;
-        self.0.store.run(&caller.org_id, id).await?.ok_or_else(unknown)
-    }
-
-    async fn end_pause(
-        &self,
-        run_id: RunId,
-        attempt: i64,
-        end: PauseEnd,
-        request: &EndpointRequest,
-        unknown: impl Fn() -> EngineError,
-    ) -> Result<CalledBack, EngineError> {
-        let request = http_event(request, Receiver::Workflow);
-        let done = self
-            .0
-            .store
-            .call_back(Callback { run_id, attempt, end, request, now: self.now() })
-            .await?;
-        match done {
-            CalledBack::Done | CalledBack::Kept => {
-                self.queued();
-                Ok(done)
-            }
-            CalledBack::TooLate => {
-                Err(EngineError::Gone { message: "this address was good for one request while the run was paused; the run has gone on, or has ended".into() })
-            }
-            CalledBack::Unknown => Err(unknown()),
-        }
-    }
 }
 
 /// Whether an attempt may pause: a test never does, and has said so.
@@ -393,13 +281,6 @@ pub(crate) fn may_pause_again(held: &Held, done: CallDone) -> Result<CallDone, C
         stack,
         namespace,
     })
-}
-
-fn verb(end: PauseEnd) -> &'static str {
-    match end {
-        PauseEnd::Resume => "resume",
-        PauseEnd::Cancel => "cancel",
-    }
 }
 
 /// What was sent to resume a run becomes an export of the step that paused it.

@@ -125,6 +125,9 @@ impl Runs for PostgresStore {
     async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
         transaction!(self.db, "call_back", |t| pauses::call_back(&t, &callback))
     }
+    async fn run_attempt(&self, id: &RunId) -> StoreResult<Option<(OrgId, RunStatus, i64)>> {
+        pauses::run_attempt(&self.db.client().await?, id).await
+    }
     async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
         pauses::last(&self.db.client().await?, id).await
     }

@@ -51,7 +51,7 @@ fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResul
     }
 }
 
-fn corrupt(column: &str) -> StoreError {
+pub(crate) fn corrupt(column: &str) -> StoreError {
     StoreError::Corrupt { what: format!("the column {column}") }
 }
 

@@ -150,6 +150,10 @@ impl Runs for SqliteStore {
     async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
         write_at!(self, "call_back", |c| pauses::call_back(c, &callback))
     }
+    async fn run_attempt(&self, id: &RunId) -> StoreResult<Option<(OrgId, RunStatus, i64)>> {
+        let id = id.clone();
+        self.db.read(move |c| pauses::run_attempt(c, &id)).await
+    }
     async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
         let id = id.clone();
         self.db.read(move |c| pauses::last(c, &id)).await
