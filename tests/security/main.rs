@@ -2,6 +2,7 @@
 //! fail with a clear error and leave the server and a neighbour as they were. The server runs as an
 //! ordinary user.
 
+mod addresses;
 mod answers;
 mod bundling;
 mod ceilings;

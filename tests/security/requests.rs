@@ -175,7 +175,7 @@ async fn components_run_while_more_connections_are_open_than_a_host_may_have_fil
 #[tokio::test]
 async fn heads_bodies_and_nesting_are_bounded() {
     let field = hurried().await;
-    let lines = "x-a: 1\r\n".repeat(500);
+    let lines = "x-a: 1\r\n".repeat(1_001);
     assert_eq!(
         status(
             &raw(

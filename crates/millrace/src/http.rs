@@ -7,9 +7,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -17,12 +16,11 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use millrace_api::Cut;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -30,15 +28,12 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
 use crate::front::{Front, Peer, Stream};
+use crate::sips::Sips;
 
 /// Header lines of a request.
-const HEADERS_MAX: usize = 128;
+const HEADERS_MAX: usize = 1_000;
 /// Its head in all, the address included, bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Taken of a connection at once, bytes. The library makes room for twice what it got as soon as
-/// that fills its room, up to the whole of a head, and keeps it as long as the connection: what is
-/// less than its first room, 8 KiB, leaves it at that.
-const READ_BYTES_MAX: u64 = (8 << 10) - 1;
 /// Connections that may wait to be accepted; the system has a bound of its own
 /// (`net.core.somaxconn`).
 const BACKLOG: u32 = 4096;
@@ -241,8 +236,13 @@ async fn run<S>(
         .header_read_timeout(limits.head_timeout)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX);
-    let mut connection =
-        pin!(builder.serve_connection(TokioIo::new(Sips(stream.take(READ_BYTES_MAX))), service));
+    let sips = Sips::of(stream);
+    let lines = sips.lines();
+    let service = service_fn(|request: Request<Incoming>| {
+        lines.begins(request.body().size_hint().exact());
+        service.call(request)
+    });
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(sips), service));
     let stop = stop.unwrap_or_default();
     let served = async {
         tokio::select! {
@@ -262,50 +262,6 @@ async fn run<S>(
     if let Err(error) = ended {
         // What strangers send is no event for the log of a healthy server.
         tracing::debug!(%error, "a connection ended early");
-    }
-}
-
-/// A connection that is read a little at a time.
-struct Sips(Take<Stream>);
-
-impl AsyncRead for Sips {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        room: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.0.set_limit(READ_BYTES_MAX);
-        Pin::new(&mut self.0).poll_read(context, room)
-    }
-}
-
-impl AsyncWrite for Sips {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(self.0.get_mut()).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(self.0.get_mut()).poll_write_vectored(context, pieces)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.0.get_ref().is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.0.get_mut()).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.0.get_mut()).poll_shutdown(context)
     }
 }
 
