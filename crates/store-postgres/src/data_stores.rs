@@ -7,7 +7,9 @@ use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::data_store::DataStore;
 use millrace_model::ids::{DataStoreId, OrgId};
-use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, StoreResult};
+use millrace_store::{
+    DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, StoreResult, end_of_prefix,
+};
 
 use crate::db::{database, text};
 use crate::rows::{self, corrupt, execute, many, number, one};
@@ -164,11 +166,26 @@ pub(crate) async fn entry(
     one(c, sql, &[&id.as_str(), &key.as_bytes(), &now.ms()], rows::data_store_entry).await
 }
 
-pub(crate) async fn size(c: &Client, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
-    // What the store counts, without what has ended and is not cleared away yet.
-    let sql = "SELECT coalesce((SELECT keys FROM data_stores WHERE id = $1), 0)
+/// Of all keys: what the store counts, without what has ended and is not cleared away yet.
+pub(crate) async fn size(
+    c: &Client,
+    id: &DataStoreId,
+    prefix: &str,
+    now: Timestamp,
+) -> StoreResult<u64> {
+    let count = if prefix.is_empty() {
+        let sql = "SELECT coalesce((SELECT keys FROM data_stores WHERE id = $1), 0)
                  - (SELECT count(*) FROM data_store_entries WHERE store_id = $1 AND expires_at <= $2)";
-    Ok(u64::try_from(number(c, sql, &[&id.as_str(), &now.ms()]).await?).unwrap_or(0))
+        number(c, sql, &[&id.as_str(), &now.ms()]).await?
+    } else {
+        // The index holds the start of the key only; the second conditions decide.
+        let sql = "SELECT count(*) FROM data_store_entries WHERE store_id = $1 AND substring(key FROM 1 FOR 1000) >= substring($2::bytea FROM 1 FOR 1000)
+                 AND ($3::bytea IS NULL OR substring(key FROM 1 FOR 1000) <= substring($3 FROM 1 FOR 1000))
+                 AND key >= $2 AND ($3 IS NULL OR key < $3) AND (expires_at IS NULL OR expires_at > $4)";
+        let end = end_of_prefix(prefix).map(String::into_bytes);
+        number(c, sql, &[&id.as_str(), &prefix.as_bytes(), &end, &now.ms()]).await?
+    };
+    Ok(u64::try_from(count).unwrap_or(0))
 }
 
 /// The first condition and order are those of the index, which holds the start of the key only; the

@@ -3,7 +3,9 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::data_store::DataStore;
 use millrace_model::ids::{DataStoreId, OrgId};
-use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, StoreResult};
+use millrace_store::{
+    DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, StoreResult, end_of_prefix,
+};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::db::database;
@@ -153,11 +155,23 @@ pub(crate) fn clear_some(
     Ok(keys)
 }
 
-/// What the store counts, without what has ended and is not cleared away yet.
-pub(crate) fn size(c: &Connection, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
-    let sql = "SELECT coalesce((SELECT keys FROM data_stores WHERE id = ?1), 0)
+/// Of all keys: what the store counts, without what has ended and is not cleared away yet.
+pub(crate) fn size(
+    c: &Connection,
+    id: &DataStoreId,
+    prefix: &str,
+    now: Timestamp,
+) -> StoreResult<u64> {
+    let count = if prefix.is_empty() {
+        let sql = "SELECT coalesce((SELECT keys FROM data_stores WHERE id = ?1), 0)
                  - (SELECT count(*) FROM data_store_entries INDEXED BY data_store_entries_ending WHERE store_id = ?1 AND expires_at <= ?2)";
-    Ok(u64::try_from(number(c, sql, params![id.as_str(), now.ms()])?).unwrap_or(0))
+        number(c, sql, params![id.as_str(), now.ms()])?
+    } else {
+        // Where nothing is behind the prefix, a blob is: it is behind every text.
+        let sql = "SELECT count(*) FROM data_store_entries WHERE store_id = ?1 AND key >= ?2 AND key < coalesce(?3, x'') AND (expires_at IS NULL OR expires_at > ?4)";
+        number(c, sql, params![id.as_str(), prefix, end_of_prefix(prefix), now.ms()])?
+    };
+    Ok(u64::try_from(count).unwrap_or(0))
 }
 
 pub(crate) fn keys(

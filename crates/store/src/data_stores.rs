@@ -40,6 +40,20 @@ pub struct DataStorePage {
     pub now: Timestamp,
 }
 
+/// What stands right behind all texts that begin so, in the order of their UTF-8 bytes; None: there
+/// is nothing behind them.
+pub fn end_of_prefix(prefix: &str) -> Option<String> {
+    let mut kept = prefix.to_owned();
+    while let Some(last) = kept.pop() {
+        // The next scalar value: a range of characters skips the surrogates.
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            kept.push(next);
+            return Some(kept);
+        }
+    }
+    None
+}
+
 /// An entry of a data store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataStoreEntry {
@@ -94,8 +108,13 @@ pub trait DataStores: Send + Sync + 'static {
     async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool>;
     /// Removes all keys. Not of one moment where they are many: what is written meanwhile may stay.
     async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()>;
-    /// Keys that have not ended by `now`.
-    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64>;
+    /// How many keys begin so and have not ended by `now`.
+    async fn data_store_size(
+        &self,
+        id: &DataStoreId,
+        prefix: &str,
+        now: Timestamp,
+    ) -> StoreResult<u64>;
     /// A page of keys.
     async fn data_store_keys(
         &self,
@@ -112,4 +131,18 @@ pub trait DataStores: Send + Sync + 'static {
     ) -> StoreResult<Vec<DataStoreEntry>>;
     /// Removes entries that have ended by `now`, at most `limit`. How many.
     async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_stands_right_behind_all_that_begin_so() {
+        let end = |prefix: &str| end_of_prefix(prefix);
+        assert_eq!((end("a"), end("ab/")), (Some("b".into()), Some("ab0".into())));
+        assert_eq!(end("a\u{d7ff}"), Some("a\u{e000}".into()));
+        assert_eq!(end("a\u{10ffff}\u{10ffff}"), Some("b".into()));
+        assert_eq!((end(""), end("\u{10ffff}")), (None, None));
+    }
 }

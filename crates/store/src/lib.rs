@@ -36,7 +36,7 @@ pub use millrace_model::webhook::DeliveryStatus;
 
 pub use accounts::{Accounts, CONNECTION_SHOWN_MS};
 pub use components::{Components, FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry};
-pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores};
+pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores, end_of_prefix};
 pub use deliveries::{
     Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailResult, MailStatus,
 };

@@ -87,7 +87,7 @@ pub(crate) fn routes() -> Vec<Route> {
             keys,
         )
         .takes(&[
-            text("prefix", "Only keys that begin so; the number of all stays that of the store"),
+            text("prefix", "Only keys that begin so, which is also what is counted"),
             flag("values", "With their values, large ones cut"),
         ])
         .forward(of::<DataStoreKeyOut>()),

@@ -206,7 +206,8 @@ impl Engine {
                 self.0.store.data_store_clear(&store.id).await.map(|()| None).map_err(failed)
             }
             "data_store.size" => {
-                value(self.0.store.data_store_size(&store.id, self.now()).await.map_err(failed)?)
+                let size = self.0.store.data_store_size(&store.id, "", self.now()).await;
+                value(size.map_err(failed)?)
             }
             "data_store.keys" => {
                 let page = page();

@@ -155,8 +155,8 @@ impl DataStores {
         Ok(self.ctx.store.list_data_stores(&caller.org_id, page).await?)
     }
 
-    /// A page of a store's keys in their order, after one, all that begin so; and how many there
-    /// are in all. With their values, where those are asked for: large ones as their beginning.
+    /// A page of a store's keys in their order, after one, all that begin so; and how many do. With
+    /// their values, where those are asked for: large ones as their beginning.
     pub async fn keys(
         &self,
         caller: &Caller,
@@ -164,6 +164,7 @@ impl DataStores {
         asked: AskedKeys,
     ) -> Result<Listing<KeyView>, EngineError> {
         let (id, now) = (self.get(caller, which).await?.id, self.ctx.now());
+        let total = self.ctx.store.data_store_size(&id, &asked.prefix, now).await?;
         let page =
             DataStorePage { after: asked.after, prefix: asked.prefix, limit: asked.limit, now };
         let mut items = Vec::new();
@@ -176,7 +177,7 @@ impl DataStores {
             };
             items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
         }
-        Ok(Listing::of(items, self.ctx.store.data_store_size(&id, now).await?))
+        Ok(Listing::of(items, total))
     }
 
     /// What a store holds under a key.

@@ -64,8 +64,13 @@ impl DataStores for PostgresStore {
     async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()> {
         transaction!(self.db, |t| data_stores::clear(&t, id))
     }
-    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
-        data_stores::size(&self.db.client().await?, id, now).await
+    async fn data_store_size(
+        &self,
+        id: &DataStoreId,
+        prefix: &str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        data_stores::size(&self.db.client().await?, id, prefix, now).await
     }
     async fn data_store_keys(
         &self,

@@ -87,9 +87,14 @@ impl DataStores for SqliteStore {
     async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()> {
         self.clear_in_steps(id).await
     }
-    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
-        let id = id.clone();
-        self.db.read(move |c| data_stores::size(c, &id, now)).await
+    async fn data_store_size(
+        &self,
+        id: &DataStoreId,
+        prefix: &str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        let (id, prefix) = (id.clone(), prefix.to_owned());
+        self.db.read(move |c| data_stores::size(c, &id, &prefix, now)).await
     }
     async fn data_store_keys(
         &self,

@@ -154,7 +154,10 @@ pub async fn a_value_is_written_read_and_removed(database: &dyn Database) {
     set(&org, &id, "y", "1").await;
     org.store.data_store_clear(&id).await.expect("clears");
     assert_eq!(
-        (counted(&org, &id).await, org.store.data_store_size(&id, at(0)).await.expect("counts")),
+        (
+            counted(&org, &id).await,
+            org.store.data_store_size(&id, "", at(0)).await.expect("counts")
+        ),
         ((0, 0), 0)
     );
     assert_eq!(value(&org, &neighbour, "k", 0).await.as_deref(), Some("2"));
@@ -187,6 +190,11 @@ pub async fn any_key_is_kept(database: &dyn Database) {
             sorted[n + 1..all.len().min(n + 3)]
         );
     }
+    for prefix in ["", "a", "a\u{0}", "\u{FFFD}", &long, &longer, "%", "\u{10FFFF}", "b"] {
+        let count = org.store.data_store_size(&id, prefix, at(0)).await.expect("counts");
+        let expected = all.iter().filter(|key| key.starts_with(prefix)).count();
+        assert_eq!(count, expected as u64, "{prefix:.20}");
+    }
 }
 
 pub async fn what_has_ended_is_not_there(database: &dyn Database) {
@@ -200,8 +208,10 @@ pub async fn what_has_ended_is_not_there(database: &dyn Database) {
         (keys(&org, &id, 99).await.len(), keys(&org, &id, 100).await),
         (2, vec!["stays".to_owned()])
     );
-    let size = async |ms| org.store.data_store_size(&id, at(ms)).await.expect("counts");
+    let size = async |ms| org.store.data_store_size(&id, "", at(ms)).await.expect("counts");
     assert_eq!((size(99).await, size(100).await), (2, 1));
+    let of_k = async |ms| org.store.data_store_size(&id, "k", at(ms)).await.expect("counts");
+    assert_eq!((of_k(99).await, of_k(100).await), (1, 0));
     // Another end, none, and none any more after it has ended.
     let expire = async |until: Option<i64>, ms| {
         org.store.data_store_expire(&id, "k", until.map(at), at(ms)).await.expect("answers")

@@ -70,7 +70,7 @@ pub async fn a_large_data_store_is_cleared_and_removed(database: &dyn Database) 
             .into_iter()
             .collect::<Result<Vec<()>, StoreError>>()
             .expect("writes");
-        assert_eq!(org.store.data_store_size(&id, at(0)).await.expect("counts"), 600);
+        assert_eq!(org.store.data_store_size(&id, "", at(0)).await.expect("counts"), 600);
     };
     fill().await;
     beside_others(&org, org.store.data_store_clear(&id)).await.expect("clears");
