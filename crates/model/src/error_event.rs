@@ -168,16 +168,24 @@ impl ErrorGroup {
         format!("{owner}\n{class}\n{step}\n{frame}")
     }
 
+    /// The class of an error with a code.
+    pub fn class_of(code: &str) -> String {
+        head(code, CLASS_CHARS_MAX)
+    }
+
     /// An error's class, step, frame and message as a group keeps them.
     pub fn parts(error: &ErrorBody, step: &str) -> [String; 4] {
-        let head = |text: &str, max: usize| text.chars().take(max).collect::<String>();
         [
-            head(&error.code, CLASS_CHARS_MAX),
+            Self::class_of(&error.code),
             step.to_owned(),
             head(top_frame(&error.stack), FRAME_CHARS_MAX),
             head(error.message.lines().next().unwrap_or(""), MESSAGE_CHARS_MAX),
         ]
     }
+}
+
+fn head(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).collect()
 }
 
 /// The first line of a stack that names a place, one outside Node's own code where there is one:

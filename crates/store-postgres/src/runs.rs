@@ -71,7 +71,7 @@ pub(crate) async fn insert_ended(
             &end.result,
             &end.finished_at.ms(),
             &end.error,
-            &end.group.as_ref().map(|g| text(&g.class)),
+            &end.error_class().as_deref().map(text),
             &end.group.as_ref().map(|g| g.id.as_str()),
         ],
     )

@@ -25,8 +25,8 @@ pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<(
     if let Some(unstored) = &s.unstored {
         return runs::insert_ended(c, unstored, s).await;
     }
-    let (class, group) =
-        (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
+    let class = s.error_class();
+    let (class, group) = (class.as_deref().map(text), s.group.as_ref().map(|g| g.id.as_str()));
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] = [
         &s.run_id.as_str(),
         &s.attempt,

@@ -83,7 +83,7 @@ fn write(
             end.map_or(r.result.as_deref(), |e| Some(&e.result)),
             end.map(|e| e.finished_at.ms()),
             end.and_then(|e| e.error.as_deref()),
-            group.map(|g| g.class.as_str()),
+            end.and_then(Settlement::error_class),
             group.map(|g| g.id.as_str()),
             shared
         ],

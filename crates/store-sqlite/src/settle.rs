@@ -37,7 +37,7 @@ fn end(c: &Connection, s: &Settlement) -> StoreResult<()> {
             s.finished_at.ms(),
             s.result,
             s.error,
-            s.group.as_ref().map(|g| g.class.as_str()),
+            s.error_class(),
             s.group.as_ref().map(|g| g.id.as_str()),
             s.forget
         ],

@@ -84,6 +84,22 @@ pub struct Settlement {
     pub effects: Effects,
 }
 
+impl Settlement {
+    /// The class of the error that the run ended with: that of a test too, which counts in no
+    /// group.
+    pub fn error_class(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        struct Coded {
+            code: String,
+        }
+        let Some(group) = &self.group else {
+            let error: Coded = serde_json::from_str(self.error.as_deref()?).ok()?;
+            return Some(ErrorGroup::class_of(&error.code));
+        };
+        Some(group.class.clone())
+    }
+}
+
 /// A run that is under way and not stored.
 #[derive(Clone, Debug)]
 pub struct Unstored {

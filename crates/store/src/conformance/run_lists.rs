@@ -103,6 +103,12 @@ pub async fn runs_of_all_owners_are_listed_by_what_is_asked(database: &dyn Datab
         list(RunFilter { error_class: Some("TypeError".into()), ..by() }).await,
         [failed.clone()]
     );
+    // A test counts in no group, and has a class.
+    let test = begin(traced(&one, 90, "t4", RunKind::Test, "hi_1")).await;
+    let error = Some(r#"{"code":"SyntaxError","message":""}"#.into());
+    let failure = Settlement { status: Failed, error, ..settlement(&test, 1, 95) };
+    org.store.settle(failure).await.expect("settles");
+    assert_eq!(list(RunFilter { error_class: Some("SyntaxError".into()), ..by() }).await, [test]);
     assert_eq!(
         list(RunFilter {
             error_group: Some(group.id.to_string()),
