@@ -77,9 +77,21 @@ impl<F: Form> Read for F {
     type Value = F::Value;
 
     fn read(params: &Params, field: &str, about: &str) -> Result<F::Value, ApiError> {
-        F::read(params, field)?
-            .ok_or_else(|| ApiError::field(field, format!("`{field}` is missing: {about}")))
+        F::read(params, field)?.ok_or_else(|| ApiError::field(field, missing(field, about)))
     }
+}
+
+/// What is said of a field that must be given. Its description begins a cell of a table, with a
+/// capital letter; here it goes on with a sentence.
+fn missing(field: &str, about: &str) -> String {
+    let mut letters = about.chars();
+    let about = match (letters.next(), letters.next()) {
+        (Some(first), second) if !second.is_some_and(char::is_uppercase) => {
+            format!("{}{}", first.to_lowercase(), &about[first.len_utf8()..])
+        }
+        _ => about.to_owned(),
+    };
+    format!("`{field}` is missing: {about}")
 }
 
 impl<F: Form> Read for Option<F> {
@@ -196,5 +208,22 @@ impl Form for Scopes {
         scopes.map(Some).ok_or_else(|| {
             ApiError::field(field, format!("`{field}` is empty; allowed are {}", allowed()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_field_is_described_within_its_sentence() {
+        let check = |about: &str, said: &str| {
+            assert_eq!(missing("name", about), format!("`name` is missing: {said}"));
+        };
+        check("What it is for", "what it is for");
+        check("The domain, such as `a.test`", "the domain, such as `a.test`");
+        check("OAuth client", "OAuth client");
+        check("`a` or `b`", "`a` or `b`");
+        check("É", "é");
     }
 }

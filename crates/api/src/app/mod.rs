@@ -1,7 +1,6 @@
 //! The web application: its page, its files, and the few pages that need no script. It is a client
 //! of `/v1` like any other.
 
-use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -10,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::read::GzDecoder;
 use millrace_model::IdSource;
 
+use crate::extract::Path;
 use crate::{App, error};
 
 /// A file of the build.
@@ -127,7 +127,7 @@ async fn plain_style() -> Response {
 }
 
 /// A file of the build. Its name holds a hash of what is in it.
-async fn asset(Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
+async fn asset(Path(name): Path, headers: HeaderMap, uri: Uri) -> Response {
     let Ok(at) = build::FILES.binary_search_by(|file| file.name.cmp(&name)) else {
         return error::no_route(uri).await.into_response();
     };

@@ -3,7 +3,7 @@
 use std::io;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -16,7 +16,7 @@ use crate::App;
 use crate::endpoints::encodings::{codings, decoded};
 use crate::endpoints::{SANDBOX, counts_beside, head, read, with_body};
 use crate::error::ApiError;
-use crate::extract::query;
+use crate::extract::{Paths, query};
 use crate::guard::stored_in_parts;
 
 /// Asks in a header or the query that the body be kept as a file (facts 4.5).
@@ -147,7 +147,7 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, A
 /// The stored file of a temporary address.
 pub(crate) async fn show_stored(
     State(app): State<App>,
-    Path((token, name)): Path<(String, String)>,
+    Paths([token, name]): Paths<2>,
 ) -> Result<Response, ApiError> {
     let upload = app.engine.linked_file(&token, &name).await?;
     Ok(given(&app, upload))
