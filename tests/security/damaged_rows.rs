@@ -35,6 +35,22 @@ async fn a_damaged_app_is_named_by_its_list_and_mended_by_registering_it_again()
 }
 
 #[tokio::test]
+async fn a_damaged_retention_is_named_and_mended_by_setting_it_again() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let server = Server::start_with(&["--database-url", &database.url()]).await;
+    let workflow = server.post("/workflows", &json!({ "settings": { "name": "w" } })).await.data();
+    let path = format!("/workflows/{}/retention", id(&workflow));
+    server.put(&path, &json!({ "keep_count": 7 })).await.data();
+    let damage = "UPDATE retentions SET keep_count = -9223372036854775808";
+    database.client().await.batch_execute(damage).await.expect("damages");
+    let refused = server.get(&path).await;
+    assert_eq!(refused.refusal(), (500, "damaged_data"), "{}", refused.text);
+    server.put(&path, &json!({ "keep_count": 8 })).await.data();
+    assert_eq!(server.get(&path).await.data()["keep_count"], 8);
+}
+
+#[tokio::test]
 async fn a_damaged_data_key_is_told_from_a_wrong_master_key() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;

@@ -9,19 +9,21 @@ use millrace_store::{CONNECTION_SHOWN_MS, Leftovers, Pruning, StoreResult};
 
 use crate::db::{database, text};
 use crate::errors;
-use crate::rows::{execute, one};
+use crate::rows::{corrupt, execute, get, one};
 
 pub(crate) async fn of(c: &Client, owner: &str) -> StoreResult<Option<Retention>> {
-    let number = |row: &tokio_postgres::Row, at: usize| {
-        row.try_get::<_, Option<i64>>(at)
-            .map(|n| n.and_then(|n| u32::try_from(n).ok()))
-            .map_err(database)
+    let number = |row: &tokio_postgres::Row, column: &str| {
+        let number = get::<Option<i64>>(row, column)?;
+        number.map(|n| u32::try_from(n).map_err(|_| corrupt(column))).transpose()
     };
     one(
         c,
         "SELECT keep_days, keep_count FROM retentions WHERE owner_id = $1",
         &[&text(owner)],
-        |row| Ok(Retention { keep_days: number(row, 0)?, keep_count: number(row, 1)? }),
+        |row| {
+            let (keep_days, keep_count) = (number(row, "keep_days")?, number(row, "keep_count")?);
+            Ok(Retention { keep_days, keep_count })
+        },
     )
     .await
 }

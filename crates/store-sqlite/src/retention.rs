@@ -10,15 +10,12 @@ use rusqlite::{Connection, params};
 use crate::db::database;
 use crate::errors;
 use crate::history::with_bytes;
-use crate::rows::{execute, many, one};
+use crate::rows::{execute, get, many, one};
 use crate::steps::first_step;
 
 pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<Retention>> {
     one(c, "SELECT keep_days, keep_count FROM retentions WHERE owner_id = ?1", [owner], |row| {
-        Ok(Retention {
-            keep_days: row.get(0).map_err(database)?,
-            keep_count: row.get(1).map_err(database)?,
-        })
+        Ok(Retention { keep_days: get(row, "keep_days")?, keep_count: get(row, "keep_count")? })
     })
 }
 

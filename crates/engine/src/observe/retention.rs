@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use millrace_model::retention::Retention;
 use millrace_model::tenant::Caller;
-use millrace_store::{Leftovers, Pruning, StoreResult, fail};
+use millrace_store::{Leftovers, Pruning, StoreError, StoreResult, fail};
 use tokio_util::sync::CancellationToken;
 
 use crate::EngineError;
@@ -71,7 +71,12 @@ impl Retentions {
         change: impl FnOnce(Retention) -> Retention,
     ) -> Result<RetentionView, EngineError> {
         let _turn = self.ctx.changes.turn(&format!("retention of {owner}")).await;
-        let retention = change(self.get(caller, owner).await?.set);
+        // What is stored anew takes the place of what cannot be read.
+        let retention = match self.get(caller, owner).await {
+            Ok(view) => change(view.set),
+            Err(EngineError::Damaged { .. }) => change(Retention::default()),
+            Err(error) => return Err(error),
+        };
         let ceiling = self.ctx.config.keep_max;
         let bounded = |field: &str,
                        value: Option<u32>,
@@ -149,7 +154,14 @@ impl Pruner {
         loop {
             let owners = self.ctx.store.history_owners(&after, OWNERS).await?;
             for owner in &owners {
-                gone += self.prune_owner(owner, stop).await?;
+                gone += match self.prune_owner(owner, stop).await {
+                    // The history of others is pruned all the same.
+                    Err(error @ StoreError::Corrupt { .. }) => {
+                        tracing::warn!(owner, %error, "history was not pruned");
+                        0
+                    }
+                    pruned => pruned?,
+                };
             }
             match owners.into_iter().next_back() {
                 Some(last) if !stop.is_cancelled() => after = last,
