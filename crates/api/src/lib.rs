@@ -97,6 +97,8 @@ pub(crate) struct App {
     /// What is made of bodies, and pages. It has a room of its own, as large: a body of a few MiB
     /// may take all that its organization has of it, and what needs none is not refused for that.
     pub(crate) unfolded: Arc<room::Memory>,
+    /// Ordinary requests are served between the reads of streams.
+    pub(crate) stream_reads: v1::stream_reads::Reads,
     /// The OpenAPI document: it is long to make, and asks for no key.
     openapi: Arc<OnceLock<Bytes>>,
 }
@@ -111,6 +113,7 @@ pub fn router(engine: Engine, config: ApiConfig, look: Look) -> Router {
         examination: Arc::new(checks::Examination::new(look)),
         bodies,
         unfolded,
+        stream_reads: v1::stream_reads::Reads::default(),
         openapi: Arc::default(),
     };
     let endpoints = Router::new()

@@ -34,6 +34,7 @@ pub(crate) mod source_records;
 pub(crate) mod sources;
 pub(crate) mod sse;
 pub(crate) mod stream;
+pub(crate) mod stream_reads;
 pub(crate) mod subscriptions;
 pub(crate) mod system;
 pub(crate) mod users;

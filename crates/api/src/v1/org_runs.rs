@@ -50,8 +50,7 @@ pub(crate) async fn frames(
         Some(from) => Timestamp(from.ms().saturating_add(OUT_OF_ORDER_MS)),
         None => {
             let page = Page { limit: 1, ..Page::default() };
-            let newest =
-                app.engine.runs().list(&caller, &RunFilter::default(), false, &page).await?.items;
+            let newest = list(&app, &caller, RunFilter::default(), page).await?.items;
             newest.first().map_or(Timestamp(0), |listed| listed.run.created_at)
         }
     };
@@ -76,6 +75,17 @@ pub(crate) async fn frames(
     let said =
         stream::unfold(feed, |mut feed| async move { feed.next().await.map(|said| (said, feed)) });
     Ok((start, said))
+}
+
+async fn list(
+    app: &App,
+    caller: &Caller,
+    filter: RunFilter,
+    page: Page,
+) -> Result<Listing<ListedRun>, EngineError> {
+    let (engine, caller) = (app.engine.clone(), caller.clone());
+    let list = async move { engine.runs().list(&caller, &filter, false, &page).await };
+    app.stream_reads.read(list).await
 }
 
 fn state(listed: &ListedRun) -> Shown {
@@ -209,7 +219,7 @@ impl Feed {
     ) -> Result<Listing<ListedRun>, EngineError> {
         let memory = PageMemory::of(&self.app.unfolded, self.caller.org_id.clone().into());
         let page = Page { limit: Page::LIMIT_MAX, after, room: memory.room(), ..Page::default() };
-        self.app.engine.runs().list(&self.caller, filter, false, &page).await
+        list(&self.app, &self.caller, filter.clone(), page).await
     }
 
     fn show(&mut self, listed: &ListedRun) {

@@ -171,7 +171,8 @@ async fn open(
         }
         Topic::Events(source) => {
             let (engine, source) = (app.engine.clone(), source.clone());
-            let feed = Feed::open(engine, caller.clone(), source, None, from).await?;
+            let feed = Feed::open(engine, caller.clone(), source, None, from);
+            let feed = app.stream_reads.read(feed).await?;
             let start = feed.position();
             let said = |fed| match fed {
                 Fed::Event(event, position) => {
@@ -237,13 +238,11 @@ fn changed_replays(app: App, caller: Caller) -> impl Stream<Item = Value> + Send
         async move {
             every.tick().await;
             let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
+            let engine = app.engine.clone();
+            let list = async move { engine.list_replays(&caller, &page).await };
             // A failure is met again at the next look.
-            let items = app
-                .engine
-                .list_replays(&caller, &page)
-                .await
-                .map(|listing| listing.items)
-                .unwrap_or_default();
+            let items =
+                app.stream_reads.read(list).await.map(|listing| listing.items).unwrap_or_default();
             let changed: Vec<Value> = items
                 .iter()
                 .filter(|r| shown.insert(r.id.clone(), r.version) != Some(r.version))
