@@ -51,9 +51,22 @@ const TOKEN_START: &[u8] = b"run_";
 
 /// Finds the codes of addresses that end a pause, in a text that comes byte by byte. Such an
 /// address works without a key, so a caller that may only read is shown none. It is known by its
-/// form alone: code puts it into other addresses, percent-encoded, and into JSON.
+/// form alone: code puts it into other addresses, any of its bytes percent-encoded, and into JSON.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CodeFinder(Place);
+pub struct CodeFinder {
+    place: Place,
+    escape: Escape,
+}
+
+/// Where a text is in a percent-encoded byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    None,
+    Percent,
+    /// Behind its first digit.
+    Digit(u8),
+}
 
 /// Where a text is, in terms of `run_ID-ATTEMPT-CODE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +88,35 @@ impl Default for Place {
 }
 
 impl CodeFinder {
-    /// Whether the next byte of the text is of a code.
+    /// Whether the next byte of the text is of a code, or of a percent-encoded byte behind one.
     pub fn is_of_code(&mut self, byte: u8) -> bool {
+        let digit = char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let in_code = self.place == Place::Code;
+        match (self.escape, digit) {
+            (_, _) if byte == b'%' => {
+                self.escape = Escape::Percent;
+                in_code
+            }
+            (Escape::Percent, Some(digit)) => {
+                self.escape = Escape::Digit(digit);
+                in_code
+            }
+            (Escape::Digit(high), Some(low)) => {
+                self.escape = Escape::None;
+                self.go_on(high << 4 | low);
+                in_code
+            }
+            _ => {
+                self.escape = Escape::None;
+                self.go_on(byte)
+            }
+        }
+    }
+
+    /// Behind another byte; whether it is of a code.
+    fn go_on(&mut self, byte: u8) -> bool {
         let is_of_token = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        self.0 = match self.0 {
+        self.place = match self.place {
             Place::Start(at) | Place::Id(_, at)
                 if byte == TOKEN_START[at] && at + 1 == TOKEN_START.len() =>
             {
@@ -101,7 +139,7 @@ impl CodeFinder {
 
 /// A text without the codes of addresses that end a pause.
 pub fn without_codes(text: &str) -> Cow<'_, str> {
-    if !text.contains("run_") {
+    if !text.contains("run_") && !text.contains('%') {
         return Cow::Borrowed(text);
     }
     let mut finder = CodeFinder::default();
@@ -138,6 +176,9 @@ mod tests {
             "u=https%3A%2F%2Fx%2Fcancel%2Frun_1-10-&v=1",
         );
         check(r"\/resume\/run_1-2-zz\nnext", r"\/resume\/run_1-2-\nnext");
+        check("run%5F1%2D2%2Dc0%2dde%5f9&v=1", "run%5F1%2D2%2D&v=1");
+        check("%72%75%6e%5F%31-%32%2D%63%30d then", "%72%75%6e%5F%31-%32%2D then");
+        check("run_1-2-z%2Frun_3-4-z 100%run_5-6-z %2", "run_1-2-run_3-4- 100%run_5-6- %2");
         check("rrun_1-2-é rrun_1-2-z", "rrun_1-2-é rrun_1-2-");
         check("run_run_1-2-z run_rrun_1-2-z", "run_run_1-2- run_rrun_1-2-");
         assert!(shows("to run_1-2-c0de", "TO RUN_1-2") && !shows("to run_1-2-c0de", "c0"));
