@@ -1,28 +1,20 @@
 //! Events that are given to commands.
 
-use std::io::Read as _;
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::error::CliError;
+use crate::files::given;
 
 /// The largest event that is read.
 const BYTES_MAX: u64 = 32 << 20;
 
 /// JSON as it is typed, `@FILE` for a file's, `-` for standard input.
-pub(super) fn read(given: &str) -> Result<Value, CliError> {
-    match (given, given.strip_prefix('@')) {
-        ("-", _) => {
-            let mut text = String::new();
-            let read = std::io::stdin().take(BYTES_MAX).read_to_string(&mut text);
-            read.map_err(|source| CliError::Read { path: "-".into(), source })?;
-            parse(&text, "standard input")
-        }
-        (_, Some(path)) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(|source| CliError::Read { path: path.into(), source })?;
-            parse(&text, &format!("`{path}`"))
-        }
+pub(super) fn read(event: &str) -> Result<Value, CliError> {
+    match (event, event.strip_prefix('@')) {
+        ("-", _) => parse(&given::stdin(BYTES_MAX)?, "standard input"),
+        (_, Some(path)) => parse(&given::file(Path::new(path))?, &format!("`{path}`")),
         (text, None) => parse(text, "the event"),
     }
 }
@@ -45,6 +37,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("millrace-event-{}", std::process::id()));
         std::fs::write(&path, "{\"n\": 1}").expect("writes");
         assert_eq!(read(&format!("@{}", path.display())).ok(), Some(json!({ "n": 1 })));
+        std::fs::write(&path, b"\xff\xfe[\x001\0]\0").expect("writes");
+        assert_eq!(read(&format!("@{}", path.display())).ok(), Some(json!([1])));
         assert_eq!(read("[1]").ok(), Some(json!([1])));
         assert_eq!(read("{").expect_err("refuses").exit_status(), 2);
         assert_eq!(read("@/no/such/file").expect_err("refuses").exit_status(), 1);

@@ -1,6 +1,7 @@
 //! A component on disk, with the files that its relative imports reach.
 
 mod beside;
+pub(crate) mod given;
 pub(crate) mod init;
 pub(crate) mod names;
 mod program;

@@ -1,6 +1,6 @@
 //! Questions on a terminal.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::client::profile::{DEFAULT_URL, check_url};
 use crate::commands::prop_value;
 use crate::error::CliError;
+use crate::files::given;
 use crate::terminal::line::escaped;
 
 /// What `login` reads from standard input at most.
@@ -109,9 +110,7 @@ pub(crate) fn login(
             (Some(url), asked("the API key", Password::new().with_prompt("API key").interact())?)
         }
         (url, None) => {
-            let mut text = String::new();
-            let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_string(&mut text);
-            read.map_err(|source| CliError::Read { path: "-".into(), source })?;
+            let text = given::stdin(STDIN_BYTES_MAX)?;
             let (read_url, key) = credentials(&text);
             (url.or(read_url), key.ok_or(CliError::NoKey)?)
         }
@@ -129,9 +128,7 @@ fn credentials(text: &str) -> (Option<String>, Option<String>) {
 /// Values of an account's fields: asked for on a terminal, else a JSON object on standard input.
 pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> {
     if !can_ask() {
-        let mut text = String::new();
-        let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_string(&mut text);
-        read.map_err(|source| CliError::Read { path: "-".into(), source })?;
+        let text = given::stdin(STDIN_BYTES_MAX)?;
         return serde_json::from_str(&text).map_err(|e| CliError::Usage {
             message: format!("standard input is not a JSON object of the account's fields: {e}"),
             hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
