@@ -304,9 +304,17 @@ fn missing_props(details: &Value) -> Option<String> {
     let is = |problem: &str, words: &[&str]| words.iter().any(|word| problem.contains(word));
     let flag = |(prop, problem): (&str, &str)| match problem {
         of if is(of, &["`millrace accounts ", "authProvisionId"]) => format!("--prop {prop}=apn_…"),
+        of if is(of, &["(integer[]) is required", "an array of integer values"]) => {
+            format!("--prop '{prop}=[1]'")
+        }
+        of if is(of, &["(boolean[]) is required", "an array of boolean values"]) => {
+            format!("--prop '{prop}=[true]'")
+        }
         of if is(of, &["[]) is required", "allowed is an array of "]) => {
             format!("--prop '{prop}=[\"VALUE\"]'")
         }
+        // What was typed is JSON of another type: in quotes it is text.
+        of if is(of, &["allowed is a string"]) => format!("--prop '{prop}=\"VALUE\"'"),
         of if is(of, &["(object) is required", "allowed is an object"]) => {
             format!("--prop '{prop}={{\"NAME\": \"VALUE\"}}'")
         }
@@ -338,4 +346,29 @@ fn thrown_at(details: &Value) -> Option<String> {
         .find(|pair| is_frame(&pair[0]) && is_source(pair[1]))
         .map(|pair| pair.join("\n  "));
     shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_prop_is_hinted_at_in_the_form_that_works() {
+        let hint = |problem: &str| {
+            missing_props(&json!({ "props": [{ "prop": "p", "problem": problem }] }))
+        };
+        let check = |problem: &str, form: &str| {
+            assert_eq!(hint(problem), Some(format!("give --prop {form}")), "{problem}");
+        };
+        let wrong =
+            |allowed: &str| format!("the prop `p` has the value `true`, allowed is {allowed}");
+        check(&wrong("a string"), "'p=\"VALUE\"'");
+        check("the prop `p` (string) is required and has no value", "p=VALUE");
+        check("the prop `p` (integer[]) is required and has no value", "'p=[1]'");
+        check(&wrong("an array of integer values from 1 to 9"), "'p=[1]'");
+        check(&wrong("an array of boolean values"), "'p=[true]'");
+        check("the prop `p` (string[]) is required and has no value", "'p=[\"VALUE\"]'");
+    }
 }
