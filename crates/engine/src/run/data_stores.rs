@@ -164,20 +164,19 @@ impl DataStores {
         asked: AskedKeys,
     ) -> Result<Listing<KeyView>, EngineError> {
         let (id, now) = (self.get(caller, which).await?.id, self.ctx.now());
-        let total = self.ctx.store.data_store_size(&id, &asked.prefix, now).await?;
-        let page =
-            DataStorePage { after: asked.after, prefix: asked.prefix, limit: asked.limit, now };
+        let AskedKeys { after, prefix, limit, with_values } = asked;
+        let page = DataStorePage { after, prefix: prefix.clone(), limit, now };
         let mut items = Vec::new();
         for key in self.ctx.store.data_store_keys(&id, page).await? {
             // One by one: a page of large values is never in memory at once.
-            let entry = if asked.with_values {
+            let entry = if with_values {
                 self.ctx.store.data_store_entry(&id, &key, now).await?
             } else {
                 None
             };
             items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
         }
-        Ok(Listing::of(items, total))
+        Ok(Listing::of(items, self.ctx.store.data_store_size(&id, &prefix, now).await?))
     }
 
     /// What a store holds under a key.
