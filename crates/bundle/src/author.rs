@@ -205,8 +205,8 @@ impl Author {
         })
     }
 
-    /// Whether the nearest `package.json` beside or above a file calls code that ends in `.js` an ES
-    /// module.
+    /// Whether the nearest `package.json` beside or above a file calls code that ends in `.js` an
+    /// ES module.
     pub(crate) fn is_module(&self, path: &str) -> bool {
         let manifests = self.manifests(path);
         let nearest = manifests.first().and_then(|(_, manifest)| manifest.as_ref().ok());

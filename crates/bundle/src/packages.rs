@@ -256,8 +256,8 @@ impl Packages {
             && !main_of(&home).is_some_and(|code| has_another_way(&code))
     }
 
-    /// Whether the nearest `package.json` above a file of the store calls code that ends in `.js` an
-    /// ES module.
+    /// Whether the nearest `package.json` above a file of the store calls code that ends in `.js`
+    /// an ES module.
     pub(crate) fn is_module(&self, file: &Path) -> bool {
         file.ancestors()
             .skip(1)

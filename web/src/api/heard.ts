@@ -1,4 +1,4 @@
-/** What the shell does about answers, lost connections, streams and sessions that ended. */
+/** Handlers of the shell for answers, lost connections, streams and sessions that ended. */
 
 type Heard = {
   onAnswer: () => void;

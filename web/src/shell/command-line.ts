@@ -35,7 +35,13 @@ export function line(text: TemplateStringsArray, ...values: readonly string[]): 
     const isOption = value.startsWith("-") && /\s$/.test(made) && !/\s--\s/.test(command);
     made += `${isOption ? "-- " : ""}${quoted(value)}${text[at + 1] ?? ""}`;
   }
-  return made as CommandLine;
+  assertMade(made);
+  return made;
+}
+
+/** Only this file makes one. */
+function assertMade(text: string): asserts text is CommandLine {
+  void text;
 }
 
 /** A request of `/v1` as `curl` makes it. `path` is its parts, as they are named. */
@@ -53,5 +59,7 @@ export function curlOf(
       : line`curl -X ${method} ${url} \\\n  -H "Authorization: Bearer $MILLRACE_API_KEY"`;
   if (body === undefined) return act;
   const sent = line` \\\n  -H 'Content-Type: application/json' -d ${JSON.stringify(body)}`;
-  return (act + sent) as CommandLine;
+  const both = act + sent;
+  assertMade(both);
+  return both;
 }

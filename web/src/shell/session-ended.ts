@@ -1,4 +1,4 @@
-/** What a page says once its session has ended: nothing on it goes, and one signs in beside it. */
+/** Message of a page whose session has ended: nothing on it goes, and one signs in beside it. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";

@@ -23,9 +23,9 @@ use crate::contract::table::{DRY_RUN, FULL, ORG, READ, flag, object, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, credential, id, query};
 use crate::fields::Fields;
-use crate::v1::names;
 use crate::v1::names::NamedOut;
 use crate::v1::sources::own;
+use crate::v1::{names, provider_refusal};
 use crate::written_back::WrittenBack;
 
 record! {
@@ -227,7 +227,7 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
     let refused = |words: String| message(StatusCode::BAD_REQUEST, "Not connected", &words);
     let (error, code) = (field("error"), field("code"));
     let answer = if !error.is_empty() {
-        Err(refusal(&error, &field("error_description")))
+        Err(provider_refusal::line(&error, &field("error_description")))
     } else if code.is_empty() {
         Err("the provider gave no code; begin again".to_owned())
     } else {
@@ -251,17 +251,6 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
         }
         Err(error) => refused(error.to_string()),
     }
-}
-
-/// A provider's refusal as RFC 6749 (4.1.2.1) has it, on one line. Both texts come from outside.
-fn refusal(error: &str, description: &str) -> String {
-    let line = |text: &str, chars_max| {
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        text.trim().chars().take(chars_max).collect::<String>()
-    };
-    let said = line(description, 300);
-    let colon = if said.is_empty() { "" } else { ": " };
-    format!("the provider answered: {}{colon}{said}", line(error, 200))
 }
 
 pub(crate) async fn list(
@@ -384,19 +373,4 @@ pub(crate) async fn remove(
     }
     app.engine.accounts().delete(&caller, &account).await?;
     Ok(names::deleted(account.as_str()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::refusal;
-
-    #[test]
-    fn a_refusal_has_the_description_of_the_provider_bounded_and_on_one_line() {
-        assert_eq!(refusal("access_denied", ""), "the provider answered: access_denied");
-        let said = refusal("invalid_scope", " The scope\r\n\u{1b}<b>mail</b> is unknown. ");
-        let line = "the provider answered: invalid_scope: The scope   <b>mail</b> is unknown.";
-        assert_eq!(said, line);
-        let long = refusal("e", &"\u{e9}".repeat(1_000));
-        assert_eq!(long, format!("the provider answered: e: {}", "\u{e9}".repeat(300)));
-    }
 }

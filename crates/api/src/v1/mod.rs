@@ -22,6 +22,7 @@ pub(crate) mod names;
 pub(crate) mod oauth_clients;
 pub(crate) mod org_runs;
 pub(crate) mod position;
+pub(crate) mod provider_refusal;
 pub(crate) mod registries;
 pub(crate) mod replays;
 pub(crate) mod run_records;

@@ -70,8 +70,7 @@ pub(crate) async fn create(
         note: params.text("note")?,
         tags: tags(&params)?.unwrap_or_default(),
     };
-    let view = app.engine.create_workflow(&caller, new).await?;
-    Ok(shown(&app, &Fields::of(&params), &view))
+    Ok(shown(&app, &Fields::of(&params), &app.engine.create_workflow(&caller, new).await?))
 }
 
 pub(crate) async fn update(

@@ -1,4 +1,4 @@
-//! What `init` writes.
+//! Arguments of `init`.
 
 use clap::{Args, ValueEnum};
 

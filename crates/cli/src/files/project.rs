@@ -223,8 +223,8 @@ fn name_of(folder: &Path) -> Result<String, CliError> {
     Ok(name)
 }
 
-/// Whether it is a folder. What cannot be read, such as a link that leads nowhere, stops everything:
-/// what was made from it is not gone.
+/// Whether it is a folder. What cannot be read, such as a link that leads nowhere, stops
+/// everything: what was made from it is not gone.
 fn is_folder(path: &Path) -> Result<bool, CliError> {
     let found = std::fs::metadata(path);
     found
@@ -263,8 +263,8 @@ fn source_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
     Ok(found)
 }
 
-/// The file that stands for a source of several of one name: YAML, which may name its code. Two that
-/// could both be it are refused.
+/// The file that stands for a source of several of one name: YAML, which may name its code. Two
+/// that could both be it are refused.
 fn chosen(files: Vec<PathBuf>) -> Result<PathBuf, CliError> {
     let (yaml, code): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_yaml(file));
     let names_code = |file: &PathBuf| {

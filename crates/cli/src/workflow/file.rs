@@ -212,7 +212,8 @@ pub(crate) fn is_there(path: &Path) -> bool {
         || NAMES.iter().any(|name| stands(&path.join(name)).is_ok_and(|stands| stands))
 }
 
-/// Whether a file stands in a folder; also a link that leads nowhere, which is told when it is read.
+/// Whether a file stands in a folder; also a link that leads nowhere, which is said when it is
+/// read.
 fn stands(file: &Path) -> std::io::Result<bool> {
     match file.symlink_metadata() {
         Ok(found) => Ok(!found.is_dir()),

@@ -179,7 +179,6 @@ macro_rules! suite {
                 a_deployment_of_none_leaves_nothing,
                 deployments_are_of_their_organization,
                 deleting_leaves_nothing_but_history,
-                slugs_of_a_base_are_that_and_its_numbers,
             }
             subscriptions {
                 subscribing_again_gives_the_one_that_exists,
@@ -329,6 +328,7 @@ macro_rules! suite {
                 records_are_read_by_kind_the_last_changed_first,
                 what_names_an_id_in_its_props_is_found,
                 preferences_are_kept_for_a_person_and_organization,
+                slugs_of_a_base_are_that_and_its_numbers,
             }
             run_lists {
                 runs_of_all_owners_are_listed_by_what_is_asked,

@@ -62,3 +62,13 @@ pub async fn preferences_are_kept_for_a_person_and_organization(database: &dyn D
     }
     assert_eq!(read(&other).await, None);
 }
+
+pub async fn slugs_of_a_base_are_that_and_its_numbers(database: &dyn Database) {
+    let org = Org::first(database).await;
+    for slug in ["flow", "flow-1", "flow_2", "flows", "FLOW-3"] {
+        org.add_workflow(slug).await;
+    }
+    let mut slugs = org.store.workflow_slugs(&org.id, "flow").await.expect("reads");
+    slugs.sort();
+    assert_eq!(slugs, ["flow", "flow-1"]);
+}

@@ -7,6 +7,7 @@ import { isObject, numberOf, textOf } from "~/api/json";
 import { propsOf } from "~/api/props";
 import { type CommandLine, line } from "~/shell/command-line";
 import { useRefusal } from "~/shell/session";
+import { ShellBlock } from "~/shell/shell-block";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
@@ -212,11 +213,10 @@ function Http({
                   {address}
                 </output>
                 <Copy named text={address} />
-                <Copy named label="curl" text={curlTo(address, kind)} />
               </div>
             )}
           </Field>
-          <pre className="code bld-curl">{curlTo(address, kind)}</pre>
+          <ShellBlock text={curlTo(address, kind)} label="Copy curl" />
         </>
       )}
       <Field label="Who may call it">
