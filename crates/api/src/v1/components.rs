@@ -33,6 +33,7 @@ record! {
         #[schemars(with = "Vec<PropOut>")]
         configurable_props: &'a [PropDef] = &c.manifest.props,
         annotations: Option<&'a Value> = c.manifest.annotations.as_ref(),
+        sample_emit: Option<&'a Value> = c.manifest.sample_emit.as_ref(),
         apps: Vec<&'a str> = apps(c),
         component_url: Option<&'a str> = c.url.as_deref(),
         published: bool = c.published,

@@ -23,7 +23,7 @@ import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { keepSample, samplesOf } from "./samples";
-import { eventOfSource, keptEvent, READING, sampleOf } from "./test-event";
+import { eventOfSource, keptEvent, READING } from "./test-event";
 import { useBuilder } from "./use-builder";
 import { useNamedEvent } from "./use-named-event";
 import { eventOfRunQuery } from "./use-test";
@@ -189,11 +189,11 @@ function Choices() {
     <>
       <MenuItem
         onSelect={() => {
-          test.choose(sampleOf(draft.triggers[0]));
+          test.choose(test.sample);
           name({});
         }}
       >
-        {sampleOf(draft.triggers[0]).from}
+        {test.sample.from}
       </MenuItem>
       {runs.length > 0 && <MenuHead>Events of runs</MenuHead>}
       {runs.map((run) => (

@@ -145,6 +145,21 @@ export const sourceQuery = (id: string) =>
     retry: false,
   });
 
+/** The example of an event that the component of a source has, else null. */
+export const sampleEmitQuery = (source: string) =>
+  queryOptions({
+    queryKey: ["source", source, "sample-emit"],
+    queryFn: async ({ signal }) => {
+      const of = await data(
+        client.GET("/v1/sources/{id}", { params: { path: { id: source } }, signal }),
+      );
+      const params = { path: { id: of.component_id } };
+      const component = await data(client.GET("/v1/components/{id}", { params, signal }));
+      return component.sample_emit ?? null;
+    },
+    retry: false,
+  });
+
 /** The newest events of a source, without what is in them. */
 export const newestEventsQuery = (source: string, eventName: string) =>
   queryOptions({

@@ -20,7 +20,8 @@ export type TestEvent = {
   id: string;
 };
 
-export function sampleOf(trigger: TriggerDraft | undefined): TestEvent {
+/** `declared`: the example that the component of the source has (`sampleEmit`). */
+export function sampleOf(trigger: TriggerDraft | undefined, declared?: unknown): TestEvent {
   switch (trigger?.kind) {
     case "http":
       return {
@@ -55,7 +56,9 @@ export function sampleOf(trigger: TriggerDraft | undefined): TestEvent {
       };
     }
     default:
-      return { id: "sample", from: "Empty event", value: {} };
+      return declared === undefined || declared === null
+        ? { id: "sample", from: "Empty event", value: {} }
+        : { id: "sample", from: "Sample event of the source", value: declared };
   }
 }
 

@@ -15,7 +15,7 @@ import { framesOf, ownFrame } from "~/api/stack";
 import { clock } from "~/ui/format";
 import { type Draft, draftOf, type StepDraft } from "./model";
 import { usePins } from "./pins";
-import { keptEventsQuery, recentRunsQuery } from "./queries";
+import { keptEventsQuery, recentRunsQuery, sampleEmitQuery } from "./queries";
 import { requestOf, type StepRequest } from "./request";
 import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
@@ -106,7 +106,11 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   });
   const { data: emitted } = ofSource;
   const newestEmitted = useMemo(() => emitted?.map(eventOfSource)[0], [emitted]);
-  const sample = useMemo(() => sampleOf(trigger), [trigger]);
+  const { data: declared } = useQuery({
+    ...sampleEmitQuery(source ?? ""),
+    enabled: source !== undefined,
+  });
+  const sample = useMemo(() => sampleOf(trigger, declared), [trigger, declared]);
   const event = ofAsked.data ?? chosen ?? wantedEvent ?? ofNewest.data ?? newestEmitted ?? sample;
   const isReading =
     ofAsked.isLoading ||
@@ -205,6 +209,8 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   });
   return {
     event,
+    /** An event that is made up, by the kind of the trigger. */
+    sample,
     /** The event that is shown or asked for is not here yet. */
     isReading,
     /** Grows with each test: what is at hand changed. */
