@@ -276,7 +276,7 @@ async fn r4_4_a_form_that_resumes_a_run_is_read_as_at_an_endpoint() {
     };
     assert_eq!(send().await.status, 200);
     let run = run_in(&server, &workflow, "succeeded").await;
-    let body = &run["return_value"]["body"];
+    let body = &run["steps"][1]["exports"]["$return_value"]["body"];
     assert_eq!(body["answer"], "yes", "{run}");
     assert_eq!(
         (&body["proof"]["filename"], &body["proof"]["mimetype"]),

@@ -125,7 +125,8 @@ async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leave
         put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await.data();
     assert_eq!(kept["steps"][0]["sealed_props"], json!(["token"]));
     assert_eq!(returned().await, json!([15, 2]));
-    let answer = put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await;
+    // A step that no version had.
+    let answer = put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "z" })).await;
     assert_eq!(answer.refusal(), (422, "invalid_field"));
     put(json!({ "namespace": "b", "code": code("3"), "props": { "token": "short" }, "keep_secrets_of": "b" })).await.data();
     assert_eq!(returned().await, json!([5, 3]));

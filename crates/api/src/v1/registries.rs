@@ -97,6 +97,7 @@ record! {
         #[schemars(with = "Vec<PropOut>")]
         configurable_props: &'a [PropDef] = &m.props,
         annotations: Option<&'a Value> = m.annotations.as_ref(),
+        sample_emit: Option<&'a Value> = m.sample_emit.as_ref(),
         #[schemars(with = "Vec<String>")]
         apps: Vec<&'a Value> = m
             .props

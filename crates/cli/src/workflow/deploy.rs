@@ -82,7 +82,18 @@ pub(crate) async fn deploy(
         answer =
             client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
+    warn(&answer["data"]);
     Ok(value::take(&mut answer, "data"))
+}
+
+/// Shows what is doubtful about the steps, such as values for props that they do not have.
+fn warn(workflow: &Value) {
+    for step in workflow["steps"].as_array().into_iter().flatten() {
+        let name = step["namespace"].as_str().unwrap_or_default();
+        for warning in step["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            printer::note(printer::yellow("warning:").and(&format!(" step `{name}`: {warning}")));
+        }
+    }
 }
 
 /// Makes the workflow; where another deploy of the same folder made it meanwhile, that one becomes
