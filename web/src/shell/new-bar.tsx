@@ -23,7 +23,8 @@ export function NewBar({
   /** What is among them. */
   children?: ReactNode;
 }) {
-  useShortcuts({ pause: fresh > 0 ? onShow : undefined });
+  // Also without newer ones: rows that the list has no more leave.
+  useShortcuts({ pause: onShow });
   return (
     <div className="new-bar-place" role="status">
       {fresh > 0 && (

@@ -29,11 +29,11 @@ export function useNarrowPanel(chosen: string | undefined, run: string | undefin
     else if (back.current?.checkVisibility() && cards?.contains(document.activeElement))
       panel?.focus({ preventScroll: true });
   }, [listed]);
-  // The router keeps the offset of what scrolls, which was that of the list.
+  // The offset of the page is that of the list still.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another step is shown from its top
   useEffect(() => {
     if (listed || !back.current?.checkVisibility()) return;
-    const frame = requestAnimationFrame(() => main.current?.parentElement?.scrollTo({ top: 0 }));
+    const frame = requestAnimationFrame(() => window.scrollTo({ top: 0 }));
     return () => cancelAnimationFrame(frame);
   }, [listed, chosen]);
   return { listed, list, main, back };

@@ -66,16 +66,15 @@ const wrongLine = StateField.define<DecorationSet>({
 });
 
 /**
- * Text typed over several lines. Left to the browser, it would merge the lines with a style of its own within the text, which
- * the page's policy refuses with a message.
+ * Text typed over other text. Left to the browser, it would keep the style of what it replaces within the text, which the
+ * page's policy refuses with a message.
  */
-const typesOverLines = EditorView.domEventHandlers({
+const typesOverText = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { data: text } = event;
     if (event.inputType !== "insertText" || text === null) return false;
     const { from, to } = rangeTyped(view);
-    const { doc, readOnly } = view.state;
-    if (readOnly || doc.lineAt(from).number === doc.lineAt(to).number) return false;
+    if (view.state.readOnly || from === to) return false;
     event.preventDefault();
     const insert = () =>
       view.state.update({
@@ -217,7 +216,7 @@ export default function CodeMirror({
           highlightActiveLine(),
           syntaxHighlighting(classHighlighter),
           wrongLine,
-          typesOverLines,
+          typesOverText,
           find,
           handlers.current.known === undefined
             ? []

@@ -18,13 +18,18 @@ const phrases = {
   close: "Close the search",
 };
 
+/** Takes the page's stroke for a deploy too, where a keyboard gives its letter without the shift. */
+const NEXT_OF_SELECTION = "Mod-d";
+
 /** Escape closes the bar; the dialog around the editor stays. */
-const keys = searchKeymap.map((binding) =>
-  binding.key === "Escape" ? { ...binding, stopPropagation: true } : binding,
-);
+const keys = searchKeymap
+  .filter(({ key }) => key !== NEXT_OF_SELECTION)
+  .map((binding) => (binding.key === "Escape" ? { ...binding, stopPropagation: true } : binding));
 
 export const find: Extension = [
   search({ top: true }),
+  // All hits may be selected and typed over.
+  EditorState.allowMultipleSelections.of(true),
   EditorState.phrases.of(phrases),
   keymap.of(keys),
 ];
