@@ -5,12 +5,16 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The answer to requests as they stand, the last of which ends the connection.
-async fn sent(server: &Client, requests: &[u8]) -> String {
+/// The answers to requests as they stand, each sent once the one before has begun to be answered.
+/// The last one ends the connection.
+async fn sent(server: &Client, requests: &[&[u8]]) -> String {
     let address = server.url.strip_prefix("http://").expect("an address");
     let mut stream = TcpStream::connect(address).await.expect("connects");
-    stream.write_all(requests).await.expect("writes");
     let mut answer = Vec::new();
+    for request in requests {
+        stream.write_all(request).await.expect("writes");
+        stream.read_buf(&mut answer).await.expect("reads");
+    }
     stream.read_to_end(&mut answer).await.expect("reads");
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -25,7 +29,7 @@ async fn bytes_of_an_address_that_belong_escaped_are_taken() {
     let head = "HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
     let request =
         [format!("GET {path}/<a>`?name=\"Ann\"&q=").as_bytes(), b"\xe9 ", head.as_bytes()].concat();
-    let answer = sent(&server, &request).await;
+    let answer = sent(&server, &[&request]).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let body = &answer[answer.find('{').expect("JSON")..=answer.rfind('}').expect("JSON")];
     let event: Value = serde_json::from_str(body).expect("JSON");
@@ -37,7 +41,7 @@ async fn bytes_of_an_address_that_belong_escaped_are_taken() {
         "POST {path}?\"a HTTP/1.1\r\nhost: a\r\nx-a: \"<é>\"\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let answers = sent(&server, &[first.as_bytes(), &request].concat()).await;
+    let answers = sent(&server, &[first.as_bytes(), &request]).await;
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
 }
 
@@ -46,7 +50,7 @@ async fn many_header_lines_are_taken() {
     let server = Server::start().await;
     let lines = "x-a: 1\r\n".repeat(900);
     let request = format!("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{lines}\r\n");
-    let answer = sent(&server, request.as_bytes()).await;
+    let answer = sent(&server, &[request.as_bytes()]).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 

@@ -120,8 +120,11 @@ pub(crate) async fn set_retention<E: Emitter>(
     params: Params,
 ) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
-    let before = app.engine.retention().get(&caller, &owner).await?;
-    back.check(&params, async { Ok(RetentionOut::show(&owner, &before)) }).await?;
+    let before = async {
+        let view = app.engine.retention().get(&caller, &owner).await?;
+        Ok(RetentionOut::show(&owner, &view))
+    };
+    back.check(&params, before).await?;
     let given =
         |field: &str| params.0.contains_key(field).then(|| params.number(field)).transpose();
     let (days, count) = (given("keep_days")?, given("keep_count")?);
