@@ -1,4 +1,4 @@
-//! Slips at the command line that change nothing and say what to do.
+//! Slips at the command line: refusals that change nothing, and warnings.
 
 use millrace_tests::Server;
 use millrace_tests::cli::Shell;
@@ -35,4 +35,16 @@ async fn one_record_is_made_from_a_file_of_a_project() {
     let named = json!({ "name": "A", "steps": [], "unique_name": true });
     assert_eq!(server.post("/workflows", &named).await.refusal(), (409, "taken"));
     assert_eq!(server.post("/workflows", &json!({ "name": "A", "steps": [] })).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_deploy_names_values_for_props_that_a_step_does_not_have() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    let file = "name: misspelt\nsteps:\n  - namespace: greet\n    code: \"export default { props: { who: { type: 'string', optional: true } }, run() {} }\"\n    props: { whom: Ann }\n";
+    shell.write(&[("misspelt/workflow.yaml", file)]);
+    let deployed = shell.run(&["workflows", "deploy", "misspelt", "--json"]);
+    let warning = "warning: step `greet`: the component has no prop `whom`";
+    assert!(deployed.code == 0 && deployed.stderr.contains(warning), "{deployed:?}");
+    deployed.json();
 }

@@ -486,16 +486,3 @@ async fn dev_redeploys_a_folder_on_each_save_and_shows_its_runs() {
     dev.until("TypeError: oops");
     server.until("one workflow", "/workflows", |l| l["page_info"]["total_count"] == 1).await;
 }
-
-#[tokio::test]
-async fn a_deploy_names_values_for_props_that_a_step_does_not_have() {
-    let server = Server::shared().await;
-    let shell = Shell::new(&server);
-    order_mail(&shell, "a");
-    let misspelt = WORKFLOW.replace("who:", "whom:").replace("order mail", "misspelt");
-    shell.write(&[("a/workflow.yaml", &misspelt)]);
-    let deployed = shell.run(&["workflows", "deploy", "a", "--json"]);
-    let warning = "warning: step `greet`: the component has no prop `whom`";
-    assert!(deployed.code == 0 && deployed.stderr.contains(warning), "{deployed:?}");
-    deployed.json();
-}

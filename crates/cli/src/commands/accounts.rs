@@ -9,7 +9,7 @@ use crate::args::AccountCommand;
 use crate::client::{Client, segment, value};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
-use crate::terminal::prompt;
+use crate::terminal::{prompt, warnings};
 
 /// How often it is looked whether somebody came back from a provider.
 const LOOK: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ pub(super) async fn accounts(
             }
             let account =
                 client.call(Method::PUT, &format!("/accounts/{}", segment(&id)), &body).await?;
-            warn(&account["data"]);
+            warnings::show(&account["data"], "");
             show.shaped(&account, without_warnings)
         }
         AccountCommand::Delete { id } => {
@@ -131,15 +131,8 @@ pub(super) async fn connect(
             &json!({ "app": app, "name": name, "credentials": credentials }),
         )
         .await?;
-    warn(&answer["data"]);
+    warnings::show(&answer["data"], "");
     Ok(value::take(&mut answer, "data"))
-}
-
-/// Tells what is doubtful about values that were just given.
-fn warn(account: &Value) {
-    for warning in account["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        printer::note(printer::yellow("warning:").and(&format!(" {warning}")));
-    }
 }
 
 fn without_warnings(mut account: Value) -> Value {

@@ -3,3 +3,4 @@
 pub(crate) mod line;
 pub(crate) mod printer;
 pub(crate) mod prompt;
+pub(crate) mod warnings;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::{Client, Kind, Target, value};
 use crate::commands::party;
 use crate::error::CliError;
-use crate::terminal::printer;
+use crate::terminal::{printer, warnings};
 use crate::workflow::file::{WorkflowFile, fill_in, fingerprint};
 
 /// The stream of errors.
@@ -82,18 +82,11 @@ pub(crate) async fn deploy(
         answer =
             client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
-    warn(&answer["data"]);
-    Ok(value::take(&mut answer, "data"))
-}
-
-/// Shows what is doubtful about the steps, such as values for props that they do not have.
-fn warn(workflow: &Value) {
-    for step in workflow["steps"].as_array().into_iter().flatten() {
+    for step in answer["data"]["steps"].as_array().into_iter().flatten() {
         let name = step["namespace"].as_str().unwrap_or_default();
-        for warning in step["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            printer::note(printer::yellow("warning:").and(&format!(" step `{name}`: {warning}")));
-        }
+        warnings::show(step, &format!("step `{name}`: "));
     }
+    Ok(value::take(&mut answer, "data"))
 }
 
 /// Makes the workflow; where another deploy of the same folder made it meanwhile, that one becomes
