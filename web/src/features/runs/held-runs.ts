@@ -9,6 +9,8 @@ import { useHeldList } from "~/shell/held-list";
 
 /** As many runs as one page of the API has. */
 const IDS_MAX = 100;
+/** Beside the stream, which may be lost. */
+const ASK_MS = 5_000;
 
 export function useHeldRuns(
   rows: readonly RunRow[],
@@ -33,6 +35,7 @@ export function useHeldRuns(
       return data(client.GET("/v1/runs", { params: { query }, signal }));
     },
     enabled: ids.length > 0,
+    refetchInterval: ASK_MS,
     placeholderData: keepPreviousData,
   });
   const now = new Map(others.map((run) => [run.id, listedRowOf(run)]));
