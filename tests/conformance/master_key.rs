@@ -48,10 +48,10 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
     let url = endpoint(&source);
     let path = server.data_dir().join("master.key");
     let before = std::fs::read(&path).expect("a key");
-    let (status, told, stderr) =
+    let (status, rotated, stderr) =
         millrace(&server, &server.api_key, &["keys", "rotate", "--master-key"]);
     assert_eq!(status, Some(0), "{stderr}");
-    let id = told["master_key_id"].as_str().expect("an id").to_owned();
+    let id = rotated["master_key_id"].as_str().expect("an id").to_owned();
     let after = std::fs::read(&path).expect("a key");
     assert_ne!(before, after);
     assert!(!server.data_dir().join("master.key.next").exists());

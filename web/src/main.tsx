@@ -10,7 +10,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { observe } from "./api/heard";
+import { observe } from "./api/observers";
 import { nonce } from "./api/page";
 import { queryClient, router } from "./router";
 import { check, found, lost, whenFound } from "./shell/connection";

@@ -23,7 +23,8 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
         ErrorKind::PermissionDenied => "this user may not read it".into(),
         ErrorKind::NotADirectory => "it is not a folder".into(),
         ErrorKind::IsADirectory => "it is a folder".into(),
-        ErrorKind::InvalidData => "it is not text in UTF-8".into(),
+        // With words of its own it says more.
+        ErrorKind::InvalidData if error.get_ref().is_none() => "it is not text in UTF-8".into(),
         _ if error.raw_os_error() == Some(ELOOP) => "its links lead in a circle".into(),
         _ => error.to_string(),
     }
@@ -40,7 +41,7 @@ pub(crate) fn is_of_project(path: &Path) -> bool {
         || path.parent().is_some_and(|folder| folder.ends_with("sources"))
 }
 
-/// Characters of a message that are told at the end of a command: what was thrown may be of any
+/// Characters of a message that are shown at the end of a command: what was thrown may be of any
 /// length, and the run shows all that is kept.
 const MESSAGE_MAX: usize = 500;
 
@@ -93,6 +94,8 @@ mod tests {
         let missing = "could not read `x`: there is no such file or folder";
         assert_eq!(read(ErrorKind::NotFound.into()), missing);
         assert_eq!(read(std::io::Error::from_raw_os_error(2)), missing);
+        let own = std::io::Error::new(ErrorKind::InvalidData, "it is neither UTF-8 nor UTF-16");
+        assert_eq!(read(own), "could not read `x`: it is neither UTF-8 nor UTF-16");
         assert!(read(std::io::Error::from_raw_os_error(40)).ends_with("lead in a circle"));
     }
 

@@ -185,7 +185,7 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file is there. What this user may not look at is told, and not taken for missing.
+/// Whether a file is there. One that this user may not look at is an error, and not missing.
 fn is_file(path: &Path) -> Result<bool> {
     match std::fs::metadata(path) {
         Ok(found) => Ok(found.is_file()),

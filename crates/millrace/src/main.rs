@@ -197,7 +197,7 @@ fn in_folder(folder: PathBuf, json: bool, work: impl FnOnce() -> anyhow::Result<
     match work() {
         Ok(()) if json => {
             let text = format!("{}\n", json!({ "folder": folder }));
-            // The folder is there, whoever reads of it.
+            // The folder is there, also where standard output is closed.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }

@@ -2,7 +2,7 @@
 
 import createClient, { type Middleware } from "openapi-fetch";
 import { ApiError } from "./errors";
-import { heard } from "./heard";
+import { observers } from "./observers";
 import type { paths } from "./schema";
 
 /** A page of another origin cannot send it: there is no CORS. */
@@ -18,7 +18,7 @@ const guard: Middleware = {
   },
   onError({ error }) {
     if (error instanceof DOMException && error.name === "AbortError") return;
-    heard.onLost();
+    observers.onLost();
     return new ApiError(0, "no_connection", "the server cannot be reached; try again");
   },
 };
@@ -34,11 +34,11 @@ type Answer<T> = { data?: T; error?: unknown; response: Response };
 /** The body of a success; throws an `ApiError` for every other answer. */
 export async function body<T>(answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer;
-  heard.onAnswer();
+  observers.onAnswer();
   if (response.ok && data !== undefined) return data;
   const refused = refusal(response, error);
   if (refused.status !== 401 || response.url.endsWith("/v1/session")) throw refused;
-  heard.onSignedOut();
+  observers.onSignedOut();
   throw new ApiError(401, refused.code, SESSION_ENDED, refused.details, refused.requestId);
 }
 

@@ -1,8 +1,8 @@
 /** A run as it goes on: what the server streams of it, until it is over or waits. */
 
 import { client, data } from "./client";
-import { streamEnded } from "./heard";
 import { isObject, numberOf, textOf } from "./json";
+import { streamEnded } from "./observers";
 import { isFinal, type LogRecord, statusOf } from "./runs";
 import type { Run } from "./schema";
 

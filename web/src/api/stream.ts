@@ -7,8 +7,8 @@
 
 import { type Query, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { streamEnded } from "./heard";
 import { isObject, listOf, textOf } from "./json";
+import { streamEnded } from "./observers";
 import { readTopics } from "./topics";
 
 /** Changes that come together are read together: the first soon, the next ones after a while. */

@@ -1,9 +1,9 @@
 //! Callbacks of pauses (reference 4): the addresses at which a paused run is resumed and cancelled,
 //! and the requests to them.
 //!
-//! Where a pause is resumed and cancelled is known before the attempt begins, and most attempts
-//! never pause. So an address holds nothing that is stored: it names run and attempt under a code
-//! that only the master key makes. It is good while that attempt, or its pause, lasts.
+//! Code knows the addresses of its pauses before it pauses, and most attempts never pause. So an
+//! address holds nothing that is stored: it names run and attempt under a code that only the master
+//! key makes. It is good while that attempt, or its pause, lasts.
 
 use millrace_model::http::EndpointRequest;
 use millrace_model::ids::{OrgId, RunId};

@@ -1,6 +1,6 @@
 /** Handlers of the shell for answers, lost connections, streams and sessions that ended. */
 
-type Heard = {
+type Observers = {
   onAnswer: () => void;
   onLost: () => void;
   /** A stream ended, as it does when the server stops. */
@@ -9,17 +9,17 @@ type Heard = {
 };
 
 const nothing = () => {};
-export const heard: Heard = {
+export const observers: Observers = {
   onAnswer: nothing,
   onLost: nothing,
   onStreamEnd: nothing,
   onSignedOut: nothing,
 };
 
-export function observe(handlers: Partial<Heard>): void {
-  Object.assign(heard, handlers);
+export function observe(handlers: Partial<Observers>): void {
+  Object.assign(observers, handlers);
 }
 
 export function streamEnded(): void {
-  heard.onStreamEnd();
+  observers.onStreamEnd();
 }
