@@ -1,10 +1,10 @@
 //! A client written for the hosted platform, from npm, pointed here: which of its calls work
 //! (docs/reference/api.md says it too).
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use millrace_tests::{Server, binary};
+use millrace_tests::{Server, npm};
+
 use serde_json::{Value, json};
 
 const ACTION: &str = "export default { name: 'Greet', key: 'sdk-greet', version: '1', type: 'action',
@@ -22,44 +22,12 @@ const SOURCE: &str = "export default { name: 'Orders', key: 'sdk-orders', versio
 
 const ECHO: &str = "export default { name: 'Echo', key: 'sdk-echo', version: '1', type: 'action', props: {}, run() { return 'echo'; } };";
 
-/// The client beside the build, installed once; none where npm or its registry is not there, which
-/// is said.
-#[expect(clippy::print_stderr, reason = "what was not tested is said")]
-fn client() -> Option<PathBuf> {
-    let folder = binary().parent()?.join("sdk-peer");
-    let from = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdk"));
-    std::fs::create_dir_all(&folder).ok()?;
-    for name in ["package.json", "package-lock.json", "calls.mjs", "calls-1.mjs", "rest.mjs"] {
-        std::fs::copy(from.join(name), folder.join(name)).ok()?;
-    }
-    let installed = || {
-        ["sdk-1", "sdk-2", "sdk-3"]
-            .iter()
-            .all(|sdk| folder.join("node_modules").join(sdk).join("package.json").is_file())
-    };
-    if !installed() {
-        let quiet = || (Stdio::null(), Stdio::null());
-        let (out, err) = quiet();
-        let _ = Command::new("npm")
-            .args(["ci", "--silent"])
-            .current_dir(&folder)
-            .stdout(out)
-            .stderr(err)
-            .status();
-    }
-    if installed() {
-        return Some(folder);
-    }
-    eprintln!("skipped: @pipedream/sdk could not be installed: it needs npm and its registry");
-    None
-}
-
 /// What the calls gave, and a word that the client wrote to its error output is a failure: it could
 /// not read an answer. None where the client is not there.
 pub(crate) fn called(calls: &str, sdk: &str, peer: &Value) -> Option<Value> {
     let output = Command::new("node")
         .arg(calls)
-        .current_dir(client()?)
+        .current_dir(npm::peer("sdk")?)
         .env("PEER", peer.to_string())
         .env("SDK", sdk)
         .output()
@@ -70,7 +38,7 @@ pub(crate) fn called(calls: &str, sdk: &str, peer: &Value) -> Option<Value> {
 }
 
 async fn gave(calls: &str, sdk: &str) -> Option<Value> {
-    client()?;
+    npm::peer("sdk")?;
     let server = Server::shared().await;
     server
         .post(

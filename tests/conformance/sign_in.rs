@@ -1,11 +1,8 @@
 //! Sign-in by a provider of OpenID Connect: the people that it admits, and their accounts.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
 use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::oidc::{self, Provider, SECRET};
-use millrace_tests::{Client, Server, binary};
+use millrace_tests::{Client, Server, npm};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
@@ -149,32 +146,6 @@ async fn without_a_provider_people_sign_in_by_password_alone() {
     );
 }
 
-/// `oidc-provider` beside the build, installed once; none where npm or its registry is not there,
-/// which is said.
-#[expect(clippy::print_stderr, reason = "what was not tested is said")]
-fn peer() -> Option<PathBuf> {
-    let folder = binary().parent()?.join("oidc-peer");
-    let from = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers/oidc-provider"));
-    std::fs::create_dir_all(&folder).ok()?;
-    for name in ["package.json", "package-lock.json", "provider.mjs"] {
-        std::fs::copy(from.join(name), folder.join(name)).ok()?;
-    }
-    let installed = || folder.join("node_modules/oidc-provider/package.json").is_file();
-    if !installed() {
-        let _ = Command::new("npm")
-            .args(["ci", "--silent"])
-            .current_dir(&folder)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-    }
-    if installed() {
-        return Some(folder.join("provider.mjs"));
-    }
-    eprintln!("skipped: oidc-provider could not be installed: it needs npm and its registry");
-    None
-}
-
 /// A browser at the provider: it follows redirects and keeps cookies, until it comes back.
 async fn through(url: &str, back: &str) -> Url {
     let client = reqwest::Client::builder()
@@ -217,8 +188,8 @@ async fn through(url: &str, back: &str) -> Url {
 
 #[tokio::test]
 async fn people_sign_in_by_oidc_provider_of_npm() {
-    let Some(script) = peer() else { return };
-    let provider = Provider::run(&script);
+    let Some(peer) = npm::peer("oidc-provider") else { return };
+    let provider = Provider::run(&peer.join("provider.mjs"));
     let server = provider.server(&[]).await;
     let back = format!("{}/login?", server.url);
     invite(&server, "jo@x.test", "member").await;

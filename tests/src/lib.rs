@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod disk;
 pub mod flow;
 pub mod kills;
+pub mod npm;
 pub mod oidc;
 pub mod openapi;
 pub mod peer;
@@ -65,9 +66,9 @@ pub struct Server {
     group: Option<PathBuf>,
     /// How many descriptors it may have, where not as many as the tests.
     descriptors_max: Option<u64>,
-    /// With these variables.
     /// What it is started from, where not from the build of the tests.
     program: Option<PathBuf>,
+    /// Variables of its environment.
     env: Vec<(String, String)>,
     /// Where the time is held, where a test does.
     clock: Option<PathBuf>,
@@ -230,8 +231,7 @@ impl Server {
         self.dir.path().join("data")
     }
 
-    /// As [`Server::start_with`], from another build; [`Server::take_own_program`] puts the build
-    /// of the tests in its place.
+    /// As [`Server::start_with`], from another build until [`Server::take_own_program`].
     pub async fn start_from(program: &Path, args: &[&str]) -> Self {
         let mut server = Self::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
         server.program = Some(program.to_owned());
