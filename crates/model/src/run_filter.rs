@@ -12,9 +12,9 @@ use crate::run::{RunKind, RunStatus};
 #[serde(default)]
 #[schemars(rename = "ReplayFilter")]
 pub struct RunFilter {
-    /// These; empty: any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ids: Vec<RunId>,
+    /// These; none: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Vec<RunId>>,
     /// Of this workflow or source, as text.
     #[serde(rename = "owner_id", skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,

@@ -343,7 +343,8 @@ pub(crate) async fn search(
         let page = Page { limit: page.limit, room: page.room.clone(), ..Page::default() };
         Listing {
             total_count: total as u64,
-            ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page).await?
+            ..history::runs(c, org, &RunFilter { ids: Some(ids), ..filter.clone() }, whole, &page)
+                .await?
         }
     };
     Ok(FoundRuns { listing, looked_at_from: walked.cut })

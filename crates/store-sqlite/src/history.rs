@@ -342,7 +342,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         crate::migrations::run(&connection).unwrap();
         let run = RunId::from_row("run_a".into());
-        let named = RunFilter { ids: vec![run.clone()], ..RunFilter::default() };
+        let named = RunFilter { ids: Some(vec![run.clone()]), ..RunFilter::default() };
         let replays = RunFilter { replay_of: Some(run), ..RunFilter::default() };
         let of_owner = RunFilter { owner: Some("p_a".into()), ..named.clone() };
         let failed = RunFilter {

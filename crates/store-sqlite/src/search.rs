@@ -396,7 +396,7 @@ impl Walk<'_> {
 
     fn fits(&self, candidates: &[(i64, String)]) -> StoreResult<HashSet<String>> {
         let asked = |id: &String| {
-            self.filter.ids.is_empty() || self.filter.ids.iter().any(|asked| asked.as_str() == id)
+            self.filter.ids.as_ref().is_none_or(|ids| ids.iter().any(|asked| asked.as_str() == id))
         };
         let ids: Vec<_> = candidates
             .iter()
@@ -407,9 +407,12 @@ impl Walk<'_> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
-        let (sql, values) =
-            RunQuery::new(Dialect::Sqlite, self.org, &RunFilter { ids, ..self.filter.clone() })
-                .ids();
+        let (sql, values) = RunQuery::new(
+            Dialect::Sqlite,
+            self.org,
+            &RunFilter { ids: Some(ids), ..self.filter.clone() },
+        )
+        .ids();
         Ok(many(self.c, &sql, history::to_sql(&values).as_slice(), |row| {
             row.get::<_, String>(0).map_err(database)
         })?
@@ -465,7 +468,7 @@ pub(crate) fn search(
         let page = Page { limit: page.limit, room: page.room.clone(), ..Page::default() };
         Listing {
             total_count: total as u64,
-            ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page)?
+            ..history::runs(c, org, &RunFilter { ids: Some(ids), ..filter.clone() }, whole, &page)?
         }
     };
     Ok(FoundRuns { listing, looked_at_from })

@@ -103,9 +103,9 @@ impl RunQuery {
                 query.conditions.push_str(&format!(" AND {column} = {value}"));
             }
         }
-        if !filter.ids.is_empty() {
+        if let Some(ids) = &filter.ids {
             // One parameter however many they are: the statement is prepared once.
-            let ids: Vec<_> = filter.ids.iter().map(RunId::as_str).collect();
+            let ids: Vec<_> = ids.iter().map(RunId::as_str).collect();
             let ids = query.bind(SqlValue::Text(serde_json::json!(ids).to_string()));
             query.conditions.push_str(&match dialect {
                 Dialect::Sqlite => format!(" AND id IN (SELECT value FROM json_each({ids}))"),
@@ -273,7 +273,7 @@ pub fn run_column_bytes(whole: bool) -> String {
 
 /// Whether the runs are named, by themselves or by what they replay.
 fn is_by_id(filter: &RunFilter) -> bool {
-    filter.replay_of.is_some() || !filter.ids.is_empty()
+    filter.replay_of.is_some() || filter.ids.is_some()
 }
 
 /// The indexes that hold what is asked for. Their predicates are written literally, so that a

@@ -168,7 +168,7 @@ impl IndexQuery {
         let needs_rows = is_open_asked
             || filter.trace_id.is_some()
             || filter.replay_of.is_some()
-            || !filter.ids.is_empty();
+            || filter.ids.is_some();
         Self { groups, needs_rows, min_ms: filter.min_ms }
     }
 

@@ -187,6 +187,27 @@ async fn r2_36_runs_are_found_by_words_of_events_results_and_errors() {
     ] {
         assert_eq!(server.get(&format!("/runs?{query}")).await.status, 422, "{query}");
     }
-    let cancel = server.post("/runs/cancel", &json!({ "filter": { "q": "ord" } })).await;
-    assert_eq!(cancel.status, 422, "{}", cancel.text);
+    // What words find is replayed and cancelled together, and nothing where they find nothing.
+    let replay = async |filter: Value, dry_run: bool| {
+        server.post("/replays", &json!({ "filter": filter, "dry_run": dry_run })).await
+    };
+    let ended = listed(&server, "q=ord&kind=live&status=succeeded,failed").await.len();
+    assert_eq!(replay(json!({ "q": "ord" }), true).await.data(), json!({ "total": ended }));
+    for words in ["parcel", "nowhere"] {
+        let made = replay(json!({ "q": words }), false).await.json["data"].clone();
+        let done = server
+            .until("it is done", &format!("/replays/{}", id(&made)), |made| {
+                made["data"]["status"] == "done"
+            })
+            .await;
+        let replayed = i64::from(words == "parcel");
+        assert_eq!(
+            (&done["data"]["total"], &done["data"]["replayed"]),
+            (&json!(replayed), &json!(replayed)),
+            "{words}"
+        );
+        let cancelled = server.post("/runs/cancel", &json!({ "filter": { "q": words } })).await;
+        assert_eq!(cancelled.data()["cancelled"], 0, "{words}");
+    }
+    assert_eq!(replay(json!({ "q": "--" }), true).await.status, 422);
 }

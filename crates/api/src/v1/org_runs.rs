@@ -170,7 +170,7 @@ impl Feed {
         let mut changed = Vec::new();
         for ids in ended.chunks(Page::LIMIT_MAX as usize) {
             changed.extend(
-                self.read(&RunFilter { ids: ids.to_vec(), ..RunFilter::default() }, None)
+                self.read(&RunFilter { ids: Some(ids.to_vec()), ..RunFilter::default() }, None)
                     .await?
                     .items,
             );

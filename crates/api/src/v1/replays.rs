@@ -107,7 +107,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Param::new(
             "filter",
             FILTER,
-            "In the place of all that says which runs: parameters of `GET /runs` but `q`; live runs that ended, replays among them",
+            "In the place of all that says which runs: parameters of `GET /runs`; live runs that ended, replays among them",
         ),
         word(
             "version",
@@ -152,7 +152,10 @@ pub(crate) async fn create(
         .words("runs")?
         .map(|runs| runs.iter().map(|run| id::<RunId>("run", run)).collect::<Result<Vec<_>, _>>())
         .transpose()?;
-    let filter = params.object("filter")?.map(|given| given_filter(&given)).transpose()?;
+    let (filter, words) = match params.object("filter")? {
+        Some(given) => given_filter(&given).map(|(filter, words)| (Some(filter), words))?,
+        None => (None, None),
+    };
     let owner = match (params.text("workflow_id")?, params.text("source_id")?) {
         (Some(workflow), None) => Some(emitter::<WorkflowId>(workflow)?),
         (None, Some(source)) => Some(emitter::<SourceId>(source)?),
@@ -182,7 +185,8 @@ pub(crate) async fn create(
     let (class, from, to, version) =
         (params.text("class")?, time(&params, "from")?, time(&params, "to")?, version(&params)?);
     let event = params.0.get("event").filter(|event| !event.is_null()).cloned();
-    let new = NewReplay { owner, runs, class, group, from, to, filter, begin, version, event };
+    let new =
+        NewReplay { owner, runs, class, group, from, to, filter, words, begin, version, event };
     if params.flag("dry_run")?.unwrap_or(false) {
         let total = app.engine.count_replay(&caller, new).await?;
         return Ok(Fields::default().data(ReplayCountOut::show(total)));

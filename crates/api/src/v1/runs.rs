@@ -3,14 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{EngineError, IndexedRuns, ListedRun, ReplayFrom, RunFilter, RunReplay};
+use millrace_engine::{
+    EngineError, IndexedRuns, ListedRun, RUNS_NAMED_MAX, ReplayFrom, RunFilter, RunReplay,
+};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Listing;
 use millrace_model::pause::shows;
 use millrace_model::replay::ReplayVersion;
 use millrace_model::run::{LogFilter, LogLevel, LogPlace, OwnerLine, RunKind, RunStatus};
-use millrace_model::search::asked;
+use millrace_model::search::{AskedWord, asked};
 use millrace_model::tenant::Scope;
 use serde_json::{Map, Value, json};
 
@@ -22,8 +24,6 @@ use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, encode_cur
 use crate::fields::{Fields, PageInfoOut};
 use crate::v1::run_records::{self, ListedRunOut, LogLineOut};
 
-/// Runs that one filter names.
-const IDS_MAX: usize = 1_000;
 /// Log lines that are kept for inspection.
 const LOGS_SHOWN: u32 = 100;
 
@@ -103,9 +103,7 @@ pub(crate) async fn list_all(
     };
     let (listing, searched) = match query.params.text("q")? {
         Some(text) => {
-            let words = asked(&text).map_err(|error| {
-                ApiError::field("q", format!("`q` cannot be searched for: {error}"))
-            })?;
+            let words = words(&text)?;
             let (found, indexed) =
                 app.engine.runs().search(&caller, &words, &filter, whole, &query.page).await?;
             let searched = SearchedOut::new(&indexed, found.looked_at_from);
@@ -134,7 +132,7 @@ pub(crate) async fn cancel_many(
             "`filter` is missing: an object with parameters of `GET /v1/runs`; `{}` stands for all runs that wait",
         ));
     };
-    let mut filter = given_filter(given)?;
+    let (mut filter, words) = given_filter(given)?;
     if filter.statuses.is_empty() {
         filter.statuses = vec![RunStatus::Queued, RunStatus::Paused];
     }
@@ -149,13 +147,23 @@ pub(crate) async fn cancel_many(
         );
         return Err(ApiError::field("status", message));
     }
+    let dry_run = params.flag("dry_run")?.unwrap_or(false);
     let (matching, cancelled) =
-        app.engine.cancel_runs(&caller, &filter, params.flag("dry_run")?.unwrap_or(false)).await?;
+        app.engine.cancel_runs(&caller, filter, words.as_deref(), dry_run).await?;
     Ok(Fields::default().data(CancelledRunsOut::show(matching, cancelled)))
 }
 
-/// A filter within a body: parameters of `GET /v1/runs`.
-pub(crate) fn given_filter(given: &Map<String, Value>) -> Result<RunFilter, ApiError> {
+type Words = Vec<Vec<AskedWord>>;
+
+fn words(text: &str) -> Result<Words, ApiError> {
+    asked(text)
+        .map_err(|error| ApiError::field("q", format!("`q` cannot be searched for: {error}")))
+}
+
+/// A filter within a body: parameters of `GET /v1/runs`, and the words of its `q`.
+pub(crate) fn given_filter(
+    given: &Map<String, Value>,
+) -> Result<(RunFilter, Option<Words>), ApiError> {
     let known: Vec<_> = RUN_STATES.iter().chain(&RUN_FILTER).map(|param| param.name).collect();
     if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
         let shown = millrace_model::shown(unknown);
@@ -168,7 +176,8 @@ pub(crate) fn given_filter(given: &Map<String, Value>) -> Result<RunFilter, ApiE
     let text = |(name, value): (&String, &Value)| {
         (name.clone(), if value.is_number() { json!(value.to_string()) } else { value.clone() })
     };
-    let filter = filter(&Params(given.iter().map(text).collect()))?;
+    let params = Params(given.iter().map(text).collect());
+    let filter = filter(&params)?;
     // A list without any would otherwise stand for all states.
     if filter.statuses.is_empty() && given.get("status").is_some_and(|status| !status.is_null()) {
         return Err(ApiError::field(
@@ -176,7 +185,8 @@ pub(crate) fn given_filter(given: &Map<String, Value>) -> Result<RunFilter, ApiE
             "`status` names no state; name one, or leave it out",
         ));
     }
-    Ok(filter)
+    let words = params.text("q")?.map(|text| words(&text)).transpose()?;
+    Ok((filter, words))
 }
 
 /// State and time.
@@ -224,16 +234,16 @@ pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     }
     let ids = params.words("ids")?;
     // A list without any would otherwise stand for all runs.
-    if ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > IDS_MAX) {
+    if ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > RUNS_NAMED_MAX as usize) {
         let many = ids.map_or(0, |ids| ids.len());
         return Err(ApiError::field(
             "ids",
-            format!("`ids` names {many} runs; allowed are 1 to {IDS_MAX}, or leave it out"),
+            format!("`ids` names {many} runs; allowed are 1 to {RUNS_NAMED_MAX}, or leave it out"),
         ));
     }
-    let ids = ids.unwrap_or_default();
+    let run = |run: &String| id("run", run);
     Ok(RunFilter {
-        ids: ids.iter().map(|run| id("run", run)).collect::<Result<_, _>>()?,
+        ids: ids.map(|ids| ids.iter().map(run).collect::<Result<_, _>>()).transpose()?,
         owner,
         kind: params.text("kind")?.map(kind).transpose()?,
         deployment_id: params.text("deployment_id")?,

@@ -7,6 +7,7 @@ use millrace_model::props::parse_timer;
 use millrace_model::run::{Run, RunResult, RunStatus};
 use millrace_model::run_stats::VersionRuns;
 use millrace_model::schedule::ScheduleError;
+use millrace_model::search::AskedWord;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
@@ -300,14 +301,19 @@ impl Engine {
     }
 
     /// Cancels runs that fit and are queued or paused, at most a thousand; those accepted meanwhile
-    /// stay. With `dry_run` they are only counted. Gives how many fit, counted up to a thousand,
-    /// and how many were cancelled.
+    /// stay. `words`: only those that have all of them. With `dry_run` they are only counted. Gives
+    /// how many fit, counted up to a thousand, and how many were cancelled.
     pub async fn cancel_runs(
         &self,
         caller: &Caller,
-        filter: &RunFilter,
+        filter: RunFilter,
+        words: Option<&[Vec<AskedWord>]>,
         dry_run: bool,
     ) -> Result<(u64, u64), EngineError> {
+        let filter = &match words {
+            Some(words) => self.runs().having(caller, words, filter).await?,
+            None => filter,
+        };
         let mut page = Page { limit: CANCELLED_PAGE, ..Page::default() };
         let mut listing = self.0.store.list_runs(&caller.org_id, filter, false, &page).await?;
         let (matching, mut cancelled) = (listing.total_count, 0);

@@ -19,6 +19,8 @@ use crate::observe::search::IndexedRuns;
 use crate::observe::views::RunView;
 use crate::owners::check_owner;
 
+/// Runs that one filter names.
+pub const RUNS_NAMED_MAX: u32 = 1_000;
 /// Runs that statistics look at.
 const STATS_RUNS_MAX: u32 = 100_000;
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -242,5 +244,33 @@ impl Runs {
         let IndexState { until, from } = self.ctx.store.index_state(&caller.org_id).await?;
         let found = self.ctx.store.search_runs(&caller.org_id, words, filter, whole, page).await?;
         Ok((found, IndexedRuns { until: until.unwrap_or(now), from }))
+    }
+
+    /// The filter that names the runs which have all words and fit. `InvalidField` where they are
+    /// more than [`RUNS_NAMED_MAX`].
+    pub(crate) async fn having(
+        &self,
+        caller: &Caller,
+        words: &[Vec<AskedWord>],
+        filter: RunFilter,
+    ) -> Result<RunFilter, EngineError> {
+        let page = Page { limit: RUNS_NAMED_MAX + 1, ..Page::default() };
+        let found =
+            self.ctx.store.search_runs(&caller.org_id, words, &filter, false, &page).await?;
+        let runs = found.listing.items;
+        if runs.len() > RUNS_NAMED_MAX as usize {
+            let message = format!(
+                "`q` is in more than {RUNS_NAMED_MAX} runs that fit; allowed are {RUNS_NAMED_MAX}: add words, or narrow the filter (`from`, `to`)"
+            );
+            return Err(EngineError::invalid("q", message));
+        }
+        if let Some(from) = found.looked_at_from {
+            let message = format!(
+                "the runs before {} were not looked through for `q`, because too many have its words; name that time as `from`, or add words",
+                from.ms()
+            );
+            return Err(EngineError::invalid("q", message));
+        }
+        Ok(RunFilter { ids: Some(runs.into_iter().map(|found| found.run.id).collect()), ..filter })
     }
 }

@@ -84,7 +84,7 @@ impl Engine {
 
     async fn named_run(&self, caller: &Caller, text: &str) -> Result<Option<Named>, EngineError> {
         let Ok(id) = text.trim().parse::<RunId>() else { return Ok(None) };
-        let filter = RunFilter { ids: vec![id], ..RunFilter::default() };
+        let filter = RunFilter { ids: Some(vec![id]), ..RunFilter::default() };
         let found = self
             .0
             .store

@@ -85,6 +85,10 @@ impl Engine {
             None => None,
         };
         let filter = new.filter.map(|filter| ended_before(filter, now)).transpose()?;
+        let filter = match (filter, &new.words) {
+            (Some(filter), Some(words)) => Some(self.runs().having(caller, words, filter).await?),
+            (filter, _) => filter,
+        };
         // What fails from now on is not replayed: a replay would else meet its own runs.
         let to = if runs.is_none() && filter.is_none() {
             Some(new.to.unwrap_or(now).min(now))

@@ -11,6 +11,7 @@ use millrace_model::replay::{
 };
 use millrace_model::run::{Context, NewRun, Original, Run, RunKind, Start};
 use millrace_model::run_filter::RunFilter;
+use millrace_model::search::AskedWord;
 use millrace_model::source::Owner;
 use millrace_model::tenant::{Caller, Scope};
 use millrace_model::workflow::Workflow;
@@ -51,6 +52,8 @@ pub struct NewReplay {
     pub to: Option<Timestamp>,
     /// In place of all that: the live runs that ended and fit.
     pub filter: Option<RunFilter>,
+    /// Of those that `filter` is of, the runs that have all these words.
+    pub words: Option<Vec<Vec<AskedWord>>>,
     /// Where each begins.
     pub begin: ReplayBegin,
     /// Which version runs.

@@ -116,12 +116,13 @@ impl Walk<'_> {
 
     /// The first `count` of the candidates that fit, in their order.
     async fn fits(&self, candidates: &[Candidate], count: usize) -> StoreResult<Vec<String>> {
-        let named: HashSet<&str> = self.filter.ids.iter().map(RunId::as_str).collect();
+        let named: Option<HashSet<&str>> =
+            self.filter.ids.as_ref().map(|ids| ids.iter().map(RunId::as_str).collect());
         let asked: Vec<_> = candidates
             .iter()
             .filter(|run| self.query.takes(run.duration_ms))
             .map(|run| &run.id)
-            .filter(|id| named.is_empty() || named.contains(id.as_str()))
+            .filter(|id| named.as_ref().is_none_or(|named| named.contains(id.as_str())))
             .collect();
         if !self.query.needs_rows {
             return Ok(asked.into_iter().take(count).cloned().collect());
@@ -132,7 +133,7 @@ impl Walk<'_> {
             let (sql, values) = RunQuery::new(
                 Dialect::Postgres,
                 self.org,
-                &RunFilter { ids, ..self.filter.clone() },
+                &RunFilter { ids: Some(ids), ..self.filter.clone() },
             )
             .ids();
             let values = history::storable(values);

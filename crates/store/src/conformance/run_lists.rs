@@ -126,7 +126,11 @@ pub async fn runs_of_all_owners_are_listed_by_what_is_asked(database: &dyn Datab
     );
     assert_eq!(list(RunFilter { replay_of: Some(failed.clone()), ..by() }).await, [replay.clone()]);
     let ids = vec![succeeded.clone(), paused.clone(), org.run(&one, 0).id];
-    assert_eq!(list(RunFilter { ids, ..by() }).await, [paused.clone(), succeeded.clone()]);
+    assert_eq!(
+        list(RunFilter { ids: Some(ids), ..by() }).await,
+        [paused.clone(), succeeded.clone()]
+    );
+    assert!(list(RunFilter { ids: Some(Vec::new()), ..by() }).await.is_empty());
     assert_eq!(list(RunFilter { min_ms: Some(100), ..by() }).await, [tested.clone()]);
     assert_eq!(
         list(RunFilter { from: Some(at(20)), to: Some(at(40)), ..by() }).await,

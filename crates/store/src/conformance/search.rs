@@ -116,7 +116,7 @@ pub async fn runs_are_found_by_words_of_their_texts(database: &dyn Database) {
         assert_eq!(found_by(&org, "ord", filter).await, took, "{least}");
     }
     assert_eq!(
-        found_by(&org, "ord", RunFilter { ids: vec![third.clone()], ..by() }).await,
+        found_by(&org, "ord", RunFilter { ids: Some(vec![third.clone()]), ..by() }).await,
         [third.clone()]
     );
     assert_eq!(

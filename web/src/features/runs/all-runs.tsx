@@ -75,8 +75,7 @@ export function AllRuns({
   } = useRunPages({
     queryKey: ["runs", "all", view, filter, q],
     read: (page, signal) => {
-      const words = q === "" ? {} : { q };
-      const query = { ...page, ...queryOf(view, filter, Date.now()), ...words };
+      const query = { ...page, ...queryOf(view, filter, q, Date.now()) };
       return body(client.GET("/v1/runs", { params: { query }, signal }));
     },
     rowOf: listedRowOf,
@@ -110,8 +109,7 @@ export function AllRuns({
   // Rows that are selected, and the row under the keys, stay where they are.
   const acts = selection.size > 0 || index >= 0;
   if (acts !== isBusy) setBusy(acts);
-  // Acts on all that match take no words.
-  useShortcuts({ selectAll: q === "" && ids.length > 0 ? selection.all : undefined });
+  useShortcuts({ selectAll: ids.length > 0 ? selection.all : undefined });
   const choose = (id: string, ranged: boolean) => {
     if (ranged) selection.add(range(id));
     else selection.toggle(id);
@@ -126,7 +124,7 @@ export function AllRuns({
       <PageHead
         acts={
           <>
-            <AsCommand commands={() => commandsOf(queryOf(view, filter, Date.now()), q)} />
+            <AsCommand commands={() => commandsOf(queryOf(view, filter, q, Date.now()))} />
             <Link to="/replays" className={buttonClass({})}>
               Replays
             </Link>
@@ -209,8 +207,8 @@ export function AllRuns({
           selection={selection}
           rows={rows}
           total={counted}
-          query={q === "" ? queryOf(view, filter, Date.now()) : undefined}
-          says={matching}
+          query={queryOf(view, filter, q, Date.now())}
+          says={says}
         />
       )}
     </>
@@ -218,19 +216,18 @@ export function AllRuns({
 }
 
 /** The list as commands. Those of the terminal take no filter but words, a status and an owner. */
-function commandsOf(query: Query, q: string): Command[] {
-  const all = { ...query, ...(q === "" ? {} : { q }) };
+function commandsOf(query: Query): Command[] {
   const asked = Object.fromEntries(
-    Object.entries(all).map(([name, value]) => [name, String(value)]),
+    Object.entries(query).map(([name, value]) => [name, String(value)]),
   );
   return [
     { name: "curl", text: curlOf("GET", ["runs"], { query: asked }) },
-    ...terminalLines(query, q).map((text) => ({ name: "Command line", text })),
+    ...terminalLines(query).map((text) => ({ name: "Command line", text })),
   ];
 }
 
-function terminalLines({ status, owner_id: owner }: Query, q: string): CommandLine[] {
-  if (q !== "") {
+function terminalLines({ status, owner_id: owner, q }: Query): CommandLine[] {
+  if (q !== undefined) {
     return [
       status === undefined
         ? line`millrace runs search ${q}`

@@ -8,14 +8,21 @@ test("an address gives the filter it can have, and no other", () => {
 });
 
 test("a filter goes before its view, and times are whole minutes", () => {
-  expect(queryOf("trouble", {}, 0)).toEqual({ status: "failed,paused" });
+  expect(queryOf("trouble", {}, "", 0)).toEqual({ status: "failed,paused" });
   expect(
     queryOf(
       "trouble",
       { status: ["queued"], age: "hour", took: "ten", error: "TypeError" },
+      "lost order",
       7_261_000,
     ),
-  ).toEqual({ status: "queued", from: 3_660_000, min_ms: 10_000, error_class: "TypeError" });
+  ).toEqual({
+    status: "queued",
+    from: 3_660_000,
+    min_ms: 10_000,
+    error_class: "TypeError",
+    q: "lost order",
+  });
 });
 
 test("what ended is replayed, what waits is cancelled", () => {

@@ -83,10 +83,12 @@ export type Query = {
   min_ms?: number;
   error_class?: string;
   trace_id?: string;
+  /** With all of these words. */
+  q?: string;
 };
 
 /** What the API is asked; a filter goes before what the view says of the same. */
-export function queryOf(view: RunView, filter: RunFilter, now: number): Query {
+export function queryOf(view: RunView, filter: RunFilter, q: string, now: number): Query {
   const { status, owner, age, kind, took, error, trace } = filter;
   return {
     ...VIEWS[view].query,
@@ -98,6 +100,7 @@ export function queryOf(view: RunView, filter: RunFilter, now: number): Query {
     ...(took === undefined ? {} : { min_ms: TOOK[took].ms }),
     ...(error === undefined ? {} : { error_class: error }),
     ...(trace === undefined ? {} : { trace_id: trace }),
+    ...(q === "" ? {} : { q }),
   };
 }
 

@@ -27,8 +27,8 @@ export function SelectionBar({
   rows: readonly RunRow[];
   /** Runs that match, and how that is said where they are not all counted. */
   total: { n: number; says: string };
-  /** Which runs the list has, as the API is asked; `undefined` where words were searched: acts take no words. */
-  query: Query | undefined;
+  /** Which runs the list has, as the API is asked. */
+  query: Query;
   /** "that failed or are paused": of the runs that match. */
   says: string;
 }) {
@@ -39,8 +39,8 @@ export function SelectionBar({
   const chosen = rows.filter(({ id }) => selection.chosen.has(id));
   const ended = chosen.filter(({ status, kind }) => isFinal(status) && kind === "live");
   const waiting = chosen.filter(({ status }) => status === "queued" || status === "paused");
-  const forReplay = query === undefined ? undefined : actsOn(query, "replay");
-  const forCancel = query === undefined ? undefined : actsOn(query, "cancel");
+  const forReplay = actsOn(query, "replay");
+  const forCancel = actsOn(query, "cancel");
   const canReplay = selection.isAll ? forReplay !== undefined : ended.length > 0;
   const canCancel = selection.isAll ? forCancel !== undefined : waiting.length > 0;
   const startReplay = () => {
@@ -72,7 +72,7 @@ export function SelectionBar({
       <span className="name num" role="status">
         {selection.isAll ? `All ${total.says} selected` : `${count(selection.size)} selected`}
       </span>
-      {!selection.isAll && query !== undefined && total.n > selection.size && (
+      {!selection.isAll && total.n > selection.size && (
         <button type="button" className="link row" onClick={selection.all}>
           Select all {total.says} that match <Keys of={shortcuts.selectAll.keys} />
         </button>

@@ -14,7 +14,7 @@ const COUNTED_MAX = 1_000;
 const totalQuery = (view: RunView, filter: RunFilter) => ({
   queryKey: ["runs", "total", view, filter],
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
-    const query = { ...queryOf(view, filter, Date.now()), limit: 1, include: "id" };
+    const query = { ...queryOf(view, filter, "", Date.now()), limit: 1, include: "id" };
     const page = await body(client.GET("/v1/runs", { params: { query }, signal }));
     return page.page_info.total_count;
   },

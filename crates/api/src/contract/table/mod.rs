@@ -236,7 +236,7 @@ pub(crate) static RUN_STATES: [Param; 3] = [
 ];
 
 /// What else runs of an organization are chosen by.
-pub(crate) static RUN_FILTER: [Param; 10] = [
+pub(crate) static RUN_FILTER: [Param; 11] = [
     Param::new("ids", Kind::Words, "One of these runs, at most 1,000, with commas between them"),
     text(
         "owner_id",
@@ -250,6 +250,10 @@ pub(crate) static RUN_FILTER: [Param; 10] = [
     text("group", "Failed with an error of this group"),
     text("replay_of", "Replays of this run"),
     number("min_ms", "Finished, with a `duration_ms` of at least so many milliseconds"),
+    text(
+        "q",
+        "With all of these words in their error, event or results, whatever their case; `order*` stands for each word that begins so. In a list `page_info.search` says which runs are looked at; together at most 1,000 such runs are replayed or cancelled",
+    ),
 ];
 
 /// The same as an object, in a field of a request.

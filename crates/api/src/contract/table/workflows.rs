@@ -162,10 +162,6 @@ pub(super) fn of_runs() -> Vec<Route> {
         get("/runs", READ, "Runs of all workflows and sources, newest first", runs::list_all)
             .takes(&RUN_STATES)
             .takes(&RUN_FILTER)
-            .takes(&[text(
-                "q",
-                "With all of these words in their error, event or results, whatever their case; `order*` stands for each word that begins so. `page_info.search` says which runs are looked at",
-            )])
             .takes(&[ORG])
             .page(of::<ListedRunOut>()),
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one(of::<RunOut>()),
