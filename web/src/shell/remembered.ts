@@ -15,6 +15,11 @@ export function remember(name: string, choice: string): void {
   prefer(PREFIX + name, choice);
 }
 
+/** As {@link remember}, for what other browsers do not need: only this one has it, until another person signs in. */
+export function rememberHere(name: string, choice: string): void {
+  take(name, choice);
+}
+
 /** What a person chose elsewhere; what was chosen nowhere stays as this browser has it, unless it is another's. */
 export function takeRemembered(
   person: string,

@@ -11,6 +11,7 @@ import { isRequired, type Option, type PropDef } from "~/api/props";
 import { Combobox, type Item } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
 import { Select } from "~/ui/select";
+import { keepLabel, keptLabel } from "./option-labels";
 import { Foot } from "./options-foot";
 import type { PropForm } from "./use-prop-form";
 
@@ -97,8 +98,16 @@ function Choices({
   const value = draft?.kind === "value" ? draft.value : undefined;
   const label = draft?.kind === "value" ? draft.label : undefined;
   const byKey = new Map(options.map((option) => [keyOf(option.value), option]));
-  const optionFor = (item: Item): Option =>
-    byKey.get(item.key) ?? optionOf(valueOfText(prop, item.key), item.label, []);
+  const optionFor = (item: Item): Option => {
+    const option = byKey.get(item.key) ?? optionOf(valueOfText(prop, item.key), item.label, []);
+    keepLabel(form, prop, option);
+    return option;
+  };
+  const itemFor = (stored: unknown, chosen?: string): Item => {
+    const bare = optionOf(stored, undefined, []);
+    const kept = chosen ?? keptLabel(form, prop, bare.value);
+    return itemOf(optionOf(stored, kept, options));
+  };
   const shared = {
     ...control,
     items: options.map(itemOf),
@@ -146,7 +155,7 @@ function Choices({
       <Combobox
         {...shared}
         multiple
-        value={values.map((each) => itemOf(optionOf(each, undefined, options)))}
+        value={values.map((each) => itemFor(each))}
         onChange={(items) => {
           const next = items.map((item) => stored(prop, optionFor(item)));
           form.choose(prop.name, next.length === 0 ? undefined : { kind: "value", value: next });
@@ -158,7 +167,7 @@ function Choices({
     <>
       <Combobox
         {...shared}
-        value={value === undefined ? null : itemOf(optionOf(value, label, options))}
+        value={value === undefined ? null : itemFor(value, label)}
         onChange={(item) => {
           if (item === null) return form.choose(prop.name, undefined);
           const option = optionFor(item);
