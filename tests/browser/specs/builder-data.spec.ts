@@ -70,7 +70,7 @@ test("values of the event and of earlier steps are picked for fields, by click a
   await expectAccessible(page);
 });
 
-test("a test is watched step by step, and stopped; what did not run is as it was", async ({ page, server }) => {
+test("a test is watched step by step, also after a reload, and stopped; what did not run is as it was", async ({ page, server }) => {
   // The second step goes on until it is stopped.
   const made = await workflow(server, "Watched", {
     quick: step("return 1;"),
@@ -87,6 +87,12 @@ test("a test is watched step by step, and stopped; what did not run is as it was
   await expect(page.getByText("slow, 2 of 3")).toBeVisible();
   await expect(page.getByRole("region", { name: "Log of slow" })).toContainText("has begun");
   await expectAccessible(page);
+
+  // A page that is loaded again goes on watching it.
+  await page.reload();
+  await expect(card("slow")).toContainText("running");
+  await expect(card("quick")).toContainText("succeeded");
+  await expect(page.getByRole("region", { name: "Log of slow" })).toContainText("has begun");
 
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(page.getByRole("button", { name: "Test all" })).toBeEnabled();

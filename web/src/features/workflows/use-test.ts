@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import { eventQuery } from "~/api/events";
@@ -12,6 +12,7 @@ import { isOver } from "~/api/run-stream";
 import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
+import { forget, keep, keptOf, tabName } from "~/shell/kept";
 import { clock } from "~/ui/format";
 import { type Draft, draftOf, type StepDraft } from "./model";
 import { usePins } from "./pins";
@@ -20,6 +21,7 @@ import { requestOf, type StepRequest } from "./request";
 import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
 import { contextOf, eventOfSource, sampleOf, type TestEvent } from "./test-event";
+import { type UnderWay, underWayOf } from "./under-way";
 import { useGoing } from "./watch-test";
 
 /** What a test said of one step, and the step as it was then. */
@@ -134,6 +136,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   };
 
   const { going, begin, end, follow, stop } = useGoing();
+  const underWay = `test ${state.base.id} ${tabName()}`;
   // A run of which nothing is kept cannot be followed: its answer is all that there is of it.
   const keeps = state.base.settings.keep_data !== false;
   const noteResults = ({ run, sent, tested, of, to, used }: Tested) => {
@@ -163,11 +166,20 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     setSaid((before) => ({ ...before, ...Object.fromEntries(news) }));
   };
   const run = useMutation({
-    mutationFn: async (of: TestOf) => {
+    mutationFn: async (asked: TestOf | UnderWay) => {
       const sent = now;
+      if ("run" in asked) {
+        const tested = sent.steps.slice(asked.from, asked.to + 1);
+        begin(tested.map(({ namespace }) => namespace));
+        const note = (run: Run) => noteResults({ ...asked, run, sent, tested });
+        note(await follow(asked.run, note));
+        return;
+      }
+      const of = asked;
       const used = event.id;
       const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
-      const tested = sent.steps.slice(of.kind === "alone" ? to : 0, to + 1);
+      const from = of.kind === "alone" ? to : 0;
+      const tested = sent.steps.slice(from, to + 1);
       begin(tested.map(({ namespace }) => namespace));
       const request = requestOf(toSend(state), state.base);
       const given: Record<string, SentObject> = {};
@@ -196,6 +208,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
           }),
         );
         const note = (run: Run) => noteResults({ run, sent, tested, of, to, used });
+        if (keeps) keep(underWay, { run: made.id, of, from, to, used } satisfies UnderWay);
         note(keeps ? await follow(made.id, note) : await withLogs(made));
       } catch (error) {
         if (error instanceof Error) onRefused(error, sent);
@@ -204,9 +217,16 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     },
     onSettled() {
       end();
+      forget(underWay);
       void queries.invalidateQueries({ queryKey: ["runs"] });
     },
   });
+  const { mutate } = run;
+  // A page that was loaded again goes on watching.
+  useEffect(() => {
+    const kept = underWayOf(keptOf(underWay)?.value);
+    if (kept !== undefined) mutate(kept);
+  }, [underWay, mutate]);
   return {
     event,
     /** An event that is made up, by the kind of the trigger. */
