@@ -5,7 +5,7 @@ import "./settings.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { body, client } from "~/api/client";
-import { actorsQuery, membersQuery, pagesOf } from "~/api/queries";
+import { actorsQuery, membersQuery, ownersQuery, pagesOf } from "~/api/queries";
 import { sayAct } from "~/shell/act";
 import { ListState } from "~/shell/list-state";
 import { useTitle } from "~/shell/title";
@@ -47,6 +47,8 @@ export function Audit({
 }) {
   useTitle("Audit");
   const names = useQuery(actorsQuery).data;
+  const owners = useQuery(ownersQuery).data;
+  const nameOf = (target: string) => owners?.get(target)?.name ?? names?.get(target);
   const who = (record: { user_id: string; user_name: string | null; key_id: string }) =>
     names?.get(record.key_id) ?? record.user_name ?? record.user_id;
   const audit = useInfiniteQuery(auditQuery(filter));
@@ -141,15 +143,17 @@ export function Audit({
                             </>
                           )}
                         </td>
-                        <td className="mono mid cut">
+                        <td className="mid cut">
                           {record.target !== null && (
                             <button
                               type="button"
-                              className="quiet-link cut"
+                              className={
+                                nameOf(record.target) ? "quiet-link cut" : "quiet-link mono cut"
+                              }
                               title={`Only what was done to ${record.target}`}
                               onClick={() => change({ target: record.target ?? undefined })}
                             >
-                              {record.target}
+                              {nameOf(record.target) ?? record.target}
                             </button>
                           )}
                         </td>
