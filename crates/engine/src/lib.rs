@@ -96,7 +96,7 @@ pub use observe::exports::Export;
 pub use observe::metrics::{Door, Metrics};
 pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
 pub use observe::retention::RetentionView;
-pub use observe::runs::{AskedStats, OwnerStats, RUNS_NAMED_MAX, RunStats};
+pub use observe::runs::{AskedStats, OwnerStats, RunStats};
 pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;

@@ -231,6 +231,7 @@ async fn r2_24_a_selection_of_runs_and_a_group_are_replayed() {
         (json!({ "from": 5, "to": 5 }), "from"),
         (json!({ "from": "yesterday" }), "from"),
         (json!({ "from_step": "charge", "from_failed": true }), "from_step"),
+        (json!({ "from_step": "nowhere" }), "from_step"),
     ] {
         let mut body = body;
         body["workflow_id"] = orders.workflow["id"].clone();

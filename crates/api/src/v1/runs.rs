@@ -3,14 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{
-    EngineError, IndexedRuns, ListedRun, RUNS_NAMED_MAX, ReplayFrom, RunFilter, RunReplay,
-};
+use millrace_engine::{EngineError, IndexedRuns, ListedRun, ReplayFrom, RunFilter, RunReplay};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Listing;
 use millrace_model::pause::shows;
-use millrace_model::replay::ReplayVersion;
+use millrace_model::replay::{RUNS_NAMED_MAX, ReplayVersion};
 use millrace_model::run::{LogFilter, LogLevel, LogPlace, OwnerLine, RunKind, RunStatus};
 use millrace_model::search::{AskedWord, asked};
 use millrace_model::tenant::Scope;
@@ -234,7 +232,7 @@ pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     }
     let ids = params.words("ids")?;
     // A list without any would otherwise stand for all runs.
-    if ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > RUNS_NAMED_MAX as usize) {
+    if ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > RUNS_NAMED_MAX) {
         let many = ids.map_or(0, |ids| ids.len());
         return Err(ApiError::field(
             "ids",

@@ -47,6 +47,16 @@ pub enum ReplayFrom {
     Failed,
 }
 
+/// The place of the step that a replay begins with. `InvalidField` where there is none.
+pub(crate) fn step_at(namespaces: &[String], step: &str) -> Result<usize, EngineError> {
+    namespaces.iter().position(|namespace| namespace == step).ok_or_else(|| {
+        EngineError::invalid(
+            "from_step",
+            format!("the workflow has no step `{step}`; its steps are {}", namespaces.join(", ")),
+        )
+    })
+}
+
 /// What a replay begins behind: the results that a run has of the steps before one, JSON text.
 /// `namespaces`: of the live version's steps, in order.
 pub(crate) fn results_before(
@@ -70,12 +80,7 @@ pub(crate) fn results_before(
             }
         },
     };
-    let Some(at) = namespaces.iter().position(|n| *n == first) else {
-        return Err(EngineError::invalid(
-            "from_step",
-            format!("the workflow has no step `{first}`; its steps are {}", namespaces.join(", ")),
-        ));
-    };
+    let at = step_at(namespaces, &first)?;
     let mut steps = Vec::with_capacity(at);
     for namespace in &namespaces[..at] {
         match result

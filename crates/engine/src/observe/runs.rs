@@ -6,6 +6,7 @@ use std::sync::Arc;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::page::{Listing, Page, Room};
+use millrace_model::replay::RUNS_NAMED_MAX;
 use millrace_model::run::{LogFilter, OwnerLine, RunKind};
 use millrace_model::run_stats::{Buckets, BucketsError, EndedRun, RunCounts};
 use millrace_model::search::AskedWord;
@@ -19,8 +20,6 @@ use crate::observe::search::IndexedRuns;
 use crate::observe::views::RunView;
 use crate::owners::check_owner;
 
-/// Runs that one filter names.
-pub const RUNS_NAMED_MAX: u32 = 1_000;
 /// Runs that statistics look at.
 const STATS_RUNS_MAX: u32 = 100_000;
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -254,11 +253,11 @@ impl Runs {
         words: &[Vec<AskedWord>],
         filter: RunFilter,
     ) -> Result<RunFilter, EngineError> {
-        let page = Page { limit: RUNS_NAMED_MAX + 1, ..Page::default() };
+        let page = Page { limit: RUNS_NAMED_MAX as u32 + 1, ..Page::default() };
         let found =
             self.ctx.store.search_runs(&caller.org_id, words, &filter, false, &page).await?;
         let runs = found.listing.items;
-        if runs.len() > RUNS_NAMED_MAX as usize {
+        if runs.len() > RUNS_NAMED_MAX {
             let message = format!(
                 "`q` is in more than {RUNS_NAMED_MAX} runs that fit; allowed are {RUNS_NAMED_MAX}: add words, or narrow the filter (`from`, `to`)"
             );

@@ -14,7 +14,9 @@ use millrace_store::FailedRuns;
 use serde_json::Value;
 
 use super::replays::{NewReplay, fitting};
+use crate::deploy::workflows::step_at;
 use crate::owners::check_owner;
+use crate::run::program::Program;
 use crate::{Engine, EngineError};
 
 /// Runs that are counted when a replay is made.
@@ -68,6 +70,15 @@ impl Engine {
                 "from_step",
                 "a source has no steps; only a workflow's run is replayed from a step",
             ));
+        }
+        if let (Some(owner), ReplayBegin::Step(step), ReplayVersion::Live) =
+            (&owner, &new.begin, new.version)
+        {
+            let owner = Owner::from_row(owner.clone());
+            let live = self.program_or_damaged(&caller.org_id, &owner, None).await?;
+            if let Some(Program::Workflow(workflow)) = live.as_deref() {
+                step_at(&workflow.namespaces, step)?;
+            }
         }
         if let Some(group) = &new.group {
             let known = self
