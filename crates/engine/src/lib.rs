@@ -82,7 +82,6 @@ pub use deploy::settings::{Choice, SettingsRequest};
 pub use deploy::source_settings::SettingsOfSource;
 pub use deploy::sources::{NewSource, UpdateSource};
 pub use deploy::workflow_parts::{DeployRequest, UpdateWorkflow};
-pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
 pub use millrace_store::{
@@ -107,6 +106,7 @@ pub use overview::names::WouldGo;
 pub use overview::system::System;
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
+pub use run::replay_from::ReplayFrom;
 pub use run::replays::{NewReplay, ReplayChange, RunReplay};
 pub use run::so_far::SoFar;
 pub use run::workflow_tests::{NewTest, TestEvent};

@@ -407,12 +407,8 @@ impl Walk<'_> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
-        let (sql, values) = RunQuery::new(
-            Dialect::Sqlite,
-            self.org,
-            &RunFilter { ids: Some(ids), ..self.filter.clone() },
-        )
-        .ids();
+        let named = RunFilter { ids: Some(ids), ..self.filter.clone() };
+        let (sql, values) = RunQuery::new(Dialect::Sqlite, self.org, &named).ids();
         Ok(many(self.c, &sql, history::to_sql(&values).as_slice(), |row| {
             row.get::<_, String>(0).map_err(database)
         })?

@@ -231,7 +231,7 @@ async fn r2_24_a_selection_of_runs_and_a_group_are_replayed() {
         (json!({ "from": 5, "to": 5 }), "from"),
         (json!({ "from": "yesterday" }), "from"),
         (json!({ "from_step": "charge", "from_failed": true }), "from_step"),
-        (json!({ "from_step": "nowhere" }), "from_step"),
+        (json!({ "from_step": "lost" }), "from_step"),
     ] {
         let mut body = body;
         body["workflow_id"] = orders.workflow["id"].clone();
@@ -244,7 +244,7 @@ async fn r2_24_a_selection_of_runs_and_a_group_are_replayed() {
         );
     }
     for body in [json!({}), json!({ "workflow_id": "p_x", "source_id": "dc_x" })] {
-        assert_eq!(orders.server.post("/replays", &body).await.status, 422);
+        assert_eq!(orders.server.post("/replays", &body).await.status, 422, "{body}");
     }
     for body in [
         json!({ "workflow_id": "p_nothere" }),
@@ -576,7 +576,6 @@ async fn r2_24_a_draft_that_is_not_deployed_is_run_by_keys_that_may_deploy_it() 
         assert_eq!(ask(path, body.clone()).await.refusal(), (403, "scope_missing"), "{path}");
     }
     assert_eq!(ask(&replay, json!({})).await.status, 200);
-    // Once it is what is deployed, there is nothing left to hide.
     server.post(&format!("/workflows/{workflow}/deploy"), &json!({})).await.data();
     for (path, body) in &tries {
         assert_eq!(ask(path, body.clone()).await.status, 200, "{path}");

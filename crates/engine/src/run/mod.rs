@@ -22,6 +22,7 @@ pub(crate) mod pauses;
 pub(crate) mod program;
 pub(crate) mod progress;
 
+pub(crate) mod replay_from;
 mod replay_plan;
 pub(crate) mod replayer;
 pub(crate) mod replays;

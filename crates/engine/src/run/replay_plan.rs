@@ -13,10 +13,10 @@ use millrace_model::tenant::Caller;
 use millrace_store::FailedRuns;
 use serde_json::Value;
 
-use super::replays::{NewReplay, fitting};
-use crate::deploy::workflows::step_at;
+use super::replays::NewReplay;
 use crate::owners::check_owner;
 use crate::run::program::Program;
+use crate::run::replay_from::step_at;
 use crate::{Engine, EngineError};
 
 /// Runs that are counted when a replay is made.
@@ -137,12 +137,7 @@ impl Engine {
             (None, Some(filter)) => {
                 self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?
             }
-            (None, None) => {
-                self.0
-                    .store
-                    .count_failed_runs(&FailedRuns { limit: COUNT_MAX, ..fitting(&replay) })
-                    .await?
-            }
+            (None, None) => self.0.store.count_failed_runs(&fitting(&replay, COUNT_MAX)).await?,
         };
         replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
         Ok(replay)
@@ -231,4 +226,19 @@ fn ended_before(mut filter: RunFilter, now: Timestamp) -> Result<RunFilter, Engi
     filter.kind = Some(RunKind::Live);
     filter.to = Some(filter.to.unwrap_or(now).min(now));
     Ok(filter)
+}
+
+/// Which runs fit a replay that names none, from where it stands.
+pub(super) fn fitting(replay: &Replay, limit: u32) -> FailedRuns {
+    let selection = &replay.selection;
+    FailedRuns {
+        org_id: replay.org_id.clone(),
+        owner: replay.owner.clone(),
+        class: selection.class.clone(),
+        group: selection.group.clone(),
+        from: selection.from,
+        to: selection.to,
+        after: replay.position.after.clone(),
+        limit,
+    }
 }

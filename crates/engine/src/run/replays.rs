@@ -16,15 +16,16 @@ use millrace_model::source::Owner;
 use millrace_model::tenant::{Caller, Scope};
 use millrace_model::workflow::Workflow;
 use millrace_model::{Timestamp, error_event};
-use millrace_store::{FailedRuns, ReplayStep, StoreError};
+use millrace_store::{ReplayStep, StoreError};
 use serde_json::Value;
 
 use crate::background::Task;
 use crate::deploy::workflow_parts::BuiltSteps;
-use crate::deploy::workflows::results_before;
 use crate::observe::views::ReplayView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
+use crate::run::replay_from::results_before;
+use crate::run::replay_plan::fitting;
 use crate::{Engine, EngineError, ReplayFrom, check_scope};
 
 /// Runs of one replay that are queued or under way at once: others find room beside it.
@@ -383,7 +384,7 @@ impl Engine {
                         )
                         .await?
                 }
-                None => self.0.store.failed_runs(&FailedRuns { limit, ..fitting(replay) }).await?,
+                None => self.0.store.failed_runs(&fitting(replay, limit)).await?,
             };
             if let Some(last) = runs.last() {
                 replay.position.after = Some((last.created_at, last.id.clone()));
@@ -460,19 +461,4 @@ fn version_of(run: &Run, version: ReplayVersion) -> Option<&DeploymentId> {
 fn skip(replay: &mut Replay, why: &str) {
     replay.skipped += 1;
     replay.note = Some(why.chars().take(500).collect());
-}
-
-/// Which runs fit a replay that names none, from where it stands.
-pub(super) fn fitting(replay: &Replay) -> FailedRuns {
-    let selection = &replay.selection;
-    FailedRuns {
-        org_id: replay.org_id.clone(),
-        owner: replay.owner.clone(),
-        class: selection.class.clone(),
-        group: selection.group.clone(),
-        from: selection.from,
-        to: selection.to,
-        after: replay.position.after.clone(),
-        limit: STEP_RUNS,
-    }
 }

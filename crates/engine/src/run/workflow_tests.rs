@@ -15,9 +15,9 @@ use tokio::sync::oneshot;
 
 use crate::ReplayFrom;
 use crate::deploy::workflow_parts::UpdateWorkflow;
-use crate::deploy::workflows::results_before;
 use crate::run::context::Origin;
 use crate::run::program::Program;
+use crate::run::replay_from::results_before;
 use crate::{Engine, EngineError};
 
 /// What a test runs on.
