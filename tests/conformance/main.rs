@@ -44,6 +44,7 @@ mod s8_limits;
 mod s9_versioning;
 mod sdk;
 mod sdk_rest;
+mod settings;
 mod sign_in;
 mod streams_elsewhere;
 mod system;

@@ -1,11 +1,12 @@
 //! The master key: changed without a pause, and found again wherever it is kept.
 
-use std::path::Path;
 use std::process::Command;
 
 use millrace_tests::{Client, Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
+
+use crate::settings::refused;
 
 const SOURCE: &str =
     "export default { name: 's', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, word: { type: 'string', secret: true } },
@@ -22,19 +23,6 @@ fn millrace(server: &Client, key: &str, args: &[&str]) -> (Option<i32>, Value, S
         .expect("starts");
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code(), json, String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-/// A start that fails.
-fn refused(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> String {
-    let output = Command::new(binary())
-        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-        .arg(dir)
-        .args(args)
-        .envs(env.iter().copied())
-        .output()
-        .expect("starts");
-    assert_eq!(output.status.code(), Some(1));
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[tokio::test]
@@ -180,4 +168,40 @@ async fn a_start_with_the_old_key_beside_the_new_changes_it() {
         assert_eq!(answer(server.raw(Method::GET, &endpoint(&source))).await.text, "s3cret");
         server.terminate();
     }
+}
+
+#[tokio::test]
+async fn a_backup_is_restored_with_its_own_master_key_only() {
+    let mut server = Server::start().await;
+    server
+        .post("/accounts", &json!({ "app": "stripe", "credentials": { "api_key": "sk_1" } }))
+        .await
+        .data();
+    server.terminate();
+    let dir = tempfile::tempdir().expect("a folder");
+    let (backup, wrong, restored) =
+        (dir.path().join("backup"), dir.path().join("wrong"), dir.path().join("restored"));
+    std::fs::write(&wrong, [7; 32]).expect("writes");
+    let run = |command: &mut Command| {
+        let output = command.output().expect("starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, said) = run(Command::new(binary())
+        .args(["backup", "--without-keys", "--data-dir"])
+        .arg(server.data_dir())
+        .arg(&backup));
+    assert_eq!(status, Some(0), "{said}");
+    let restore = |key: &std::path::Path| {
+        run(Command::new(binary())
+            .arg("restore")
+            .arg(&backup)
+            .arg("--data-dir")
+            .arg(&restored)
+            .arg("--master-key")
+            .arg(key))
+    };
+    let (status, said) = restore(&wrong);
+    assert!(status == Some(1) && said.contains("has the id") && !restored.exists(), "{said}");
+    let (status, said) = restore(&server.data_dir().join("master.key"));
+    assert_eq!(status, Some(0), "{said}");
 }

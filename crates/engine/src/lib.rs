@@ -70,7 +70,7 @@ pub use accept::by_hand::{NewEvent, PassedOn};
 pub use accept::form_head::boundary_of;
 pub use accept::uploads::{FilesIn, Pieces};
 pub use config::EngineConfig;
-pub use deliver::mailer::check_smtp;
+pub use deliver::mailer::{check_mail, check_smtp};
 pub use deliver::s3::S3Config;
 pub use deliver::webhooks::NewWebhook;
 pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
@@ -122,7 +122,7 @@ pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::oidc::{OidcBegun, OidcConfig};
 pub use tenants::organizations::{FirstTenant, Me, NewOrganization, UpdateOrganization};
-pub use tenants::people::{Client, People, SessionView, SignedIn};
+pub use tenants::people::{Client, People, SessionView, SignedIn, check_email};
 pub use tenants::secrets::MasterKey;
 pub use tenants::wrong_keys::{ASKED_BY, Asker};
 

@@ -229,15 +229,23 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     if !has_key && (named || !manifest.key_from_elsewhere) {
         bail!("there is no master key `{}`; name the server's with --master-key", key.display());
     }
-    if has_key {
-        master_key::check_file(&key)?;
-    }
+    let given = has_key.then(|| master_key::id_of_file(&key)).transpose()?;
     let source = folder.join(DATABASE);
     let is_sqlite = manifest.database == "sqlite";
     if is_sqlite {
         SqliteStore::check(&source).with_context(|| {
             format!("the backup's database `{}` cannot be used", source.display())
         })?;
+        // With the keys of the backup itself a server finds the one that fits.
+        let needed = SqliteStore::master_keys(&source)?;
+        let fits = |id: &String| !named || needed.is_empty() || needed.contains(id);
+        if let Some(given) = given.filter(|id| !fits(id)) {
+            bail!(
+                "the master key `{}` has the id {given}, and the secrets of the backup are under the one with the id {}; name that with --master-key",
+                key.display(),
+                needed.join(" or ")
+            );
+        }
     }
     let dump = Some(folder.join(DUMP)).filter(|dump| dump.is_file());
     let target = match (&dump, &args.database_url) {

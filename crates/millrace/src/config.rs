@@ -1,6 +1,7 @@
 //! Configuration: one typed tree of settings from flags, then the environment, then
 //! `millrace.toml`. An unknown key stops the start.
 
+mod checks;
 mod parts;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use millrace_engine::{OidcConfig, S3Config, TraceConfig};
-use millrace_model::domain::{host_of, is_domain};
+use millrace_model::domain::is_domain;
 use millrace_model::egress::Allow;
 use millrace_model::people::Role;
 use millrace_model::proxies::TrustedProxy;
@@ -67,7 +68,7 @@ pub struct ServeArgs {
     /// Address and port to listen on [default: 127.0.0.1:8787]
     #[arg(long, env = "MILLRACE_LISTEN")]
     pub listen: Option<String>,
-    /// Where clients reach this server [default: http://<listen>]
+    /// Where clients reach this server [default: http://<listen>, or https:// with --tls-cert]
     #[arg(long, env = "MILLRACE_BASE_URL")]
     pub base_url: Option<String>,
     /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is
@@ -259,11 +260,6 @@ impl std::fmt::Debug for MasterKeyConfig {
     }
 }
 
-/// The smallest ceiling for the memory of workflows, MiB.
-const MEMORY_MAX_MB_MIN: u32 = 256;
-/// Ceilings that there may be for the wall-clock limit of workflows, seconds; without one the last.
-const TIMEOUT_MAX_SECONDS: std::ops::RangeInclusive<u32> = 60..=750;
-
 /// Settings, complete.
 #[derive(Debug)]
 pub struct Config {
@@ -395,7 +391,7 @@ impl Config {
             timeout_max_seconds: args
                 .timeout_max_seconds
                 .or(file.timeout_max_seconds)
-                .unwrap_or(*TIMEOUT_MAX_SECONDS.end()),
+                .unwrap_or(*checks::TIMEOUT_MAX_SECONDS.end()),
             waiting_runs_max: args.waiting_runs_max.or(file.waiting_runs_max).unwrap_or(100_000),
             calls_per_isolate_max: args
                 .calls_per_isolate_max
@@ -418,65 +414,8 @@ impl Config {
             },
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
         };
-        if let Some(url) = &config.base_url
-            && !(url.starts_with("http://") || url.starts_with("https://"))
-        {
-            bail!("`{url}` is not a base URL: it starts with http:// or https://");
-        }
-        if let Some(domain) = &config.endpoint_domain
-            && !host_of(domain).is_some_and(|host| is_domain(&host) || host == "localhost")
-        {
-            bail!(
-                "`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one"
-            );
-        }
-        if config.proxy_protocol && config.trusted_proxies.is_empty() {
-            bail!(
-                "proxy_protocol is of the proxies that are trusted, and none is: name their addresses with --trusted-proxy, such as 10.0.0.0/8"
-            );
-        }
-        config.check_numbers()?;
+        config.check()?;
         Ok(config)
-    }
-
-    /// Stops a start with a number that is too small or too large.
-    fn check_numbers(&self) -> Result<()> {
-        let kept = [
-            self.keep.keep_days,
-            self.keep.keep_count,
-            Some(self.keep_audit_days),
-            self.keep_max.keep_days,
-            self.keep_max.keep_count,
-        ];
-        let of_requests = [
-            self.http_body_max_bytes,
-            self.connections_max,
-            self.requests_memory_mb as usize,
-            self.waiting_runs_max as usize,
-            self.calls_per_isolate_max as usize,
-            self.requests_per_minute_max as usize,
-            self.request_timeout_seconds as usize,
-        ];
-        if of_requests.contains(&0) || kept.contains(&Some(0)) {
-            bail!(
-                "http_body_max_bytes, keep_days, keep_days_max, keep_count, keep_count_max, keep_audit_days, request_timeout_seconds, connections_max, requests_memory_mb, waiting_runs_max, calls_per_isolate_max and requests_per_minute_max are at least 1"
-            );
-        }
-        if self.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
-            bail!(
-                "memory_max_mb is at least {MEMORY_MAX_MB_MIN}: what a workflow has that asks for nothing"
-            );
-        }
-        if !TIMEOUT_MAX_SECONDS.contains(&self.timeout_max_seconds) {
-            let (least, most) = (TIMEOUT_MAX_SECONDS.start(), TIMEOUT_MAX_SECONDS.end());
-            bail!(
-                "timeout_max_seconds is at least {least}, what a workflow has that asks for nothing, and at most {most}"
-            );
-        }
-        if self.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
-            bail!("keep_count is at most {}", Retention::COUNT_MAX);
-        }
-        Ok(())
     }
 }
 

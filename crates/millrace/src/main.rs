@@ -9,6 +9,7 @@ mod doctor;
 mod egress;
 mod front;
 mod http;
+mod log;
 mod machine;
 mod master_key;
 mod memory;
@@ -140,8 +141,19 @@ fn main() -> ExitCode {
 }
 
 fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let command = millrace_cli::refuse_empty(Cli::command());
+    let command = without_empty_variables(millrace_cli::refuse_empty(Cli::command()));
     Cli::from_arg_matches_mut(&mut command.try_get_matches_from(args)?)
+}
+
+/// An empty variable is as one that is not set: Compose makes such of `${NAME:-}`.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|v| v.is_empty());
+    command
+        .mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+            true => arg.env(clap::builder::Resettable::Reset),
+            false => arg,
+        })
+        .mut_subcommands(without_empty_variables)
 }
 
 fn on_threads(work: impl Future<Output = ExitCode>) -> ExitCode {

@@ -139,10 +139,12 @@ impl MasterKeys for KeyPlace {
             Place::Given { key, old } => {
                 let old = old
                     .as_deref()
-                    .map(|text| of_bytes(text.as_bytes(), "the value of MILLRACE_MASTER_KEY_OLD"))
+                    .map(|text| {
+                        of_bytes(text.as_bytes(), "master_key_old (MILLRACE_MASTER_KEY_OLD)")
+                    })
                     .transpose()?;
                 (
-                    of_bytes(key.as_bytes(), "the value of MILLRACE_MASTER_KEY")?,
+                    of_bytes(key.as_bytes(), "master_key (MILLRACE_MASTER_KEY)")?,
                     old.into_iter().collect(),
                 )
             }
@@ -190,8 +192,9 @@ fn file_error(path: &Path, error: &std::io::Error) -> MasterKeyError {
 }
 
 /// That a file holds a key.
-pub fn check_file(path: &Path) -> Result<(), MasterKeyError> {
-    of_file(path).map(|_| ())
+/// The id of the key in a file.
+pub fn id_of_file(path: &Path) -> Result<String, MasterKeyError> {
+    of_file(path).map(|key| key.id())
 }
 
 fn of_file(path: &Path) -> Result<MasterKey, MasterKeyError> {

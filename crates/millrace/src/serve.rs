@@ -1,6 +1,5 @@
 //! Wiring of the server, and its end.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +16,16 @@ use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::clock::clock;
-use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
+use crate::config::{Config, Sandbox, ServeArgs};
 use crate::data_dir::{self, CREDENTIALS, DataDir};
 use crate::database;
 use crate::doctor;
 use crate::egress::Surroundings;
 use crate::front::Front;
 use crate::http;
+use crate::log;
 use crate::machine::{hosts_max, memory_mb_max};
 use crate::master_key::KeyPlace;
 use crate::memory;
@@ -46,7 +45,7 @@ const DRAIN: Duration = Duration::from_secs(20);
 
 pub async fn serve(args: ServeArgs) -> Result<()> {
     let config = Arc::new(Config::read(args)?);
-    start_log(config.log_format);
+    log::start(config.log_format)?;
     if config.sandbox != Sandbox::Off {
         close_proc();
     }
@@ -403,20 +402,5 @@ async fn serve_until_signal(
     match tokio::time::timeout(Duration::from_secs(2), serving).await {
         Ok(served) => served.context("the HTTP server failed"),
         Err(_) => Ok(()),
-    }
-}
-
-fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("MILLRACE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        // A line that cannot be written, to a disk that is full or to a reader that went away,
-        // would be told of on standard error, with a panic.
-        .log_internal_errors(false);
-    match format {
-        LogFormat::Json => builder.json().flatten_event(true).init(),
-        LogFormat::Text => builder.with_target(false).init(),
     }
 }

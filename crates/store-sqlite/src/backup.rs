@@ -30,6 +30,15 @@ pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
         .map_err(|e| StoreError::Database(Box::new(e)))
 }
 
+pub(crate) fn master_keys(path: &Path) -> StoreResult<Vec<String>> {
+    let connection =
+        pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let mut found =
+        connection.prepare("SELECT DISTINCT master_id FROM data_keys").map_err(database)?;
+    let ids = found.query_map([], |row| row.get(0)).map_err(database)?;
+    ids.collect::<Result<_, _>>().map_err(database)
+}
+
 pub(crate) fn check(path: &Path) -> StoreResult<()> {
     let connection =
         pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;

@@ -84,6 +84,11 @@ impl SqliteStore {
         backup::backup(from, to)
     }
 
+    /// Ids of the master keys that the data keys of a database are under.
+    pub fn master_keys(path: &Path) -> StoreResult<Vec<String>> {
+        backup::master_keys(path)
+    }
+
     /// That a file is a whole database of a version that is known.
     pub fn check(path: &Path) -> StoreResult<()> {
         backup::check(path)

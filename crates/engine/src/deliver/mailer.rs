@@ -28,6 +28,20 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY_SECONDS: [i64; 12] =
     [5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
 
+/// Checks what mails are sent with: the address of the server, and the sender.
+///
+/// # Errors
+/// In words, without the address of the server: it may hold a password.
+pub fn check_mail(smtp_url: Option<&str>, mail_from: &str) -> Result<(), String> {
+    if let Some(url) = smtp_url {
+        MailServer::from_url(url).map_err(|error| format!("smtp_url: {}", error_chain(&error)))?;
+    }
+    mail_from.parse::<Mailbox>().map(drop).map_err(|_| {
+        let shown = millrace_model::shown(mail_from);
+        format!("mail_from is `{shown}`; allowed are such as Millrace <millrace@example.com>")
+    })
+}
+
 /// Connects to a mail server and greets it; nothing is sent.
 ///
 /// # Errors

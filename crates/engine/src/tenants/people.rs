@@ -259,7 +259,7 @@ pub(crate) fn own_session(caller: &Caller) -> Result<&SessionId, EngineError> {
 }
 
 /// Refuses what is not one address that mail can be sent to.
-pub(crate) fn check_email(email: &str) -> Result<(), EngineError> {
+pub fn check_email(email: &str) -> Result<(), EngineError> {
     let is_plain = !email.contains(|c: char| c.is_control() || c.is_whitespace());
     if is_plain && email.len() <= 254 && email.parse::<lettre::Address>().is_ok() {
         return Ok(());
