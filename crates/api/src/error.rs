@@ -305,7 +305,7 @@ impl ApiError {
 
     /// A fault of ours: the client learns only the request's id.
     fn fault(id: RequestId) -> Self {
-        let message = format!("the server failed; its log tells why under the request id `{id}`");
+        let message = format!("the server failed; see its log for the request id `{id}`");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
             .with(json!({ "request_id": id.to_string() }))
     }

@@ -64,7 +64,8 @@ impl Reach {
                 response.headers().get(LOCATION).filter(|_| response.status().is_redirection());
             let Some(location) = location else { return Ok(response) };
             let next = location.to_str().ok().and_then(|l| url.join(l).ok());
-            url = next.ok_or_else(|| "the server leads to what is no address".to_owned())?;
+            url = next
+                .ok_or_else(|| "the server redirects to an address that is not valid".to_owned())?;
         }
         Err(format!("the server leads on more than {REDIRECTS_MAX} times"))
     }

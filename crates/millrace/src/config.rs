@@ -79,7 +79,7 @@ pub struct ServeArgs {
     /// domain; may be given again, or as a list with commas
     #[arg(long, env = "MILLRACE_OWN_HOST", value_name = "NAME", value_delimiter = ',')]
     pub own_host: Vec<String>,
-    /// Addresses of reverse proxies whose word on the client counts (X-Forwarded-For, -Proto,
+    /// Addresses of reverse proxies whose headers are trusted (X-Forwarded-For, -Proto,
     /// -Host, Forwarded): CIDR; may be given again, or as a list with commas
     #[arg(long, env = "MILLRACE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
     pub trusted_proxy: Vec<TrustedProxy>,

@@ -166,7 +166,7 @@ impl MasterKeys for KeyPlace {
                 Ok(MasterKey::new(bytes))
             }
             Place::Given { .. } => {
-                Err(MasterKeyError("the master key comes from the environment: start the server again with the new key as MILLRACE_MASTER_KEY and the one of now as MILLRACE_MASTER_KEY_OLD".into()))
+                Err(MasterKeyError("the master key comes from the environment: start the server again with the new key as MILLRACE_MASTER_KEY and the current one as MILLRACE_MASTER_KEY_OLD".into()))
             }
             Place::Command(command) => of_command(command),
         }

@@ -65,7 +65,7 @@ fn report(
 ) {
     // An address may hold a password.
     let shown = reqwest::Url::parse(url).map_or_else(
-        |_| "what is no address".to_owned(),
+        |_| "an address that is not valid".to_owned(),
         |url| format!("`{}`", url.origin().ascii_serialization()),
     );
     match found {

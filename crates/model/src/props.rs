@@ -323,7 +323,7 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
             Value::Array(items) => items
                 .iter()
                 .position(|item| !scalar_fits(item_type, def, item))
-                .map(|at| format!("; the one at {at} is none")),
+                .map(|at| format!("; item {at} is not")),
             _ => Some(String::new()),
         };
         let items = match item_type {

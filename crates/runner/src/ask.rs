@@ -102,7 +102,7 @@ impl Drop for Reply {
     fn drop(&mut self) {
         self.give(Err(AskError::new(
             "InternalFailure",
-            "the server could not answer; its log tells why",
+            "the server could not answer; see its log",
         )));
     }
 }

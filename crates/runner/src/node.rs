@@ -87,7 +87,7 @@ fn first_words(stderr: &[u8]) -> String {
         .lines()
         .map(str::trim)
         .find(|line| line.chars().any(char::is_alphabetic))
-        .unwrap_or("without a word");
+        .unwrap_or("it printed nothing");
     line.chars().take(CHARS_MAX).collect()
 }
 

@@ -108,7 +108,7 @@ impl Meter {
     pub(crate) fn slow_down(&mut self) {
         // SAFETY: a plain system call on a group of ours, whose process is not reaped.
         if unsafe { libc::setpriority(libc::PRIO_PGRP, self.pid, NICE) } < 0 {
-            tracing::debug!(error = %std::io::Error::last_os_error(), "a host that burns the processor could not be slowed down");
+            tracing::debug!(error = %std::io::Error::last_os_error(), "a process that keeps the processor busy could not be slowed down");
         }
         self.set(NICE, NICE, TURN_OF_BURNING, true);
     }

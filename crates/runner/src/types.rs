@@ -105,7 +105,7 @@ pub enum StartError {
     },
     /// What is there is no Node, or one that cannot run: it lacks memory, threads or libraries.
     #[error(
-        "`{node}` does not tell its version as Node.js does: {said}; mend that (limits of memory and of processes among it), or name another binary with --node"
+        "`{node} --version` did not print the version of Node.js: {said}; check limits of memory and processes, or name another binary with --node"
     )]
     NodeFailed {
         /// The binary.

@@ -181,7 +181,7 @@ pub(crate) async fn rotate(
     Ok(Fields::default().data(NewApiKeyOut::show(&key, &text)))
 }
 
-/// Another master key in the place of the one of now.
+/// Another master key in the place of the current one.
 pub(crate) async fn rotate_master(
     State(app): State<App>,
     Auth(caller): Auth,

@@ -54,13 +54,13 @@ pub(crate) fn routes() -> Vec<Route> {
         post(
             "/domains",
             DEPLOY,
-            "Let a domain stand for an endpoint; its name must lead to this server",
+            "Attach a domain to an endpoint; its name must resolve to this server",
             create,
         )
         .reads::<DomainIn>()
         .takes(&[ORG])
         .gives(Gives::One(of::<DomainOut>())),
-        delete("/domains/{domain}", DEPLOY, "Let a domain stand for nothing any more", remove),
+        delete("/domains/{domain}", DEPLOY, "Detach a domain from its endpoint", remove),
     ]
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn routes() -> Vec<Route> {
         put(
             "/members/{id}",
             FULL,
-            "Give a member another role; one owner stays who can sign in",
+            "Give a member another role; at least one owner who can sign in must remain",
             update,
         )
         .reads::<RoleIn>()

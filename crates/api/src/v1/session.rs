@@ -159,7 +159,7 @@ pub(crate) fn routes() -> Vec<Route> {
         post("/links/use", NOTHING, "Use a link that works once, and sign in", use_link)
             .takes(&[
                 text("token", "What stands at the end of its address").required(),
-                text("password", "The password to be set, 12 to 256 characters; of an invited person who has a login, the one of now").required(),
+                text("password", "The password to be set, 12 to 256 characters; of an invited person who has a login, the current one").required(),
                 text("name", "One's name"),
                 text("email", "The address to sign in with; of a first visit only"),
             ])

@@ -133,7 +133,7 @@ pub enum ClientCommand {
         #[arg(long = "prop", value_name = "NAME=VALUE")]
         props: Vec<String>,
     },
-    /// Make a folder of workflows and sources true on the server, after showing what that takes
+    /// Deploy a project: show the plan, ask, then create, update and delete
     #[command(
         after_help = "A project is laid out as workflows/NAME/workflow.yaml, sources/NAME.mjs (with NAME.yaml for its props), and millrace.yaml with `project: NAME`.\n\
         Examples:\n  millrace apply --dry-run\n  millrace apply ./shop --yes --prune"

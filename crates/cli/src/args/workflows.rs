@@ -44,8 +44,7 @@ pub enum WorkflowCommand {
         #[arg(long)]
         force: bool,
     },
-    /// Show what a folder says otherwise than the version that is live; exit status 1 where they
-    /// differ
+    /// Show the differences between a folder and the live version; exit status 1 if there are any
     #[command(
         after_help = "Examples:\n  millrace workflows diff order-mail\n  millrace workflows diff . order-mail-2"
     )]
@@ -82,7 +81,7 @@ pub enum WorkflowCommand {
         name: String,
         #[command(flatten)]
         event: EventArg,
-        /// Say the run's id and do not wait for its end
+        /// Print the run's id and do not wait for its end
         #[arg(long)]
         no_wait: bool,
     },

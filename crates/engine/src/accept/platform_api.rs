@@ -44,7 +44,7 @@ impl Engine {
         let base = url::Url::parse(&self.0.config.base_url).map_err(failed)?;
         let url = base
             .join(&ask.path)
-            .map_err(|_| AskError::new("TypeError", "the request's path is none"))?;
+            .map_err(|_| AskError::new("TypeError", "the request's path is not valid"))?;
         if url.origin() != base.origin() || !url.path().starts_with("/v1/") {
             return Err(AskError::new(
                 "NotFound",
@@ -54,7 +54,7 @@ impl Engine {
         let method: Method = ask
             .method
             .parse()
-            .map_err(|_| AskError::new("TypeError", "the request's method is none"))?;
+            .map_err(|_| AskError::new("TypeError", "the request's method is not valid"))?;
         let client = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -94,5 +94,5 @@ impl Engine {
 /// The cause is in the log: an address of this server is nothing that code has to know.
 fn failed(error: impl std::fmt::Display) -> AskError {
     tracing::warn!(%error, "a request of code to this server's API failed");
-    AskError::new("InternalFailure", "the server could not be asked; its log tells why")
+    AskError::new("InternalFailure", "the server could not be asked; see its log")
 }

@@ -157,7 +157,7 @@ fn build(request: Sent) -> Result<Request, String> {
         .ok()
         .filter(|m| *m != Method::CONNECT)
         .ok_or_else(|| format!("`{method}` is not a method that can be sent"))?;
-    let mut url = Url::parse(&request.url).map_err(|e| format!("the address is none: {e}"))?;
+    let mut url = Url::parse(&request.url).map_err(|e| format!("the address is not valid: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!(
             "the address begins with `{}:`, allowed are http and https",

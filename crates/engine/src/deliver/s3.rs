@@ -121,7 +121,7 @@ fn object(config: &S3Config, delivery: &Delivery) -> Result<(Url, Vec<u8>), Stri
     }
     if !config.buckets.is_empty() && !config.buckets.contains(bucket) {
         return Err(format!(
-            "the bucket `{bucket}` is none of those that the server's operator allows (--s3-buckets)"
+            "the bucket `{bucket}` is not one of those that the server's operator allows (--s3-buckets)"
         ));
     }
     let prefix = object.prefix.trim_matches('/');
@@ -140,7 +140,8 @@ fn object(config: &S3Config, delivery: &Delivery) -> Result<(Url, Vec<u8>), Stri
         .map(|part| utf8_percent_encode(part, UNRESERVED).to_string())
         .collect();
     let url = format!("{}/{}", config.endpoint.trim_end_matches('/'), path.join("/"));
-    let url = Url::parse(&url).map_err(|e| format!("the object store's address is none: {e}"))?;
+    let url =
+        Url::parse(&url).map_err(|e| format!("the object store's address is not valid: {e}"))?;
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     let lines = lines(&object.payload);
     gzip.write_all(lines.as_bytes())

@@ -78,7 +78,7 @@ impl Background for NodeNotifier {
         if let Err(error) = inner.store.tell(&inner.node, &news).await {
             tracing::debug!(
                 error = error_chain(&error),
-                "the other servers could not be told; they look by themselves"
+                "could not notify the other servers; they poll"
             );
         }
         Next::After(GATHERED)
@@ -149,7 +149,7 @@ impl Background for NodeListener {
         }
         engine.0.cache.hears_nothing();
         now.warned(
-            "the database cannot be heard; until it can, everything is read from it",
+            "lost the LISTEN connection to the database; caches are not used until it is back",
             &ConnectionLost,
         );
         Next::After(LISTEN_AGAIN_AFTER)

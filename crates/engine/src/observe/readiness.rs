@@ -87,7 +87,7 @@ impl fmt::Display for Readiness {
                 write!(f, "a commit has not ended for {} s; look at the disk of the database", commit.as_secs())
             }
             Self::StorageFull => f.write_str("the disk of the database is full; make room, the server then goes on by itself"),
-            Self::DatabaseFailing => f.write_str("the database does not answer or takes no writes; the server's log tells why"),
+            Self::DatabaseFailing => f.write_str("the database does not answer or takes no writes; see the server's log"),
             Self::Stopping => f.write_str("the server is stopping"),
         }
     }

@@ -166,7 +166,7 @@ impl Engine {
                     .ok_or_else(|| {
                         AskError::new(
                             "TypeError",
-                            "a data store keeps JSON values; undefined is none",
+                            "a data store keeps JSON values; undefined is not one",
                         )
                     })?
                     .get();
@@ -376,5 +376,5 @@ pub(crate) fn failed(error: impl std::error::Error) -> AskError {
         error = error_chain(&error),
         "a question of running code could not be answered"
     );
-    AskError::new("InternalFailure", "the server could not answer; its log tells why")
+    AskError::new("InternalFailure", "the server could not answer; see its log")
 }

@@ -181,7 +181,7 @@ impl MasterKeyRotation {
         Self { ctx, keyring, master_keys, organizations, rotating: tokio::sync::Mutex::default() }
     }
 
-    /// Puts another master key in the place of the one of now, and gives its id. What is sealed
+    /// Puts another master key in the place of the current one, and gives its id. What is sealed
     /// stays as it is, and readable throughout. Only for the organization that was made first: the
     /// key is the server's.
     pub async fn rotate(&self, caller: &Caller) -> Result<String, EngineError> {

@@ -201,7 +201,7 @@ impl People {
     }
 
     /// Sets another password for the caller's person, and ends all other sessions. `WrongPassword`
-    /// where the one of now is not shown.
+    /// where the current one is not shown.
     pub async fn change_password(
         &self,
         caller: &Caller,

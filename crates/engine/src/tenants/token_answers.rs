@@ -28,7 +28,7 @@ const CODES: [&str; 6] = ["type", "code", "error_code", "status", "error_descrip
 pub(crate) enum AskFailed {
     #[error("the request cannot be made or sent")]
     Unsent(#[source] reqwest::Error),
-    #[error("the answer is none of HTTP")]
+    #[error("the answer is not HTTP")]
     NoAnswer(#[source] oauth2::http::Error),
     #[error(transparent)]
     Unread(#[from] AnswerError),

@@ -53,7 +53,7 @@ fn a_refused_list_tells_which_item_and_its_bounds() {
         .expect_err("too large");
     assert_eq!(
         words,
-        "the prop `l` has the value `[3,10]`, allowed is an array of integer values from 1 to 9; the one at 1 is none"
+        "the prop `l` has the value `[3,10]`, allowed is an array of integer values from 1 to 9; item 1 is not"
     );
     assert!(
         check_one(def("l", "integer[]", json!({})), json!("3"))
@@ -63,9 +63,7 @@ fn a_refused_list_tells_which_item_and_its_bounds() {
     let accounts = def("a", "app[]", json!({ "app": "stripe" }));
     assert!(check_one(accounts.clone(), json!([{ "authProvisionId": "apn_1" }])).is_ok());
     assert!(
-        check_one(accounts, json!(["sk_live"]))
-            .expect_err("no account")
-            .contains("the one at 0 is none")
+        check_one(accounts, json!(["sk_live"])).expect_err("no account").contains("item 0 is not")
     );
 }
 
@@ -173,7 +171,7 @@ fn a_label_comes_with_a_value_that_fits() {
     assert!(
         list(json!({ "withLabel": true }), json!([{ "__lv": {} }]))
             .expect_err("refused")
-            .contains("the one at 0 is none")
+            .contains("item 0 is not")
     );
 }
 
