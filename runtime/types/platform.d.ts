@@ -4,7 +4,63 @@ import type { Readable } from "node:stream";
 
 import type * as OfSend from "./index";
 
-export interface AxiosRequestConfig extends OfAxios {
+/** Members of a request, loosely, for where the package axios is not installed. */
+interface WithoutAxios {
+  url?: string;
+  method?: string;
+  baseURL?: string;
+  allowAbsoluteUrls?: boolean;
+  headers?: Record<string, any>;
+  params?: any;
+  paramsSerializer?: any;
+  data?: any;
+  auth?: { username: string; password: string };
+  timeout?: number;
+  timeoutErrorMessage?: string;
+  signal?: any;
+  cancelToken?: any;
+  responseType?: string;
+  responseEncoding?: string;
+  validateStatus?: ((status: number) => boolean) | null;
+  transformRequest?: any;
+  transformResponse?: any;
+  maxContentLength?: number;
+  maxBodyLength?: number;
+  maxRedirects?: number;
+  maxRate?: any;
+  beforeRedirect?: (...details: any[]) => void;
+  onUploadProgress?: (progress: any) => void;
+  onDownloadProgress?: (progress: any) => void;
+  adapter?: any;
+  httpAgent?: any;
+  httpsAgent?: any;
+  transport?: any;
+  proxy?: any;
+  socketPath?: string | null;
+  allowedSocketPaths?: string | string[] | null;
+  decompress?: boolean;
+  insecureHTTPParser?: boolean;
+  family?: any;
+  lookup?: any;
+  env?: any;
+  formSerializer?: any;
+  parseReviver?: any;
+  transitional?: any;
+  withCredentials?: boolean;
+  withXSRFToken?: any;
+  xsrfCookieName?: string;
+  xsrfHeaderName?: string;
+  fetchOptions?: any;
+  httpVersion?: any;
+  http2Options?: any;
+  formDataHeaderPolicy?: string;
+  redact?: string[];
+  sensitiveHeaders?: string[];
+}
+/** An import that is not found is `any`: extending it gives an interface without members. */
+type BaseConfig = string extends keyof OfAxios ? WithoutAxios : OfAxios;
+
+export interface AxiosRequestConfig extends BaseConfig {
   /** Exports `debug_config` and `debug_response`. */
   debug?: boolean;
   /** Gives the response instead of its data. */

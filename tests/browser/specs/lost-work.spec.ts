@@ -212,6 +212,48 @@ test("'a half-typed secret was saved': a secret is sent once one leaves the form
   await expect(page.getByLabel("Note")).toHaveValue("still the same form");
 });
 
+test("'a brace that I deleted took the saved value with it': a field that is not valid keeps its text, the draft its value", async ({ page, server }) => {
+  const code = `export default defineComponent({
+  props: { body: { type: "object", label: "Body" } },
+  run() { return this.body; },
+});
+`;
+  const made = await workflow(server, "Half", { mail: code, after: step("return 1;") });
+  await page.goto(`/workflows/${made.id}/edit?step=mail`);
+  await page.getByRole("tab", { name: "Configure" }).click();
+  const body = page.getByRole("textbox", { name: "Body", exact: true });
+  const savedState = page.locator(".bld-saved");
+  const value = async () => JSON.parse((await record(server, made.id)).steps[0]?.configured_props_json ?? "");
+  await body.click();
+  await page.keyboard.insertText('{"customer":"Ada"}');
+  await expect(savedState).toHaveText(/^Saved/);
+  expect(await value()).toEqual({ body: { customer: "Ada" } });
+
+  await page.keyboard.press("ControlOrMeta+End");
+  await page.keyboard.press("Backspace");
+  await expect(savedState).toHaveText(/^Not saved: Body of mail is not valid/);
+  await card(page, /^after/).click();
+  await card(page, /^mail/).click();
+  await page.getByRole("tab", { name: "Configure" }).click();
+  await expect(body).toHaveText('{"customer":"Ada"');
+  await page.reload();
+  await page.getByRole("tab", { name: "Configure" }).click();
+  await expect(body).toHaveText('{"customer":"Ada"');
+  expect(await value()).toEqual({ body: { customer: "Ada" } });
+  await page.getByRole("button", { name: "Test to here" }).click();
+  await expect(page.getByText("Not tested: Body of mail is not valid.")).toBeVisible();
+  await page.getByRole("button", { name: "Deploy…" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByText("mail has fields that are not valid")).toBeVisible();
+  await expect(dialog.getByRole("button", { name: "Deploy", exact: true })).toBeDisabled();
+  await page.keyboard.press("Escape");
+
+  await body.click();
+  await page.keyboard.press("ControlOrMeta+End");
+  await page.keyboard.insertText("}");
+  await expect(savedState).toHaveText(/^Saved/);
+});
+
 test("a page that is opened while the server is away comes whole once it is back", async ({ page, server, messages }) => {
   const made = await workflow(server, "Opened", { one: step("return 1;") });
   await page.goto("/workflows");

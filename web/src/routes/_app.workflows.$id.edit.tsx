@@ -58,22 +58,31 @@ function Form(given: FormGiven) {
   const { target, props, stored, sealed, refused, readOnly, renderValue, known, picker, onValues } =
     given;
   const expressions = renderValue !== undefined;
-  const form = usePropForm({ target, props, stored, sealed, expressions, known });
-  const { refuse } = form;
+  const left = given.invalid;
+  const form = usePropForm({ target, props, stored, sealed, left, expressions, known });
+  const { refuse, invalid } = form;
   const wrong = JSON.stringify(refused);
   // biome-ignore lint/correctness/useExhaustiveDependencies: made anew by each drawing
   useEffect(() => {
     if (wrong !== "{}") refuse(refused);
   }, [wrong]);
-  const values = JSON.stringify(form.values);
+  const values = JSON.stringify([form.values, invalid]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed is what changed
   useEffect(() => {
     if (!form.changed) return;
     const secrets = form.props.filter(({ secret }) => secret).map(({ name }) => name);
-    onValues(form.values, {
-      form: form.formId(),
-      secrets: secrets.filter((name) => form.values[name] !== undefined),
-    });
+    // The last valid value of a field stays until another one is.
+    const last = Object.entries(stored).filter(([name]) => form.problems[name] !== undefined);
+    onValues(
+      { ...form.values, ...Object.fromEntries(last) },
+      {
+        form: form.formId(),
+        secrets: secrets.filter(
+          (name) => form.values[name] !== undefined || form.problems[name] !== undefined,
+        ),
+        invalid: Object.keys(invalid).length === 0 ? undefined : invalid,
+      },
+    );
   }, [values]);
   return (
     <fieldset disabled={readOnly}>

@@ -179,16 +179,13 @@ function NextTimes({ cron, zone }: { cron: string; zone: string }) {
   );
 }
 
+/** What is wrong with a line is for the server to say: it reads more than the library that spells lines. */
 function CronWords({ cron, zone }: { cron: string; zone: string }) {
   const { data } = useQuery(cronWordsQuery(cron));
-  if (data === undefined) return null;
-  return data.problem !== undefined ? (
-    <Message
-      error={`${data.problem}. A cron line has five parts: minute, hour, day, month, day of the week.`}
-    />
-  ) : (
+  if (cron.trim() === "") return <Message error="Give a cron line, such as 0 9 * * 1-5." />;
+  return (
     <>
-      <Message hint={`${data.words}, in ${zone}.`} />
+      {data?.words !== undefined && <Message hint={`${data.words}, in ${zone}.`} />}
       <NextTimes cron={cron} zone={zone} />
     </>
   );

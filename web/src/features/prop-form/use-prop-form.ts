@@ -25,6 +25,8 @@ type Given = {
   sealed?: readonly string[];
   /** Under which name what is typed is kept in this browser; absent: whoever shows the form keeps it. */
   keepAs?: string;
+  /** Fields that held no valid value when the form was left, as `invalid` gave them. */
+  left?: Readonly<Record<string, { draft: unknown }>> | undefined;
   /** Values may be `{{expressions}}`, as those of steps are. */
   expressions?: boolean;
   /** What expressions may name, and what it holds now. */
@@ -39,6 +41,7 @@ export function usePropForm({
   stored = {},
   sealed = [],
   keepAs,
+  left = {},
   expressions = false,
   known,
 }: Given) {
@@ -47,13 +50,21 @@ export function usePropForm({
     const drafts: Record<string, Draft | undefined> = {};
     for (const prop of first)
       drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
-    return { plain: drafts, drafts: { ...drafts, ...keptDrafts(kept?.value) }, keptAt: kept?.at };
+    const found = keptDrafts(
+      Object.fromEntries(Object.entries(left).map(([name, { draft }]) => [name, draft])),
+    );
+    return {
+      plain: drafts,
+      drafts: { ...drafts, ...found, ...keptDrafts(kept?.value) },
+      left: Object.keys(found),
+      keptAt: kept?.at,
+    };
   });
   /** Drafts of what is stored: what equals them was not typed here. */
   const plain = useRef<Drafts>(start.plain);
   const [props, setProps] = useState(first);
   const [drafts, setDrafts] = useState<Drafts>(start.drafts);
-  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set(start.left));
   const [all, setAll] = useState(false);
   const [refused, setRefused] = useState<Problems>({});
   const [keptAt, setKeptAt] = useState(start.keptAt);
@@ -130,6 +141,14 @@ export function usePropForm({
     expressions,
     known,
     values: read.values,
+    problems: read.problems,
+    /** Fields that hold no valid value; nobody can mend one that is hidden. */
+    invalid: Object.fromEntries(
+      props.flatMap(({ name, label, hidden }) => {
+        const why = read.problems[name];
+        return why === undefined || hidden ? [] : [[name, { label, why, draft: drafts[name] }]];
+      }),
+    ),
     formId: () => formId.current,
     changed,
     /** When what was typed was kept in this browser. */

@@ -59,8 +59,14 @@ export function StepPanel({
           )}
         </div>
       )}
+      {bare && run.exitReason !== undefined && run.steps.at(-1) === step && (
+        <p className="step-note">
+          It ended the run by <code className="mono">$.flow.exit</code>:{" "}
+          {run.exitReason || "no reason given"}
+        </p>
+      )}
       {shown === undefined ? (
-        <p className="step-note">This step has nothing to show yet.</p>
+        <p className="step-note">{nothingOf(run, step)}</p>
       ) : (
         <Tabs.Root
           className="step-panel"
@@ -90,6 +96,14 @@ export function StepPanel({
       )}
     </div>
   );
+}
+
+/** Why there is nothing to show of a step. */
+function nothingOf(run: RunDetail, step: StepRecord | undefined): string {
+  if (step?.status === "succeeded") return "It returned nothing and exported nothing.";
+  return run.exitReason !== undefined && step === undefined
+    ? "It did not run: a step before it ended the run."
+    : "This step has nothing to show yet.";
 }
 
 function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): Shown[] {
@@ -203,11 +217,11 @@ function isEmpty(value: unknown): boolean {
   return typeof value !== "object" || value === null || Object.keys(value).length === 0;
 }
 
-/** Lines of the step; where lines do not name one, the run's only step has all. */
+/** Lines of the step; those that name none, such as of what a test left out, are at the last one. */
 function logOf(run: RunDetail, stepKey: string): LogRecord[] {
   if (stepKey === "$run") return run.logs;
-  const named = run.logs.filter(({ step }) => step === stepKey);
-  return named.length > 0 || run.steps.length > 1 ? named : run.logs;
+  const last = run.steps.at(-1)?.name ?? stepKey;
+  return run.logs.filter(({ step }) => (step ?? last) === stepKey);
 }
 
 function sendsOf(run: RunDetail, stepKey: string): Delivery[] {

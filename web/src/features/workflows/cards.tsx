@@ -139,6 +139,7 @@ function StepCard({
   const result = test.ofStep(step.key);
   const { going } = test;
   const name = step.namespace;
+  const [invalid] = Object.values(step.invalid ?? {});
   const tests = going?.steps.includes(name) && !going.ended.has(name);
   return (
     <Card
@@ -166,6 +167,8 @@ function StepCard({
           </span>
         ) : refused ? (
           <Mark status="failed" says="refused" />
+        ) : invalid !== undefined ? (
+          <Mark status="failed" says={`Not saved: ${invalid.label} is not valid. ${invalid.why}`} />
         ) : tests ? (
           going?.running === name ? (
             <Mark status="running" says="running" />

@@ -25,6 +25,7 @@ import { useLiveDeployment } from "./live-version";
 import { type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
+import { invalidIn } from "./unfinished";
 import { useBuilder } from "./use-builder";
 import { failingSince } from "./use-failing";
 import { VersionChanges } from "./version-changes";
@@ -91,6 +92,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const next = typed(base, builder.draft, saved);
   const found = live === undefined ? [] : differences(next, live);
   const { deploy } = builder;
+  const invalid = invalidIn(builder.draft.steps);
   const replay = useReplay();
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -164,7 +166,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
     void queries.invalidateQueries({ queryKey: ["error-groups"] });
   };
   const submit = () => {
-    if (deploy.isPending) return;
+    if (deploy.isPending || invalid !== undefined) return;
     deploy.mutate(
       { message },
       {
@@ -223,6 +225,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
             icon={Rocket}
             keys="mod+enter"
             busy={deploy.isPending && "Deploying…"}
+            refused={invalid}
             onClick={submit}
           >
             Deploy

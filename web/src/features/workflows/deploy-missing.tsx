@@ -41,6 +41,20 @@ export function DeployMissing() {
           </Banner>
         );
       })}
+      {draft.steps.map(
+        ({ key, namespace, invalid }) =>
+          invalid !== undefined && (
+            <Banner key={key} kind="failed" title={`${namespace} has fields that are not valid`}>
+              <ul>
+                {Object.entries(invalid).map(([name, { label, why }]) => (
+                  <li key={name}>
+                    {label}: {why}
+                  </li>
+                ))}
+              </ul>
+            </Banner>
+          ),
+      )}
       {dangling.length > 0 && (
         <Banner kind="waits" title="Steps read results that are not there">
           <ul>

@@ -10,12 +10,12 @@ export function withoutSecrets(draft: Draft): Draft {
       const { type, header } = trigger.auth;
       return { ...trigger, auth: header === undefined ? { type } : { type, header } };
     }),
-    steps: draft.steps.map(({ secrets = [], ...step }) => ({
-      ...step,
-      props: Object.fromEntries(
-        Object.entries(step.props).filter(([name]) => !secrets.includes(name)),
-      ),
-    })),
+    steps: draft.steps.map(({ secrets = [], ...step }) => {
+      const open = <T>(values: Readonly<Record<string, T>>): Record<string, T> =>
+        Object.fromEntries(Object.entries(values).filter(([name]) => !secrets.includes(name)));
+      const { props, invalid } = step;
+      return { ...step, props: open(props), ...(invalid && invalidOf(open(invalid))) };
+    }),
   };
 }
 
@@ -75,6 +75,7 @@ function stepOf(given: unknown): StepDraft[] {
       form: textOf(given.form),
       secrets: listOf(given.secrets).map(String),
       ...sealedOf(given.sealed),
+      ...invalidOf(given.invalid),
       disabled: given.disabled === true,
       ...noteOf(given.note),
     },
@@ -89,6 +90,16 @@ export function filesOf(given: unknown): { files?: CodeFiles } {
     typeof text === "string" ? [[path, text] as const] : [],
   );
   return { files: { entry, others: Object.fromEntries(texts) } };
+}
+
+/** Fields that hold no valid value, as drafts are kept; a step without such has no entry. */
+function invalidOf(given: unknown): Pick<StepDraft, "invalid"> {
+  const fields = Object.entries(objectOf(given)).flatMap(([name, field]) => {
+    const { label, why, draft } = objectOf(field);
+    if (typeof label !== "string" || typeof why !== "string") return [];
+    return [[name, { label, why, draft }] as const];
+  });
+  return fields.length === 0 ? { invalid: undefined } : { invalid: Object.fromEntries(fields) };
 }
 
 function sealedOf(given: unknown): Pick<StepDraft, "sealed"> {

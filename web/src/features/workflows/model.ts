@@ -25,6 +25,11 @@ export type TriggerDraft =
 /** Code of several files, or of one that is not named after its step. */
 export type CodeFiles = { entry: string; others: Record<string, string> };
 
+/** `draft`: state of the field, as the form reads it again. */
+export type InvalidFields = Readonly<
+  Record<string, { label: string; why: string; draft: unknown }>
+>;
+
 export type StepDraft = {
   /** Identity within the builder; a name may change. */
   key: string;
@@ -34,6 +39,8 @@ export type StepDraft = {
   runs: { kind: "code"; code: string; files?: CodeFiles } | { kind: "action"; component: string };
   /** Values without secrets that are stored. */
   props: JsonObject;
+  /** What fields hold that is no valid value (yet), by prop; `props` keeps the last valid one. */
+  invalid?: InvalidFields | undefined;
   /** Names of values that this browser must not keep. */
   secrets?: string[];
   /** Names of secrets that the server has, and the saved step that it has them for. */
@@ -233,7 +240,8 @@ export function isSavedAs(draft: Draft, record: Content): boolean {
   const sealed = draft.steps.every(({ secrets = [] }, at) =>
     secrets.every((name) => saved[at]?.sealed.includes(name)),
   );
-  return sealed && plain(draft) === plain(theirs);
+  const valid = draft.steps.every(({ invalid }) => invalid === undefined);
+  return sealed && valid && plain(draft) === plain(theirs);
 }
 
 /** A trigger in words, for cards and lists. */

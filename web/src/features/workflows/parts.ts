@@ -6,12 +6,15 @@ import type { PropDef } from "~/api/props";
 import type { Run } from "~/api/schema";
 import type { Known } from "~/ui/code/completion";
 import type { Picker } from "~/ui/json/picker";
+import type { InvalidFields } from "./model";
 
 export type FormGiven = {
   /** A component's key or the id of a saved one. */
   target: string;
   props: readonly PropDef[];
   stored: JsonObject;
+  /** What fields hold that is no valid value, as `onValues` gave it. */
+  invalid?: InvalidFields | undefined;
   sealed: readonly string[];
   /** What the server found wrong with each prop. */
   refused: Readonly<Record<string, string>>;
@@ -22,7 +25,11 @@ export type FormGiven = {
   known?: () => Known;
   /** Where values of the data at hand are picked for a field. */
   picker?: Picker | undefined;
-  onValues: (values: JsonObject, more: { form: string | undefined; secrets: string[] }) => void;
+  /** `values` has the valid ones alone; `stored` keeps the others as they were. */
+  onValues: (
+    values: JsonObject,
+    more: { form: string | undefined; secrets: string[]; invalid: InvalidFields | undefined },
+  ) => void;
 };
 
 /** A step as it was tested: its code is shown beside an error. */

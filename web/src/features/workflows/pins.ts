@@ -23,13 +23,34 @@ export function keptPins(workflow: string, steps: readonly StepDraft[]): Pins {
   );
 }
 
-function keepPins(workflow: string, steps: readonly StepDraft[], pins: Pins): void {
-  const named = steps.flatMap(({ key, namespace }): [string, JsonObject][] => {
-    const pin = pins[key];
-    return pin === undefined ? [] : [[namespace, pin]];
-  });
-  if (named.length === 0) forget(place(workflow));
-  else keep(place(workflow), Object.fromEntries(named));
+/** Pins by the names of their steps, as they are kept. */
+function byName(steps: readonly StepDraft[], pins: Pins): Pins {
+  return Object.fromEntries(
+    steps.flatMap(({ key, namespace }): [string, JsonObject][] => {
+      const pin = pins[key];
+      return pin === undefined ? [] : [[namespace, pin]];
+    }),
+  );
+}
+
+/** What is kept with the changes of this tab; pins of another tab stay. All by name. */
+export function mergedPins(kept: JsonObject, before: Pins, now: Pins): JsonObject {
+  const next = { ...kept };
+  for (const name of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    if (before[name] === now[name]) continue;
+    if (now[name] === undefined) delete next[name];
+    else next[name] = now[name];
+  }
+  return next;
+}
+
+function keepPins(workflow: string, before: Pins, now: Pins): void {
+  const names = new Set([...Object.keys(before), ...Object.keys(now)]);
+  if ([...names].every((name) => before[name] === now[name])) return;
+  const kept = keptOf(place(workflow))?.value;
+  const next = mergedPins(isObject(kept) ? kept : {}, before, now);
+  if (Object.keys(next).length === 0) forget(place(workflow));
+  else keep(place(workflow), next);
 }
 
 /** A result as it was typed: an object of exports, `$return_value` among them. */
@@ -73,18 +94,13 @@ export function usePins(workflow: string, steps: readonly StepDraft[]) {
     if (carried !== pins) setState(({ at }) => ({ pins: carried, at }));
   }, [pins, steps]);
   // Kept by name: a step that is renamed keeps its pin, one that is removed leaves none to the next of its name.
-  const names = steps.flatMap(({ key, namespace }) => (pins[key] ? [`${key} ${namespace}`] : []));
-  const named = names.join();
-  const known = useRef(named);
+  const known = useRef<Pins | undefined>(undefined);
   useEffect(() => {
-    if (known.current === named) return;
+    const named = byName(steps, pins);
+    if (known.current !== undefined) keepPins(workflow, known.current, named);
     known.current = named;
-    keepPins(workflow, steps, pins);
-  }, [workflow, steps, pins, named]);
-  const change = (next: Pins) => {
-    setState({ pins: next, at: Date.now() });
-    keepPins(workflow, steps, next);
-  };
+  }, [workflow, steps, pins]);
+  const change = (next: Pins) => setState({ pins: next, at: Date.now() });
   return {
     pins,
     /** When they were changed last. */

@@ -63,3 +63,36 @@ test("a step that is renamed is read by its new name", () => {
   });
   expect(draft.steps[2]).toBe(steps[2]);
 });
+
+test("a step that is renamed is read by its new name where it is taken apart", () => {
+  const follows = (code: string) => {
+    const steps = [step("load", ""), step("use", code)];
+    const { steps: after } = renamed(read, { triggers: [], steps }, "key-load", "fetched");
+    const runs = after[1]?.runs;
+    return runs?.kind === "code" ? runs.code : undefined;
+  };
+  const cases = [
+    ["const { load } = steps;", "const { fetched: load } = steps;"],
+    ["let { load = 1, ...rest } = (steps);", "let { fetched: load = 1, ...rest } = (steps);"],
+    ["const { load: again } = steps;", "const { fetched: again } = steps;"],
+    ['const { "load": again } = steps;', 'const { "fetched": again } = steps;'],
+    ["const { load }: any = steps;", "const { fetched: load }: any = steps;"],
+    ["({ load } = steps);", "({ fetched: load } = steps);"],
+    ["steps[`load`].x;", "steps[`fetched`].x;"],
+    ["(steps).load; (steps as any).load;", "(steps).fetched; (steps as any).fetched;"],
+    ["f({ run({ steps: { load } }) {} })", "f({ run({ steps: { fetched: load } }) {} })"],
+    [
+      "export default ({ steps: { load: { a } } }) => a;",
+      "export default ({ steps: { fetched: { a } } }) => a;",
+    ],
+    ["const { load } = other;", "const { load } = other;"],
+    ["list.map(({ steps: { load } }) => load);", "list.map(({ steps: { load } }) => load);"],
+    [`steps[\`\${load}\`];`, `steps[\`\${load}\`];`],
+  ] as const;
+  for (const [before, after] of cases) expect(follows(before)).toBe(after);
+});
+
+test("a name that is taken out of the steps is a reference to one", () => {
+  const steps = [step("a", "const { gone, trigger } = steps;")];
+  expect(danglingOf(read, { steps })).toEqual([{ step: "a", reads: "gone", why: "missing" }]);
+});

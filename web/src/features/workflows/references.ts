@@ -1,10 +1,17 @@
 /** Names of steps that the code and the expressions of a step read: `steps.load`, `{{steps.load}}`. Pure, but for the parser. */
 
+import type { SyntaxNode } from "@lezer/common";
 import { isObject, type JsonObject } from "~/api/json";
 import type { Draft, StepDraft } from "./model";
 
-/** A name in `steps.name` or `steps["name"]`, and where it stands. */
-export type Reference = { name: string; from: number; to: number };
+/** A name in `steps.name`, `steps["name"]` or `{ name } = steps`, and where it stands. */
+export type Reference = {
+  name: string;
+  from: number;
+  to: number;
+  /** It also names a variable, which stays: `{ name }` becomes `{ other: name }`. */
+  shorthand?: true;
+};
 
 /** Reads the references of one piece of code. */
 export type Reader = (code: string) => Reference[];
@@ -18,15 +25,14 @@ export async function referenceReader(): Promise<Reader> {
     const found: Reference[] = [];
     reads.parse(code).iterate({
       enter({ name, node }) {
-        if (name !== "MemberExpression") return;
-        const [of, part] = [node.firstChild, node.lastChild];
-        if (of?.name !== "VariableName" || code.slice(of.from, of.to) !== "steps") return;
-        const text = part?.name === "]" ? part.prevSibling : part;
-        if (text?.name === "PropertyName") {
-          found.push({ name: code.slice(text.from, text.to), from: text.from, to: text.to });
-        } else if (text?.name === "String") {
-          const [from, to] = [text.from + 1, text.to - 1];
-          found.push({ name: code.slice(from, to), from, to });
+        if (name === "MemberExpression" && isSteps(node.firstChild, code)) {
+          const part = node.lastChild;
+          found.push(...named(part?.name === "]" ? part.prevSibling : part, code));
+        }
+        if (name !== "ObjectPattern" || !takesSteps(node, code)) return;
+        for (const each of node.getChildren("PatternProperty")) {
+          const first = each.firstChild;
+          found.push(...named(first?.name === "[" ? first.nextSibling : first, code));
         }
       },
     });
@@ -34,14 +40,66 @@ export async function referenceReader(): Promise<Reader> {
   };
 }
 
+/** Whether an expression is the variable `steps`, in parentheses or with a type or not. */
+function isSteps(node: SyntaxNode | null, code: string): boolean {
+  switch (node?.name) {
+    case "VariableName":
+      return code.slice(node.from, node.to) === "steps";
+    case "ParenthesizedExpression":
+      return isSteps(node.firstChild?.nextSibling ?? null, code);
+    case "BinaryExpression":
+    case "PostfixExpression":
+      return isSteps(node.firstChild, code);
+    default:
+      return false;
+  }
+}
+
+/** Whether `{ … }` takes parts of `steps`: of the variable, or of `steps` within parameters. */
+function takesSteps({ parent, nextSibling }: SyntaxNode, code: string): boolean {
+  if (parent?.name === "VariableDeclaration") {
+    const equals = nextSibling?.name === "TypeAnnotation" ? nextSibling.nextSibling : nextSibling;
+    return isSteps(equals?.nextSibling ?? null, code);
+  }
+  if (parent?.name === "AssignmentExpression") return isSteps(parent.lastChild, code);
+  const of = parent?.name === "PatternProperty" ? parent.firstChild : null;
+  const list = parent?.parent?.parent;
+  return (
+    of?.name === "PropertyName" &&
+    code.slice(of.from, of.to) === "steps" &&
+    list?.name === "ParamList" &&
+    // Callbacks take other things that may have steps.
+    list.parent?.parent?.name !== "ArgList"
+  );
+}
+
+/** The name that a part of an expression or of a pattern spells, if it does. */
+function named(node: SyntaxNode | null, code: string): Reference[] {
+  if (node === null) return [];
+  const { from, to } = node;
+  switch (node.name) {
+    case "PropertyName":
+      return [{ name: code.slice(from, to), from, to }];
+    case "VariableDefinition":
+      return [{ name: code.slice(from, to), from, to, shorthand: true }];
+    case "String":
+    case "TemplateString":
+      return node.getChild("Interpolation") === null
+        ? [{ name: code.slice(from + 1, to - 1), from: from + 1, to: to - 1 }]
+        : [];
+    default:
+      return [];
+  }
+}
+
 const EXPRESSION = /\{\{([\s\S]*?)\}\}/g;
 
 function ofText(read: Reader, text: string): Reference[] {
   return [...text.matchAll(EXPRESSION)].flatMap((found) =>
-    read(found[1] ?? "").map(({ name, from, to }) => ({
-      name,
-      from: from + found.index + 2,
-      to: to + found.index + 2,
+    read(found[1] ?? "").map((each) => ({
+      ...each,
+      from: each.from + found.index + 2,
+      to: each.to + found.index + 2,
     })),
   );
 }
@@ -78,9 +136,12 @@ export function danglingOf(read: Reader, { steps }: Pick<Draft, "steps">): Dangl
 
 function replaced(text: string, found: readonly Reference[], names: ReadonlyMap<string, string>) {
   let next = text;
-  for (const { name, from, to } of [...found].sort((one, other) => other.from - one.from)) {
+  for (const { name, from, to, shorthand } of [...found].sort(
+    (one, other) => other.from - one.from,
+  )) {
     const given = names.get(name);
-    if (given !== undefined) next = next.slice(0, from) + given + next.slice(to);
+    if (given === undefined) continue;
+    next = next.slice(0, from) + (shorthand ? `${given}: ${name}` : given) + next.slice(to);
   }
   return next;
 }

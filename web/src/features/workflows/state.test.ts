@@ -39,6 +39,28 @@ const record = (steps: Record<string, string>): Workflow => ({
   updated_at: 0,
 });
 
+test("what fields hold that is no valid value outlives a save, as far as its prop does", () => {
+  const base = record({ a: "1" });
+  const first = begin(base, undefined);
+  const field = { label: "Body", why: "It ends too early.", draft: { kind: "text", text: "{" } };
+  const steps = first.saved.steps.map((step) => ({ ...step, invalid: { body: field } }));
+  const typed = { ...first.saved, steps };
+  const edited = reduced(first, { type: "edit", draft: typed, says: "configure a" });
+  const withProps = (configurableProps: unknown[]): Workflow => ({
+    ...base,
+    steps: base.steps.map((step) => ({
+      ...step,
+      savedComponent: { ...step.savedComponent, configurableProps },
+    })) as Workflow["steps"],
+  });
+  const saved = (record: Workflow) => reduced(edited, { type: "saved", record, sent: typed });
+  const still = saved(withProps([{ name: "body", type: "object" }]));
+  expect(still.history.now.steps[0]?.invalid).toEqual({ body: field });
+  expect(still.history.now).not.toBe(still.saved);
+  const gone = saved(withProps([]));
+  expect(gone.history.now).toBe(gone.saved);
+});
+
 test("a draft is saved until it is edited, and again once the server has it", () => {
   const first = begin(record({ a: "1" }), undefined);
   expect(first.history.now).toBe(first.saved);

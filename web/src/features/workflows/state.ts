@@ -69,6 +69,24 @@ function namesOf(draft: Draft): Record<string, string> {
   return Object.fromEntries(draft.steps.map(({ key, namespace }) => [key, namespace]));
 }
 
+/**
+ * The saved draft with what fields hold that was no valid value and so was not sent. Of a prop that
+ * the saved code has no more, nothing is left to be mended.
+ */
+function withInvalid(saved: Draft, sent: Draft, record: Workflow): Draft {
+  const known = savedStepsOf(record.steps);
+  const steps = saved.steps.map((step) => {
+    const { invalid = {}, form } = sent.steps.find(({ key }) => key === step.key) ?? {};
+    const defs = known.find(({ namespace }) => namespace === step.namespace)?.defs ?? [];
+    const left = Object.entries(invalid).filter(
+      ([name]) => form !== undefined || defs.some((def) => def.name === name),
+    );
+    return left.length === 0 ? step : { ...step, invalid: Object.fromEntries(left) };
+  });
+  // The saved draft itself says that all is saved.
+  return steps.every((step, at) => step === saved.steps[at]) ? saved : { ...saved, steps };
+}
+
 /** The record as a draft whose steps are those that were sent. */
 function rekeyed(record: Workflow, sent: Draft): Draft {
   const draft = draftOf(record);
@@ -110,7 +128,7 @@ export function reduced(state: State, act: Act): State {
         base: act.record,
         saved,
         names: namesOf(saved),
-        history: isAll ? replaced(history, saved) : history,
+        history: isAll ? replaced(history, withInvalid(saved, act.sent, act.record)) : history,
         revision: isAll && hadSecrets ? state.revision + 1 : state.revision,
         refusal: undefined,
       };

@@ -217,6 +217,7 @@ function Props({
         target,
         props: defs,
         stored: step.props,
+        invalid: step.invalid,
         sealed,
         refused: refusal,
         readOnly: refused !== undefined,
@@ -227,12 +228,12 @@ function Props({
           ),
         known: () => ({ steps: test.dataFor(step.key), event: test.event.value }),
         picker,
-        onValues: (props, { form, secrets }) =>
+        onValues: (props, more) =>
           edit(
             {
               ...draft,
               steps: draft.steps.map((each) =>
-                each.key === step.key ? { ...each, props, form, secrets } : each,
+                each.key === step.key ? { ...each, props, ...more } : each,
               ),
             },
             `configure ${step.namespace}`,

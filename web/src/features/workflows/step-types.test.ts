@@ -56,6 +56,30 @@ test("a step that does what the runtime gives has no problem", () => {
   ).toEqual([]);
 });
 
+test("a request by the platform's axios takes its members, and no others", () => {
+  const request = (config: string) =>
+    problems(`import { axios } from "@pipedream/platform";
+${step(`return await axios($, ${config});`)}`);
+  const whole = "{ method: 'POST', url: 'https://a', params: { a: 1 }, headers: {}, data: {} }";
+  expect(request(whole)).toEqual([]);
+  expect(request("{ url: 'https://a', metod: 'POST' }")[0]).toMatch(/'metod' does not exist/);
+});
+
+test("JavaScript may leave out checks that TypeScript wants", () => {
+  const body = `const start = new Date(0);
+    const took = new Date() - start;
+    const [, a] = "a-b".match(/(.)-(.)/);
+    return [took, a, "a".match(/a/)[0], new Date(0) < Date.now()];`;
+  expect(problems(step(body))).toEqual([]);
+  expect(
+    problems(
+      step(`const n: number = 1;
+${body}`),
+    ).length,
+  ).toBeGreaterThan(3);
+  expect(problems(step("return new Date().getYeer();"))[0]).toMatch(/'getYeer' does not exist/);
+});
+
 test("steps, $, this and what they hold are completed by their types", () => {
   expect(after("steps.|")).toEqual(expect.arrayContaining(["trigger", "load", "untested"]));
   expect(after("steps.trigger.event.body.|")).toEqual(expect.arrayContaining(["id", "customer"]));

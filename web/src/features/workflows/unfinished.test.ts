@@ -38,3 +38,10 @@ test("what is plainly not whole yet says so", async () => {
   const every = { ...timer, seconds: 60, cron: undefined };
   expect(await unfinished({ triggers: [every], steps: [] })).toBeUndefined();
 });
+
+test("a field that holds no valid value keeps a draft from being saved by itself", async () => {
+  const { triggers, steps } = draft("run();");
+  const invalid = { body: { label: "Body", why: "It ends too early.", draft: { kind: "text" } } };
+  const typed = { triggers, steps: steps.map((step) => ({ ...step, invalid })) };
+  expect(await unfinished(typed)).toBe("Body of one is not valid");
+});

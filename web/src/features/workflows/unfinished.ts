@@ -3,7 +3,7 @@
  * save still sends it.
  */
 
-import type { Draft, TriggerDraft } from "./model";
+import type { Draft, StepDraft, TriggerDraft } from "./model";
 import { nameProblem } from "./step-names";
 
 /** A reason as a part of a sentence, or `undefined` where nothing is missing. */
@@ -14,6 +14,8 @@ export async function unfinished(draft: Draft): Promise<string | undefined> {
   if (draft.triggers.some(isTimerWithoutTimes)) return "a schedule needs its times";
   for (const step of draft.steps) {
     if (nameProblem(draft.steps, step) !== undefined) return `the name ${step.namespace} cannot be`;
+    const invalid = invalidIn([step]);
+    if (invalid !== undefined) return invalid;
     for (const text of textsOf(step.props)) {
       const open = text.lastIndexOf("{{");
       if (open >= 0 && !text.includes("}}", open)) {
@@ -24,6 +26,15 @@ export async function unfinished(draft: Draft): Promise<string | undefined> {
     if (step.runs.code.trim() === "") return `${step.namespace} has no code yet`;
     const line = await brokenLine(step.runs.code);
     if (line !== undefined) return `line ${line} of ${step.namespace} seems unfinished`;
+  }
+  return undefined;
+}
+
+/** The first field of the steps that holds no valid value, as a part of a sentence. */
+export function invalidIn(steps: readonly StepDraft[]): string | undefined {
+  for (const { namespace, invalid = {} } of steps) {
+    const [field] = Object.values(invalid);
+    if (field !== undefined) return `${field.label} of ${namespace} is not valid`;
   }
   return undefined;
 }

@@ -22,6 +22,7 @@ import { type State, stepText, toSend } from "./state";
 import type { Hand } from "./step-types";
 import { contextOf, eventOfSource, sampleOf, type TestEvent } from "./test-event";
 import { type UnderWay, underWayOf } from "./under-way";
+import { invalidIn } from "./unfinished";
 import { useGoing } from "./watch-test";
 
 /** What a test said of one step, and the step as it was then. */
@@ -180,6 +181,8 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
       const from = of.kind === "alone" ? to : 0;
       const tested = sent.steps.slice(from, to + 1);
+      const invalid = invalidIn(tested.filter(({ disabled }) => !disabled));
+      if (invalid !== undefined) throw new Error(`Not tested: ${invalid}.`);
       begin(tested.map(({ namespace }) => namespace));
       const request = requestOf(toSend(state), state.base);
       const given: Record<string, SentObject> = {};

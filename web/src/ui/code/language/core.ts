@@ -37,6 +37,9 @@ const TS = "/code/step.mts";
 const ONLY_IN_TYPESCRIPT = { from: 8002, to: 8016 };
 const SUGGESTIONS_MOST = 300;
 
+/** Operands that are converted, such as `new Date() - start`: JavaScript allows them, and people mean it. */
+const CONVERTED = new Set([2362, 2363, 2365]);
+
 const isTypeScript = (code: number) =>
   code >= ONLY_IN_TYPESCRIPT.from && code <= ONLY_IN_TYPESCRIPT.to;
 
@@ -60,8 +63,6 @@ export function languageService(
   const options: ts.CompilerOptions = {
     allowJs: true,
     checkJs: true,
-    // What a step reads may be missing; what it takes need not be named.
-    strictNullChecks: true,
     strictBindCallApply: true,
     noImplicitAny: false,
     useUnknownInCatchVariables: false,
@@ -79,7 +80,8 @@ export function languageService(
     },
   };
   const service = compiler.createLanguageService({
-    getCompilationSettings: () => options,
+    // Plain JavaScript has no way to say that what may be missing is there: `text.match(/a/)[0]`.
+    getCompilationSettings: () => ({ ...options, strictNullChecks: name === TS }),
     getScriptFileNames: () => [...Object.keys(types), name],
     getScriptVersion: (path) => {
       if (path === name) return String(version);
@@ -164,6 +166,7 @@ export function languageService(
           const meant = read.length > 0 ? [] : service.getSemanticDiagnostics(name);
           return [...read, ...meant]
             .filter(({ category }) => category === compiler.DiagnosticCategory.Error)
+            .filter(({ code }) => name === TS || !CONVERTED.has(code))
             .map((each) => ({
               line: code.slice(0, each.start ?? 0).split("\n").length,
               from: each.start ?? 0,
