@@ -28,6 +28,7 @@ test("faults come before what was switched off, and a draft is no fault", () => 
   const still = standingStill({
     sources: [
       { id: "dc_1", name: "Off", active: false, inactive_reason: "it was made inactive" },
+      { id: "dc_3", name: "Later", active: false, inactive_reason: "it was deployed inactive" },
       { id: "dc_2", name: "Broken", active: false, inactive_reason: "its hook failed" },
     ],
     workflows: [
@@ -44,6 +45,7 @@ test("faults come before what was switched off, and a draft is no fault", () => 
     ["wh_1", true],
     ["dc_2", true],
     ["dc_1", false],
+    ["dc_3", false],
     ["p_2", false],
   ]);
   expect(still[1]).toMatchObject({ name: "https://x", until: 1_700_000 });
