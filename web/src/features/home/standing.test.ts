@@ -45,7 +45,6 @@ test("faults come before what was switched off, and a draft is no fault", () => 
     ["wh_1", true],
     ["dc_2", true],
     ["dc_1", false],
-    ["dc_3", false],
     ["p_2", false],
   ]);
   expect(still[1]).toMatchObject({ name: "https://x", until: 1_700_000 });
