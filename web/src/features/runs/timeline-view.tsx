@@ -108,10 +108,7 @@ export function TimelineView({
             row={row}
             name={row.kind === "trigger" ? triggerName : row.name}
             timeline={timeline}
-            falls={
-              timeline.rows[index + 1]?.stretches[0]?.kind !== "dry" &&
-              index < timeline.rows.length - 1
-            }
+            falls={(timeline.rows[index + 1]?.stretches[0]?.kind ?? "dry") !== "dry"}
             current={row.key === current}
             onChoose={() => onChoose(row.key)}
           />
@@ -221,7 +218,7 @@ const words = {
   running: "running",
   retried: "failed attempt",
   lost: "ended with its process",
-  wait: "waited",
+  idle: "waited",
   paused: "paused",
   failed: "failed",
 } as const;

@@ -118,7 +118,7 @@ describe("rows", () => {
     });
     const timeline = timelineOf(replay, plan, 9_999);
     expect(at(timeline, "a")).toMatchObject({ status: "kept", durationMs: undefined });
-    expect(at(timeline, "a").stretches.map(({ kind }) => kind)).toEqual(["dry"]);
+    expect(at(timeline, "a").stretches).toEqual([]);
     expect(at(timeline, "b").status).toBe("failed");
   });
 
@@ -216,7 +216,7 @@ describe("the scale", () => {
       timelineOf({ ...paused, attempt }, [], 300_000).rows.flatMap(({ stretches }) =>
         stretches.map(({ kind }) => kind),
       );
-    expect(kinds(1)).toEqual(["queued", "done", "wait", "done"]);
+    expect(kinds(1)).toEqual(["queued", "done", "idle", "done"]);
     expect(kinds(2)).toEqual(["queued", "done", "paused", "done"]);
   });
 

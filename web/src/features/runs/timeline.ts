@@ -49,7 +49,7 @@ const GAP_LEAST_MS = 900;
 type Span = { from: number; to: number };
 
 /** Time between two steps: a pause, or a wait for a busy server. */
-type Gap = Span & { kind: "paused" | "wait" };
+type Gap = Span & { kind: "paused" | "idle" };
 
 type Timed = { step: StepRecord; from: number; to: number };
 
@@ -96,7 +96,7 @@ function gapsOf(run: RunDetail, timed: readonly Timed[], now: number): Gap[] {
   const tries = run.steps.reduce((sum, { attempts }) => sum + attempts.length, 0);
   const longest = [...gaps].sort((one, other) => other.to - other.from - (one.to - one.from));
   const pauses = new Set(longest.slice(0, Math.max(0, run.attempt - 1 - tries)));
-  const ended = gaps.map((gap): Gap => ({ ...gap, kind: pauses.has(gap) ? "paused" : "wait" }));
+  const ended = gaps.map((gap): Gap => ({ ...gap, kind: pauses.has(gap) ? "paused" : "idle" }));
   const end = timed.at(-1)?.to;
   return run.status === "paused" && end !== undefined && now > end
     ? [...ended, { kind: "paused", from: end, to: now }]
@@ -163,7 +163,7 @@ export function timelineOf(
   });
   for (const [index, { step, from, to }] of timed.entries()) {
     if (isKept(run, step)) {
-      rows.push(keptRow(step, place("dry", from, to)));
+      rows.push(keptRow(step));
       continue;
     }
     rows.push(stepRow(run, step, from, to, index === timed.length - 1, place));
@@ -220,9 +220,9 @@ function unfold(elapsed: number, start: number, folded: readonly Span[]): number
 
 type Place = (kind: Stretch["kind"], from: number, to: number) => TimelineRow["stretches"][number];
 
-function keptRow({ name }: StepRecord, end: TimelineRow["stretches"][number]): TimelineRow {
+function keptRow({ name }: StepRecord): TimelineRow {
   const shared = { key: name, name, kind: "step", status: "kept", note: "kept" } as const;
-  return { ...shared, durationMs: undefined, stretches: [end] };
+  return { ...shared, durationMs: undefined, stretches: [] };
 }
 
 function stepRow(
