@@ -2,7 +2,7 @@
 
 import "./owner-log.css";
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { body, client } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import type { LogLine } from "~/api/schema";
@@ -12,15 +12,11 @@ import { Search } from "~/ui/field";
 import { Log } from "~/ui/log";
 import { PaneHead, Segments } from "~/ui/pane";
 import { Select } from "~/ui/select";
+import type { LogSearch } from "./log-search";
 import { ReadFailed } from "./read-failed";
 
-type Least = "all" | "warn" | "error";
-
-const LEVELS: Record<Least, string | undefined> = {
-  all: undefined,
-  warn: "warn,error",
-  error: "error",
-};
+/** What the server is asked for, by the least level that is shown. */
+const LEVELS = { warn: "warn,error", error: "error" } as const;
 
 type Asked = { level?: string; text?: string; step?: string };
 
@@ -50,14 +46,19 @@ export function OwnerLog({
   docked?: boolean;
   live: boolean;
 }) {
-  const [least, setLeast] = useState<Least>("all");
-  const [text, setText] = useState("");
-  const [step, setStep] = useState(ALL_STEPS);
-  const level = LEVELS[least];
+  const { level, text = "", step }: LogSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const show = (filter: { [Name in keyof LogSearch]: LogSearch[Name] | undefined }) =>
+    void navigate({
+      to: ".",
+      search: (before) => ({ ...before, ...filter }),
+      replace: true,
+      resetScroll: false,
+    });
   const asked: Asked = {
-    ...(level === undefined ? {} : { level }),
+    ...(level === undefined ? {} : { level: LEVELS[level] }),
     ...(text.trim() === "" ? {} : { text: text.trim() }),
-    ...(step === ALL_STEPS ? {} : { step }),
+    ...(step === undefined ? {} : { step }),
   };
   const log = useInfiniteQuery({
     queryKey: ["log", owner, asked],
@@ -83,15 +84,15 @@ export function OwnerLog({
           <Search
             label="Search lines"
             value={text}
-            onChange={(event) => setText(event.target.value)}
+            onChange={({ target: { value } }) => show({ text: value === "" ? undefined : value })}
           />
         )}
         {steps.length > 1 && (
           <Select
             small
             aria-label="Step"
-            value={step}
-            onChange={setStep}
+            value={step ?? ALL_STEPS}
+            onChange={(name) => show({ step: name === ALL_STEPS ? undefined : name })}
             choices={[
               { value: ALL_STEPS, label: "All steps" },
               ...steps.map((name) => ({
@@ -101,10 +102,10 @@ export function OwnerLog({
             ]}
           />
         )}
-        <Segments
+        <Segments<"all" | "warn" | "error">
           label="Lines"
-          value={least}
-          onChange={setLeast}
+          value={level ?? "all"}
+          onChange={(least) => show({ level: least === "all" ? undefined : least })}
           choices={[
             ["all", "All"],
             ["warn", "Warnings"],
