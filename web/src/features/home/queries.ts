@@ -12,7 +12,7 @@ const GROUPS_ASK_MS = 10_000;
 const STATS_ASK_MS = 5_000;
 const SLOW_ASK_MS = 30_000;
 /** What changed lately, and the deployments that the chart marks. */
-const CHANGES = 40;
+const CHANGES = PAGE_MAX;
 
 const GROUP_FIELDS = "id,code,message,step,workflow_id,source_id,count,last_seen_ms";
 
