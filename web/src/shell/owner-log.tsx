@@ -3,6 +3,7 @@
 import "./owner-log.css";
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { body, client } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
 import type { LogLine } from "~/api/schema";
@@ -46,7 +47,9 @@ export function OwnerLog({
   docked?: boolean;
   live: boolean;
 }) {
-  const { level, text = "", step }: LogSearch = useSearch({ strict: false });
+  const { level, text: found = "", step }: LogSearch = useSearch({ strict: false });
+  // The address follows a moment later, which would move the cursor in the field to its end.
+  const [text, setText] = useState(found);
   const navigate = useNavigate();
   const show = (filter: { [Name in keyof LogSearch]: LogSearch[Name] | undefined }) =>
     void navigate({
@@ -84,7 +87,10 @@ export function OwnerLog({
           <Search
             label="Search lines"
             value={text}
-            onChange={({ target: { value } }) => show({ text: value === "" ? undefined : value })}
+            onChange={({ target: { value } }) => {
+              setText(value);
+              show({ text: value === "" ? undefined : value });
+            }}
           />
         )}
         {steps.length > 1 && (
