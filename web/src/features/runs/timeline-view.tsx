@@ -50,6 +50,9 @@ export function TimelineView({
   const [folds, setFolds] = useState(true);
   const list = useRef<HTMLDivElement>(null);
   const timeline = timelineOf(run, plan, now, folds);
+  const hasPause = timeline.rows.some(({ stretches }) =>
+    stretches.some(({ kind }) => kind === "paused"),
+  );
   // A run of many steps opens at the one that failed.
   const shown = timeline.rows.length;
   // biome-ignore lint/correctness/useExhaustiveDependencies: another step is what moves the list
@@ -77,7 +80,7 @@ export function TimelineView({
             aria-pressed={folds}
             onClick={() => setFolds(!folds)}
           >
-            Pauses folded
+            {hasPause ? "Pauses folded" : "Waits folded"}
           </Button>
         )}
       </PaneHead>
