@@ -56,6 +56,27 @@ test("keys of a data store are found by how they begin, with a glance at their v
   await expect(rows).toHaveCount(3);
 });
 
+test("a value of a data store that was written meanwhile is not overwritten without a question", async ({ page, server }) => {
+  const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Cursors" });
+  const record = `/data_stores/${store.id}/record`;
+  const write = (value: unknown) => server.call("PUT", record, { key: "cursor", value });
+  const stored = () => server.call<{ value: unknown }>("GET", `${record}?key=cursor`);
+  await write({ at: 1 });
+  await page.goto(`/data/${store.id}?key=cursor`);
+  const value = page.getByRole("textbox", { name: "Value" });
+  await expect(value).toContainText('"at": 1');
+  await value.fill('{"at": 2}');
+  await write({ at: 999 });
+  await page.getByRole("button", { name: "Save" }).click();
+  const question = page.getByRole("alert");
+  await expect(question).toContainText("changed elsewhere");
+  await expectAccessible(page);
+  expect((await stored()).value).toEqual({ at: 999 });
+  await question.getByRole("button", { name: "Save mine over it" }).click();
+  await expect(question).toHaveCount(0);
+  expect((await stored()).value).toEqual({ at: 2 });
+});
+
 test("the audit shows what was done by somebody, to something, lately", async ({ page, server }) => {
   const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Watched" });
   await server.call("PUT", `/data_stores/${store.id}`, { name: "Watched closely" });

@@ -1,8 +1,8 @@
 import { createFileRoute } from "@tanstack/react-router";
-import { useEffect } from "react";
 import { runQuery } from "~/features/runs/queries";
 import { RunPage } from "~/features/runs/run-page";
 import { TABS, type Tab } from "~/features/runs/tabs";
+import { useHashAct } from "~/shell/hash-act";
 import { useReplay } from "~/shell/replay";
 
 type Search = { step?: string; tab?: Tab };
@@ -26,10 +26,8 @@ function Run() {
   const { step, tab } = Route.useSearch();
   const navigate = Route.useNavigate();
   const replay = useReplay();
-  useEffect(() => {
-    // Links in mails end in it. The address alone runs nothing: programs follow the links of mails.
-    if (window.location.hash === "#replay") replay({ kind: "one", run: id });
-  }, [id, replay]);
+  // Links in mails end in it. The address alone runs nothing: programs follow the links of mails.
+  useHashAct("replay", () => replay({ kind: "one", run: id }));
   return (
     <RunPage
       key={id}

@@ -3,10 +3,13 @@ import { createFileRoute } from "@tanstack/react-router";
 import { SourceEvents } from "~/features/sources/events";
 import { sourceQuery } from "~/features/sources/queries";
 import { endpointOf } from "~/features/sources/source-page";
+import { type LogSearch, logSearch } from "~/shell/log-search";
 
 export const Route = createFileRoute("/_app/sources/$id/")({
-  validateSearch: (given: Record<string, unknown>): { event?: string } =>
-    typeof given.event === "string" ? { event: given.event } : {},
+  validateSearch: (given: Record<string, unknown>): { event?: string } & LogSearch => ({
+    ...logSearch(given),
+    ...(typeof given.event === "string" ? { event: given.event } : {}),
+  }),
   component: Events,
 });
 
@@ -22,7 +25,8 @@ function Events() {
       chosen={event}
       onChoose={(next) =>
         void navigate({
-          search: next === undefined ? {} : { event: next },
+          search: ({ event: _, ...filter }) =>
+            next === undefined ? filter : { ...filter, event: next },
           replace: true,
           resetScroll: false,
         })

@@ -2,6 +2,7 @@
 
 import "./owner-log.css";
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { body, client } from "~/api/client";
 import { PAGE_MAX } from "~/api/queries";
@@ -12,15 +13,11 @@ import { Search } from "~/ui/field";
 import { Log } from "~/ui/log";
 import { PaneHead, Segments } from "~/ui/pane";
 import { Select } from "~/ui/select";
+import type { LogSearch } from "./log-search";
 import { ReadFailed } from "./read-failed";
 
-type Least = "all" | "warn" | "error";
-
-const LEVELS: Record<Least, string | undefined> = {
-  all: undefined,
-  warn: "warn,error",
-  error: "error",
-};
+/** What the server is asked for, by the least level that is shown. */
+const LEVELS = { warn: "warn,error", error: "error" } as const;
 
 type Asked = { level?: string; text?: string; step?: string };
 
@@ -50,14 +47,21 @@ export function OwnerLog({
   docked?: boolean;
   live: boolean;
 }) {
-  const [least, setLeast] = useState<Least>("all");
-  const [text, setText] = useState("");
-  const [step, setStep] = useState(ALL_STEPS);
-  const level = LEVELS[least];
+  const { level, text: found = "", step }: LogSearch = useSearch({ strict: false });
+  // The address follows a moment later, which would move the cursor in the field to its end.
+  const [text, setText] = useState(found);
+  const navigate = useNavigate();
+  const show = (filter: { [Name in keyof LogSearch]: LogSearch[Name] | undefined }) =>
+    void navigate({
+      to: ".",
+      search: (before) => ({ ...before, ...filter }),
+      replace: true,
+      resetScroll: false,
+    });
   const asked: Asked = {
-    ...(level === undefined ? {} : { level }),
+    ...(level === undefined ? {} : { level: LEVELS[level] }),
     ...(text.trim() === "" ? {} : { text: text.trim() }),
-    ...(step === ALL_STEPS ? {} : { step }),
+    ...(step === undefined ? {} : { step }),
   };
   const log = useInfiniteQuery({
     queryKey: ["log", owner, asked],
@@ -83,15 +87,18 @@ export function OwnerLog({
           <Search
             label="Search lines"
             value={text}
-            onChange={(event) => setText(event.target.value)}
+            onChange={({ target: { value } }) => {
+              setText(value);
+              show({ text: value === "" ? undefined : value });
+            }}
           />
         )}
         {steps.length > 1 && (
           <Select
             small
             aria-label="Step"
-            value={step}
-            onChange={setStep}
+            value={step ?? ALL_STEPS}
+            onChange={(name) => show({ step: name === ALL_STEPS ? undefined : name })}
             choices={[
               { value: ALL_STEPS, label: "All steps" },
               ...steps.map((name) => ({
@@ -101,10 +108,10 @@ export function OwnerLog({
             ]}
           />
         )}
-        <Segments
+        <Segments<"all" | "warn" | "error">
           label="Lines"
-          value={least}
-          onChange={setLeast}
+          value={level ?? "all"}
+          onChange={(least) => show({ level: least === "all" ? undefined : least })}
           choices={[
             ["all", "All"],
             ["warn", "Warnings"],

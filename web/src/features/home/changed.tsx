@@ -5,6 +5,7 @@ import { didAct } from "~/shell/act";
 import { RecordLink } from "~/shell/record-link";
 import { useSession } from "~/shell/session";
 import { When } from "~/ui/time";
+import { withoutEarlierSaves } from "./saves";
 
 /** What a record may be about, by its name. */
 export type Changeable = {
@@ -31,7 +32,7 @@ export function Changed({
     return user_id === user.id ? "You" : (actors?.get(user_id) ?? user_id);
   };
   // Several things without a name, made one after the other, are one line.
-  const said = records.filter(
+  const said = withoutEarlierSaves(records).filter(
     (record, at) =>
       names.has(record.target ?? "") ||
       !records

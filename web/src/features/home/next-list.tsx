@@ -27,7 +27,10 @@ type Timer = {
 
 type Timed = {
   sources: readonly Pick<Source, "id" | "name" | "active" | "interfaces">[];
-  workflows: readonly Pick<Workflow, "id" | "name" | "active" | "deployment_id" | "triggers">[];
+  /** With the triggers of their deployed versions. */
+  workflows: readonly (Pick<Workflow, "id" | "name" | "active" | "deployment_id"> & {
+    triggers: readonly unknown[];
+  })[];
 };
 
 /** Timers of what is active. */

@@ -2,6 +2,7 @@
 
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
+import { TRIGGER_FIELDS, withLiveTriggers } from "~/api/live-triggers";
 import { allOf, PAGE_MAX } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
 import type { RunKind } from "~/api/runs";
@@ -11,7 +12,7 @@ const GROUPS_ASK_MS = 10_000;
 const STATS_ASK_MS = 5_000;
 const SLOW_ASK_MS = 30_000;
 /** What changed lately, and the deployments that the chart marks. */
-const CHANGES = 40;
+const CHANGES = PAGE_MAX;
 
 const GROUP_FIELDS = "id,code,message,step,workflow_id,source_id,count,last_seen_ms";
 
@@ -64,13 +65,13 @@ export const statsQuery = ({ name, span, bucket }: Range) =>
 /** What may stand still: sources, workflows, accounts and webhooks, as their lists have them. */
 export const partsQuery = queryOptions({
   queryKey: ["home", "parts"],
-  queryFn: async ({ signal }) => {
-    const include = "id,name,active,deployment_id,triggers";
+  queryFn: async ({ signal, client: queries }) => {
+    const include = `name,${TRIGGER_FIELDS}`;
     const [sources, workflows, accounts, webhooks] = await Promise.all([
       allOf((query) => body(client.GET("/v1/sources", { params: { query }, signal }))),
       allOf((page) =>
         body(client.GET("/v1/workflows", { params: { query: { ...page, include } }, signal })),
-      ),
+      ).then((drafts) => withLiveTriggers(queries, drafts)),
       allOf((query) => body(client.GET("/v1/accounts", { params: { query }, signal }))),
       allOf((query) => body(client.GET("/v1/webhooks", { params: { query }, signal }))),
     ]);

@@ -28,6 +28,7 @@ test("faults come before what was switched off, and a draft is no fault", () => 
   const still = standingStill({
     sources: [
       { id: "dc_1", name: "Off", active: false, inactive_reason: "it was made inactive" },
+      { id: "dc_3", name: "Later", active: false, inactive_reason: "it was deployed inactive" },
       { id: "dc_2", name: "Broken", active: false, inactive_reason: "its hook failed" },
     ],
     workflows: [

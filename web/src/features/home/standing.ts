@@ -30,8 +30,10 @@ type Parts = {
   >[];
 };
 
-/** What the server says of one that a person switched off. */
+/** What the server says of a source that a person switched off. */
 const ON_PURPOSE = "it was made inactive";
+/** The same of a source that was never active since it was deployed. */
+const NOT_BEGUN = "it was deployed inactive";
 
 export function standingStill({ sources, workflows, accounts, webhooks }: Parts): Still[] {
   const still: Still[] = [];
@@ -59,7 +61,7 @@ export function standingStill({ sources, workflows, accounts, webhooks }: Parts)
     });
   }
   for (const { id, name, active, inactive_reason } of sources) {
-    if (active) continue;
+    if (active || inactive_reason === NOT_BEGUN) continue;
     const why =
       inactive_reason === null || inactive_reason === ON_PURPOSE ? undefined : inactive_reason;
     still.push({ id, name, kind: "source", why, isFault: why !== undefined });

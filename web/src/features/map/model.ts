@@ -29,6 +29,7 @@ export type MillMap = {
 export type Parts = {
   sources: readonly Pick<Source, "id" | "name" | "active" | "inactive_reason" | "stats">[];
   workflows: readonly (Pick<Workflow, "id" | "name" | "active" | "deployment_id" | "stats"> & {
+    /** Those of its deployed version. */
     triggers: readonly unknown[];
   })[];
   webhooks: readonly Pick<

@@ -2,6 +2,7 @@
 
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
+import { TRIGGER_FIELDS, withLiveTriggers } from "~/api/live-triggers";
 import { allOf } from "~/api/queries";
 import { type MillMap, mapOf } from "./model";
 
@@ -13,7 +14,7 @@ export const mapQuery = (org: string) =>
   queryOptions({
     // With the runs: the stream of them reads it again.
     queryKey: ["runs", "map", org],
-    queryFn: async ({ signal }): Promise<MillMap & { isWhole: boolean }> => {
+    queryFn: async ({ signal, client: queries }): Promise<MillMap & { isWhole: boolean }> => {
       const query = { limit: SHOWN_MAX };
       // All are looked at: what is joined to something may be anywhere in a long list.
       const [sources, workflows, webhooks, subscriptions, always] = await Promise.all([
@@ -23,10 +24,10 @@ export const mapQuery = (org: string) =>
           return body(client.GET("/v1/sources", { params: { query }, signal }));
         }),
         allOf((page) => {
-          const include = "id,name,active,deployment_id,triggers,stats";
+          const include = `name,stats,${TRIGGER_FIELDS}`;
           const query = { ...page, stats: "1h" as const, include };
           return body(client.GET("/v1/workflows", { params: { query }, signal }));
-        }),
+        }).then((drafts) => withLiveTriggers(queries, drafts)),
         allOf((page) => body(client.GET("/v1/webhooks", { params: { query: page }, signal }))),
         data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
         data(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),

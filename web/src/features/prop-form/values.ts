@@ -6,7 +6,7 @@
 import type { JsonObject } from "~/api/json";
 import { isObject } from "~/api/json";
 import { isRequired, type PropDef } from "~/api/props";
-import { jsonProblem } from "~/ui/json/problem";
+import { readJson as typedJson } from "~/ui/json/problem";
 
 /** What a field holds: a value that was chosen, or text that still has to be read. */
 export type Draft =
@@ -148,11 +148,8 @@ export function rangeText({ min, max }: Pick<PropDef, "min" | "max">): string | 
 }
 
 export function readJson(text: string): Read {
-  try {
-    return sized(JSON.parse(text));
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
+  const result = typedJson(text);
+  return "problem" in result ? result : sized(result.value);
 }
 
 export function bytesOf(value: unknown): number {

@@ -17,7 +17,7 @@ import { Crumbs, PageHead } from "~/ui/pane";
 import { Glyph, StatusMark } from "~/ui/status";
 import { Tag } from "~/ui/tag";
 import { Worded } from "~/ui/worded";
-import { comparedSteps, tookOf, type Verdict, verdictWords } from "./compare";
+import { comparedSteps, isSameError, tookOf, type Verdict, verdictWords } from "./compare";
 import { type Difference, everyDifference } from "./differs";
 import { type Plan, planQuery, runQuery } from "./queries";
 import { changesOf } from "./replay-plan";
@@ -96,7 +96,7 @@ function Compared({ first, second }: { first: RunDetail; second: RunDetail }) {
           key={name}
           mono
           title={name}
-          says={<Said verdict={verdict} />}
+          says={<Said verdict={verdict} failed={step.failedTwice} />}
           times={<Times first={tookOf(step.first, first)} second={tookOf(step.second, second)} />}
         >
           <Differences all={differences} label={`Differences of ${name}`} />
@@ -166,10 +166,11 @@ const shapes = {
   "only-second": "waiting",
 } as const satisfies Record<Verdict, string>;
 
-function Said({ verdict }: { verdict: Verdict }) {
+function Said({ verdict, failed }: { verdict: Verdict; failed: boolean }) {
   return (
     <span className={verdict === "failed" ? "row failed-text" : "row"}>
-      <Glyph status={shapes[verdict]} small />
+      <Glyph status={failed ? "failed" : shapes[verdict]} small />
+      {failed && "failed in both, "}
       {verdictWords[verdict]}
     </span>
   );
@@ -231,8 +232,7 @@ function CodeChange({
 }
 
 function Errors({ first, second }: { first: RunDetail; second: RunDetail }) {
-  const same =
-    first.error?.message === second.error?.message && first.error?.code === second.error?.code;
+  const same = isSameError(first, second);
   const shown = [
     { name: "First", error: first.error },
     { name: "Second", error: same ? undefined : second.error },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { type RunDetail, type StepRecord, stepOf } from "~/api/runs";
-import { tookOf } from "./compare";
+import { comparedSteps, tookOf } from "./compare";
 
 const record = (given: object): StepRecord | undefined => stepOf({ namespace: "a", ...given })[0];
 const ended = { finishedAt: 2_000 } as RunDetail;
@@ -15,4 +15,18 @@ it("says nothing of a step that is not there or goes on", () => {
   expect(tookOf(undefined, ended)).toBeUndefined();
   expect(tookOf(record({ status: "", started_at_ms: 1_730 }), going)).toBeUndefined();
   expect(tookOf(record({ status: "failed", started_at_ms: 1_730 }), going)).toBeUndefined();
+});
+
+it("says of a step that failed in both runs whether it failed in the same way", () => {
+  const run = (message: string) =>
+    ({
+      steps: [record({ status: "failed" })],
+      error: { code: "Error", message },
+    }) as unknown as RunDetail;
+  const compared = (first: string, second: string) => {
+    const [step] = comparedSteps(run(first), run(second));
+    return [step?.failedTwice, step?.verdict];
+  };
+  expect(compared("no stock", "no stock")).toEqual([true, "same"]);
+  expect(compared("no stock", "closed")).toEqual([true, "differs"]);
 });

@@ -10,6 +10,8 @@ export type ComparedStep = {
   verdict: Verdict;
   first: StepRecord | undefined;
   second: StepRecord | undefined;
+  /** It failed in both runs. */
+  failedTwice: boolean;
   /** In what the step gave. */
   differences: Difference[];
 };
@@ -29,14 +31,21 @@ export function comparedSteps(first: RunDetail, second: RunDetail): ComparedStep
       steps.find((step) => step.name === name),
     );
     const differences = everyDifference(one?.exports, other?.exports, `steps.${name}`, SHOWN_MAX);
+    const failedTwice = one?.status === "failed" && other?.status === "failed";
+    const verdict = verdictOf(one, other, differences);
     return {
       name,
       first: one,
       second: other,
-      verdict: verdictOf(one, other, differences),
+      verdict: failedTwice && !isSameError(first, second) ? "differs" : verdict,
+      failedTwice,
       differences: one === undefined || other === undefined ? [] : differences,
     };
   });
+}
+
+export function isSameError(first: RunDetail, second: RunDetail): boolean {
+  return first.error?.message === second.error?.message && first.error?.code === second.error?.code;
 }
 
 /** How long a step took; one that failed ended with its run. */

@@ -7,6 +7,7 @@ export type StretchKind =
   | "retried"
   | "lost"
   | "wait"
+  | "idle"
   | "paused"
   | "failed"
   | "dry";

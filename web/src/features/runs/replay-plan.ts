@@ -4,7 +4,7 @@
  */
 
 import type { RunDetail } from "~/api/runs";
-import { jsonProblem } from "~/ui/json/problem";
+import { readJson } from "~/ui/json/problem";
 import type { Plan, PlannedStep } from "./queries";
 
 /** In the place of a version: what is not deployed. */
@@ -77,9 +77,6 @@ export function nameOf({ version }: Plan): string {
 
 /** An event that was typed. */
 export function editedOf(text: string): { event: unknown } | { problem: string } {
-  try {
-    return { event: JSON.parse(text) };
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
+  const result = readJson(text);
+  return "problem" in result ? result : { event: result.value };
 }

@@ -9,23 +9,14 @@ import { useKeptText } from "~/shell/kept-text";
 import { Editor } from "~/ui/code/editor";
 import { Message } from "~/ui/field";
 import { shortId } from "~/ui/format";
-import { jsonProblem } from "~/ui/json/problem";
+import { readJson } from "~/ui/json/problem";
 import { say } from "~/ui/toast";
 import { runQuery } from "./queries";
-
-function read(text: string): { value: unknown } | { problem: string } {
-  if (text.trim() === "") return { value: undefined };
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
-}
 
 export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
   const queries = useQueryClient();
   const [text, setText] = useKeptText(`dialog.resume.${run.id}`);
-  const given = read(text);
+  const given = text.trim() === "" ? { value: undefined } : readJson(text);
   const resume = useMutation({
     mutationFn: () =>
       data(

@@ -291,6 +291,7 @@ const triggerWords: Record<string, string> = {
 };
 
 function triggerWord(run: RunDetail): string {
+  if (run.context.replay === true) return "Replay";
   return triggerWords[run.sourceType ?? ""] ?? textOf(run.sourceType) ?? "Trigger";
 }
 

@@ -5,6 +5,7 @@ import { Play } from "lucide-react";
 import { useState } from "react";
 import { numberOf, textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
+import { useHashAct } from "~/shell/hash-act";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -119,8 +120,9 @@ const kinds: Record<string, string> = {
 
 function Paused({ run }: { run: RunDetail }) {
   const refused = useRefusal("invoke");
+  const [asks, setAsks] = useState(false);
   // Home's links to it end so; nothing is resumed before it is said.
-  const [asks, setAsks] = useState(refused === undefined && window.location.hash === "#resume");
+  useHashAct("resume", () => setAsks(refused === undefined));
   const kind = textOf(run.paused?.kind) ?? "";
   const until = numberOf(run.paused?.until_ms);
   const step = textOf(run.paused?.namespace);

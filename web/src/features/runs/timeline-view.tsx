@@ -1,12 +1,13 @@
 /** Time line of a run: a row for each step, drawn to the scale of `timeline.ts`. */
 
 import "./timeline.css";
+import { Link } from "@tanstack/react-router";
 import { FoldHorizontal } from "lucide-react";
 import { type CSSProperties, type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
-import { count, duration, plural } from "~/ui/format";
+import { count, duration, plural, shortId } from "~/ui/format";
 import { keepInView } from "~/ui/keep-in-view";
 import { PaneHead } from "~/ui/pane";
 import { Glyph, type Shape } from "~/ui/status";
@@ -28,6 +29,7 @@ const shapes: Record<TimelineRow["status"], Shape> = {
   cancelled: "cancelled",
   waiting: "waiting",
   skipped: "waiting",
+  kept: "succeeded",
 };
 
 export function TimelineView({
@@ -48,6 +50,9 @@ export function TimelineView({
   const [folds, setFolds] = useState(true);
   const list = useRef<HTMLDivElement>(null);
   const timeline = timelineOf(run, plan, now, folds);
+  const hasPause = timeline.rows.some(({ stretches }) =>
+    stretches.some(({ kind }) => kind === "paused"),
+  );
   // A run of many steps opens at the one that failed.
   const shown = timeline.rows.length;
   // biome-ignore lint/correctness/useExhaustiveDependencies: another step is what moves the list
@@ -75,7 +80,7 @@ export function TimelineView({
             aria-pressed={folds}
             onClick={() => setFolds(!folds)}
           >
-            Pauses folded
+            {hasPause ? "Pauses folded" : "Waits folded"}
           </Button>
         )}
       </PaneHead>
@@ -106,20 +111,32 @@ export function TimelineView({
             row={row}
             name={row.kind === "trigger" ? triggerName : row.name}
             timeline={timeline}
-            falls={
-              timeline.rows[index + 1]?.stretches[0]?.kind !== "dry" &&
-              index < timeline.rows.length - 1
-            }
+            falls={(timeline.rows[index + 1]?.stretches[0]?.kind ?? "dry") !== "dry"}
             current={row.key === current}
             onChoose={() => onChoose(row.key)}
           />
         ))}
       </div>
       <Key timeline={timeline} />
+      {run.replayOf !== undefined && timeline.rows.some(({ status }) => status === "kept") && (
+        <KeptFrom run={run.replayOf} />
+      )}
       {timeline.lost.map((lost) => (
         <LostIn key={lost.step} lost={lost} isOver={isFinal(run.status)} />
       ))}
     </section>
+  );
+}
+
+function KeptFrom({ run }: { run: string }) {
+  return (
+    <p className="race-lost small mid">
+      Results that are kept are of the run{" "}
+      <Link to="/runs/$id" params={{ id: run }} className="link mono">
+        {shortId(run)}
+      </Link>
+      : these steps did not run again.
+    </p>
   );
 }
 
@@ -138,7 +155,9 @@ function summaryOf({ rows }: Timeline): string {
   const steps = rows.filter(({ kind }) => kind === "step");
   const done = steps.filter(({ status }) => status === "succeeded").length;
   const dry = steps.filter(({ note }) => note === "not reached").length;
+  const kept = steps.filter(({ status }) => status === "kept").length;
   const parts = [`${count(steps.length)} ${steps.length === 1 ? "step" : "steps"}`];
+  if (kept > 0) parts.push(`${kept} kept`);
   if (done < steps.length) parts.push(`${done} done`);
   if (dry > 0) parts.push(`${dry} not reached`);
   return parts.join(", ");
@@ -159,7 +178,7 @@ function Row({
   current: boolean;
   onChoose: () => void;
 }) {
-  const dry = row.status === "waiting" || row.status === "skipped";
+  const dry = row.status === "waiting" || row.status === "skipped" || row.status === "kept";
   const end = row.stretches.at(-1);
   return (
     <button
@@ -202,6 +221,7 @@ const words = {
   running: "running",
   retried: "failed attempt",
   lost: "ended with its process",
+  idle: "waited",
   paused: "paused",
   failed: "failed",
 } as const;

@@ -107,6 +107,21 @@ describe("rows", () => {
     expect(row.note).toBe("attempt 2");
   });
 
+  it("show results that a replay kept without time of this run", () => {
+    const replay = run({
+      replay_of: "run_0",
+      context: { replay: true } as Run["context"],
+      steps: [
+        { namespace: "a", status: "succeeded", duration_ms: 700, exports: {} },
+        { namespace: "b", status: "failed", started_at_ms: 1_500, exports: {} },
+      ],
+    });
+    const timeline = timelineOf(replay, plan, 9_999);
+    expect(at(timeline, "a")).toMatchObject({ status: "kept", durationMs: undefined });
+    expect(at(timeline, "a").stretches).toEqual([]);
+    expect(at(timeline, "b").status).toBe("failed");
+  });
+
   it("show where a step ended with its process, what was kept, and that it ran again", () => {
     const lost = { started_at_ms: null, duration_ms: null, error: null };
     const crashed = run({
@@ -171,6 +186,7 @@ it("shows the step that a paused run waits in as paused, though its code ended",
 
 describe("the scale", () => {
   const paused = run({
+    attempt: 2,
     created_at_ms: 0,
     started_at_ms: 0,
     finished_at_ms: 253_000,
@@ -193,6 +209,15 @@ describe("the scale", () => {
     expect(gate?.width).toBeLessThan(20);
     expect(at(timeline, "b").stretches[0]?.width).toBeGreaterThan(30);
     expect(timeline.foldedMs).toBe(252_000);
+  });
+
+  it("calls a gap a wait where no attempt ended with a pause", () => {
+    const kinds = (attempt: number) =>
+      timelineOf({ ...paused, attempt }, [], 300_000).rows.flatMap(({ stretches }) =>
+        stretches.map(({ kind }) => kind),
+      );
+    expect(kinds(1)).toEqual(["queued", "done", "idle", "done"]);
+    expect(kinds(2)).toEqual(["queued", "done", "paused", "done"]);
   });
 
   it("shows it as long as it was where it is not folded", () => {

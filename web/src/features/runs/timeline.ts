@@ -17,10 +17,11 @@ export type TimelineRow = {
     | "paused"
     | "waiting"
     | "skipped"
+    | "kept"
     | "queued"
     | "cancelled";
   durationMs: number | undefined;
-  /** A word beside the name: attempts, "queued", "not reached". */
+  /** A word beside the name: attempts, "queued", "not reached", "kept". */
   note: string | undefined;
   /** In the folded scale, per cent of the width. */
   stretches: (Stretch & { left: number; width: number })[];
@@ -43,17 +44,27 @@ export type Timeline = {
 const FOLD_FROM = 0.1;
 /** Width of a folded pause, per cent of the rest. */
 const GATE = 0.12;
-const PAUSE_LEAST_MS = 900;
+const GAP_LEAST_MS = 900;
 
 type Span = { from: number; to: number };
 
+/** Time between two steps: a pause, or a wait for a busy server. */
+type Gap = Span & { kind: "paused" | "idle" };
+
 type Timed = { step: StepRecord; from: number; to: number };
+
+/** Whether a replay took the result of the step from the run that it repeats. */
+function isKept(run: RunDetail, { status, startedAt, attempts }: StepRecord): boolean {
+  if (run.context.replay !== true || status !== "succeeded" || attempts.length > 0) return false;
+  return startedAt === undefined || startedAt < run.acceptedAt;
+}
 
 /** When each step began and ended: as recorded, else one after the other. */
 function timedSteps(run: RunDetail, now: number): Timed[] {
   let cursor = run.startedAt ?? run.acceptedAt;
   const last = run.finishedAt ?? (isFinal(run.status) ? cursor : now);
   return run.steps.map((step, index) => {
+    if (isKept(run, step)) return { step, from: cursor, to: cursor };
     // Of a try that was lost only what was before it is known.
     const from = step.attempts[0] === undefined ? step.startedAt : step.attempts[0].startedAt;
     const begun = from ?? cursor;
@@ -73,19 +84,23 @@ function lostOf(timed: readonly Timed[]): Span[] {
   );
 }
 
-/** Gaps between steps that only a pause explains. */
-function pausesOf(run: RunDetail, timed: readonly Timed[], now: number): Span[] {
-  const pauses: Span[] = [];
-  for (const [index, { to }] of timed.entries()) {
+/**
+ * Gaps between steps. A pause ends an attempt of the run, as each earlier try of a step does: the
+ * longest gaps are the pauses that are left.
+ */
+function gapsOf(run: RunDetail, timed: readonly Timed[], now: number): Gap[] {
+  const gaps = timed.flatMap(({ to }, index): Span[] => {
     const next = timed[index + 1];
-    if (next !== undefined && next.from - to > PAUSE_LEAST_MS) {
-      pauses.push({ from: to, to: next.from });
-    }
-  }
+    return next !== undefined && next.from - to > GAP_LEAST_MS ? [{ from: to, to: next.from }] : [];
+  });
+  const tries = run.steps.reduce((sum, { attempts }) => sum + attempts.length, 0);
+  const longest = [...gaps].sort((one, other) => other.to - other.from - (one.to - one.from));
+  const pauses = new Set(longest.slice(0, Math.max(0, run.attempt - 1 - tries)));
+  const ended = gaps.map((gap): Gap => ({ ...gap, kind: pauses.has(gap) ? "paused" : "idle" }));
   const end = timed.at(-1)?.to;
-  if (run.status === "paused" && end !== undefined && now > end)
-    pauses.push({ from: end, to: now });
-  return pauses;
+  return run.status === "paused" && end !== undefined && now > end
+    ? [...ended, { kind: "paused", from: end, to: now }]
+    : ended;
 }
 
 /** Maps time to the folded scale. */
@@ -118,14 +133,14 @@ export function timelineOf(
   folds = true,
 ): Timeline {
   const timed = timedSteps(run, now);
-  const pauses = pausesOf(run, timed, now);
+  const gaps = gapsOf(run, timed, now);
   const start = run.acceptedAt;
   const end = Math.max(
     run.finishedAt ?? (isFinal(run.status) ? start + 1 : now),
     timed.at(-1)?.to ?? start,
     start + 1,
   );
-  const scale = foldedScale([...pauses, ...lostOf(timed)], start, end, folds);
+  const scale = foldedScale([...gaps, ...lostOf(timed)], start, end, folds);
   const place = (kind: Stretch["kind"], from: number, to: number, label?: string) => ({
     kind,
     from,
@@ -147,11 +162,15 @@ export function timelineOf(
     stretches: [place("queued", start, began)],
   });
   for (const [index, { step, from, to }] of timed.entries()) {
+    if (isKept(run, step)) {
+      rows.push(keptRow(step));
+      continue;
+    }
     rows.push(stepRow(run, step, from, to, index === timed.length - 1, place));
-    const pause = pauses.find((each) => each.from === to);
+    const gap = gaps.find((each) => each.from === to);
     const row = rows.at(-1);
-    if (pause !== undefined && row !== undefined) {
-      row.stretches.push(place("paused", pause.from, pause.to, "paused"));
+    if (gap !== undefined && row !== undefined) {
+      row.stretches.push(place(gap.kind, gap.from, gap.to, gap.kind));
       // Its code ended; what it paused for did not.
       if (run.status === "paused" && index === timed.length - 1) row.status = "paused";
     }
@@ -200,6 +219,11 @@ function unfold(elapsed: number, start: number, folded: readonly Span[]): number
 }
 
 type Place = (kind: Stretch["kind"], from: number, to: number) => TimelineRow["stretches"][number];
+
+function keptRow({ name }: StepRecord): TimelineRow {
+  const shared = { key: name, name, kind: "step", status: "kept", note: "kept" } as const;
+  return { ...shared, durationMs: undefined, stretches: [] };
+}
 
 function stepRow(
   run: RunDetail,

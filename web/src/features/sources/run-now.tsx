@@ -13,7 +13,7 @@ import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
-import { jsonProblem } from "~/ui/json/problem";
+import { readJson } from "~/ui/json/problem";
 import { Segments } from "~/ui/pane";
 import { say } from "~/ui/toast";
 import { worded } from "~/ui/worded";
@@ -142,9 +142,5 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
 }
 
 function parsed(text: string): { value: unknown } | { problem: string } {
-  try {
-    return { value: text.trim() === "" ? {} : JSON.parse(text) };
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
+  return text.trim() === "" ? { value: {} } : readJson(text);
 }

@@ -7,6 +7,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import { isObject, textOf } from "~/api/json";
+import { liveTriggersQuery } from "~/api/live-triggers";
 import { statusOf } from "~/api/runs";
 import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
@@ -196,6 +197,7 @@ function Cells({
     ...lastRunQuery(workflow.id),
     enabled: read && lately === undefined,
   });
+  const { data: triggers } = useQuery(liveTriggersQuery(workflow));
   const last = lately ?? before ?? undefined;
   const errors = groups.reduce((sum, group) => sum + group.count, 0);
   return (
@@ -219,7 +221,7 @@ function Cells({
         <StateWord workflow={workflow} />
       </td>
       <td className="mid cut c-starts">
-        <Starts of={startsOf(workflow.triggers, () => "a source")} />
+        {triggers !== undefined && <Starts of={startsOf(triggers, () => "a source")} />}
       </td>
       <td className="c-runs">
         <RunsOfDay stats={workflow.stats} name={workflow.name} />

@@ -1,6 +1,20 @@
-/** Message about a text that is no JSON: line and column of its first mistake, and what is expected there. */
+/** Reader of JSON that somebody typed: its value, or line and column of its first mistake. */
 
+import { changedNumber } from "./exact";
 import { firstMistake } from "./offset";
+
+/** The value, or the problem where there is none or it would not be what was typed. */
+export function readJson(text: string): { value: unknown } | { problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { problem: jsonProblem(text) };
+  }
+  const changed = changedNumber(text);
+  if (changed === undefined) return { value };
+  return { problem: `${changed} is too large for a number. Allowed: the same in quotes, as text.` };
+}
 
 /** Line and column of a place in a text, both from 1. */
 export function placeOf(text: string, offset: number): { line: number; column: number } {

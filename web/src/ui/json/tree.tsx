@@ -23,6 +23,10 @@ import {
 import { JsonRow } from "./row";
 
 const ROW_HEIGHT = 20;
+/** Of one level, as the style sheet has it. */
+const INDENT = 16;
+/** Least width of a row beside its indent. */
+const ROW_ROOM = 200;
 const PAGE_ROWS = 15;
 const SHORT = 60;
 
@@ -38,6 +42,14 @@ type TreeProps = {
   pickInto: string | undefined;
 };
 
+/** Scrolls the box sideways where the row begins out of view. */
+function showAcross(box: HTMLElement | null, row: Row | undefined): void {
+  if (box === null || row === undefined) return;
+  const start = row.depth * INDENT;
+  const isInView = start >= box.scrollLeft && start + ROW_ROOM <= box.scrollLeft + box.clientWidth;
+  if (!isInView) box.scrollLeft = Math.max(0, start + ROW_ROOM - box.clientWidth);
+}
+
 export function Tree(given: TreeProps) {
   const { value, base, label, hit, words, onStep, onSearch, onPick, pickInto } = given;
   const id = useId();
@@ -45,6 +57,7 @@ export function Tree(given: TreeProps) {
   const [active, setActive] = useState<string | null>(null);
   const scroll = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => rowsOf(value, open), [value, open]);
+  const deepest = useMemo(() => rows.reduce((most, { depth }) => Math.max(most, depth), 0), [rows]);
   const index = Math.max(
     0,
     rows.findIndex(({ key }) => key === active),
@@ -72,6 +85,7 @@ export function Tree(given: TreeProps) {
     const at = rows.findIndex(({ key }) => key === wanted.current);
     if (at < 0) return;
     virtual.scrollToIndex(at, { align: "center" });
+    showAcross(scroll.current, rows[at]);
     wanted.current = null;
   }, [rows, virtual]);
 
@@ -88,6 +102,7 @@ export function Tree(given: TreeProps) {
     if (target === undefined) return;
     setActive(target.key);
     virtual.scrollToIndex(at);
+    showAcross(scroll.current, target);
   };
   const parentOf = (at: number) => {
     const depth = rows[at]?.depth ?? 0;
@@ -186,7 +201,10 @@ export function Tree(given: TreeProps) {
         tabIndex={0}
         onKeyDown={onKeyDown}
       >
-        <div className="json-all" style={{ height: virtual.getTotalSize() }}>
+        <div
+          className="json-all"
+          style={{ height: virtual.getTotalSize(), minWidth: deepest * INDENT + ROW_ROOM }}
+        >
           {virtual.getVirtualItems().map((item) => {
             const each = rows[item.index];
             return (

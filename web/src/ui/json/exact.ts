@@ -1,0 +1,52 @@
+/**
+ * JSON whose numbers stay the text they were written as. A number of JavaScript is a double: it
+ * rounds `12345678901234567890`, and `1e400` is infinite in it.
+ */
+
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+
+/** A value of which every name and string begins with `s`, and every number is a string after `n`. */
+type Marked = string | boolean | null | Marked[] | { [name: string]: Marked };
+
+export class ExactJson {
+  private constructor(private readonly marked: Marked | undefined) {}
+
+  /** Throws as `JSON.parse` does where the text is no JSON. */
+  static parse(text: string): ExactJson {
+    JSON.parse(text);
+    const marked = text.replace(TOKENS, (token) =>
+      token.startsWith('"') ? `"s${token.slice(1)}` : `"n${token}"`,
+    );
+    return new ExactJson(JSON.parse(marked));
+  }
+
+  at(name: string): ExactJson {
+    const { marked } = this;
+    const isObject = typeof marked === "object" && marked !== null && !Array.isArray(marked);
+    return new ExactJson(isObject ? marked[`s${name}`] : undefined);
+  }
+
+  items(): ExactJson[] {
+    return Array.isArray(this.marked) ? this.marked.map((each) => new ExactJson(each)) : [];
+  }
+
+  /** The value as JSON, names in their order; empty where there is none. */
+  text(indent?: number): string {
+    const text = JSON.stringify(this.marked, null, indent) ?? "";
+    return text.replace(STRINGS, (token) =>
+      token.charAt(1) === "s" ? `"${token.slice(2)}` : token.slice(2, -1),
+    );
+  }
+}
+
+/** The first number of a JSON text that JavaScript would change, as it is written. */
+export function changedNumber(text: string): string | undefined {
+  for (const [token] of text.matchAll(TOKENS)) {
+    if (token.startsWith('"')) continue;
+    const value = Number(token);
+    const isWhole = /^-?\d+$/.test(token);
+    if (!Number.isFinite(value) || (isWhole && !Number.isSafeInteger(value))) return token;
+  }
+  return undefined;
+}
