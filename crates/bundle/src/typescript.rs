@@ -12,11 +12,29 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::{GetSpan as _, SourceType};
 
+use crate::BundleError;
+
 /// Types that have no declaration.
 const KEYWORDS: [&str; 9] =
     ["any", "unknown", "string", "number", "boolean", "object", "symbol", "bigint", "never"];
 /// Operands of a comparison that may be a type as well, whatever the file declares.
 const EITHER: [&str; 7] = ["this", "null", "undefined", "true", "false", "Infinity", "NaN"];
+
+/// Refuses JavaScript with a modifier of TypeScript. The bundler would keep it, and Node does not
+/// say its line.
+pub(crate) fn check(path: &str, code: &str, kind: SourceType) -> Result<(), BundleError> {
+    if kind.is_typescript() {
+        return Ok(());
+    }
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, code, kind).parse();
+    let Some(offset) = first_modifier(&parsed.program) else { return Ok(()) };
+    let before = &code[..offset];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let why = "a modifier of TypeScript, such as `private`, is no JavaScript";
+    Err(BundleError::Syntax { text: format!("{path}:{line}:{column}: {why}") })
+}
 
 /// The offset of the first declaration with a modifier of TypeScript, such as `private`.
 pub(crate) fn first_modifier(program: &Program<'_>) -> Option<usize> {
@@ -183,7 +201,7 @@ fn root_of(part: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::has_type_arguments;
+    use super::{check, has_type_arguments};
     use crate::language::{first_error, is_typescript};
     use oxc_span::SourceType;
 
@@ -232,6 +250,15 @@ mod tests {
             assert!(!is_typescript(code), "{code}");
             assert!(!has_type_arguments(code), "{code}");
         }
+    }
+
+    #[test]
+    fn javascript_with_a_modifier_is_refused_with_its_line() {
+        let code = "class A {\n  private x = 1;\n}";
+        let error = check("a.mjs", code, SourceType::mjs()).expect_err("no JavaScript");
+        assert!(error.to_string().contains("a.mjs:2:3: "), "{error}");
+        assert!(check("a.ts", code, SourceType::ts()).is_ok());
+        assert!(check("a.mjs", "class A { private = 1; }", SourceType::mjs()).is_ok());
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::unpack::remove_left;
 use crate::worker::Asker;
 use crate::{
     BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, Lock, LockedPackage, extract,
-    responds,
+    responds, typescript,
 };
 
 /// Parsers and printers of code call themselves once per level of nesting. Only addresses are
@@ -335,6 +335,8 @@ impl Job {
             depth::check(&path, &text, author.kind_of(&path, &path, &text))?;
         }
         let entry_code = author.entry_code().to_owned();
+        let kind = author.kind_of(author.entry(), author.entry(), &entry_code);
+        typescript::check(author.entry(), &entry_code, kind)?;
         let lowered = lowered(&author, &self.node_version)?;
         let lock = request.lock.unwrap_or_default();
         let mut plugin = self.plugin(&author, lock);

@@ -50,6 +50,10 @@ async fn s8_code_whose_only_types_read_as_javascript_is_typescript() {
     let body = json!({ "component_code": published, "publish": true });
     assert_eq!(server.post("/components", &body).await.data()["key"], "cache-a");
     server.workflow("cache", json!([{ "type": "http" }]), &[("a", code)]).await;
+    let strict = json!({ "component_code": code, "language": "javascript" });
+    let refused = server.post("/sources", &strict).await;
+    assert_eq!(refused.refusal(), (422, "syntax_error"), "{}", refused.text);
+    assert!(refused.text.contains("component.mjs:1:15"), "{}", refused.text);
 }
 
 /// Calls that the bundler takes for pure may throw.
