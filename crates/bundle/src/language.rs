@@ -13,16 +13,18 @@ use oxc_parser::Parser;
 use oxc_span::{SourceType, Span};
 
 use crate::BundleError;
+use crate::typescript::{first_modifier, has_type_arguments};
 
 /// Node's versions before this one refuse modifiers within regular expressions, and two groups of
 /// one name in alternatives.
 const MODIFIERS_SINCE: u64 = 23;
 
 /// Whether a text that nobody named is TypeScript: it is no JavaScript, and as TypeScript it is
-/// right, or wrong further on.
+/// right, or wrong further on. Or it is both, and as JavaScript it compares what nobody compares.
 pub(crate) fn is_typescript(code: &str) -> bool {
-    let Some(module) = first_error(code, SourceType::jsx()) else { return false };
-    let Some(script) = first_error(code, SourceType::cjs().with_jsx(true)) else { return false };
+    let javascript = [SourceType::jsx(), SourceType::cjs().with_jsx(true)];
+    let errors = javascript.map(|kind| first_error(code, kind));
+    let [Some(module), Some(script)] = errors else { return has_type_arguments(code) };
     let typescript = [SourceType::ts(), SourceType::tsx()]
         .into_iter()
         .map(|kind| first_error(code, kind).unwrap_or(usize::MAX))
@@ -41,14 +43,6 @@ pub(crate) fn kind_of(path: &str, code: &str) -> SourceType {
     }
 }
 
-/// Whether a text calls `eval` by its name: what it evaluates may use whatever the file imports.
-pub(crate) fn evaluates(code: &str) -> bool {
-    code.match_indices("eval").any(|(at, word)| {
-        let is_name = |c: char| c.is_alphanumeric() || ['_', '$', '.'].contains(&c);
-        !code[..at].ends_with(is_name) && code[at + word.len()..].trim_start().starts_with('(')
-    })
-}
-
 /// The same kind, or the one with JSX where the text is wrong without it, and right, or wrong
 /// further on, with it.
 pub(crate) fn with_jsx_where_needed(kind: SourceType, code: &str) -> SourceType {
@@ -62,18 +56,19 @@ pub(crate) fn with_jsx_where_needed(kind: SourceType, code: &str) -> SourceType 
     }
 }
 
-/// Where the text is wrong, if it is.
-fn first_error(code: &str, kind: SourceType) -> Option<usize> {
+/// Where the text is wrong, if it is. The parser accepts TypeScript's modifiers in JavaScript, too.
+pub(crate) fn first_error(code: &str, kind: SourceType) -> Option<usize> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, code, kind).parse();
-    if !parsed.panicked && parsed.diagnostics.is_empty() {
+    let modifier = if kind.is_typescript() { None } else { first_modifier(&parsed.program) };
+    if !parsed.panicked && parsed.diagnostics.is_empty() && modifier.is_none() {
         return None;
     }
     let offsets = parsed
         .diagnostics
         .iter()
         .filter_map(|error| error.labels.first().map(|label| label.offset() as usize));
-    Some(offsets.min().unwrap_or(0))
+    Some(offsets.chain(modifier).min().unwrap_or(0))
 }
 
 /// Whether a file has syntax that is to be lowered for Node.
@@ -255,18 +250,6 @@ mod tests {
             is_typescript("const a: number = 1;\nconst b = ;"),
             "as TypeScript, it is wrong further on"
         );
-    }
-
-    #[test]
-    fn a_call_of_eval_is_no_part_of_another_name() {
-        for code in ["eval('x')", "return eval (x)", "(eval(x))"] {
-            assert!(evaluates(code), "{code}");
-        }
-        for code in
-            ["retrieval(x)", "this.eval(x)", "$eval(x)", "evaluate(x)", "const eval1 = f(x)"]
-        {
-            assert!(!evaluates(code), "{code}");
-        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod sloppy;
 mod specifier;
 mod tape;
 mod tree;
+mod typescript;
 mod unpack;
 mod worker;
 mod workshop;

@@ -13,6 +13,7 @@ use oxc_ast::ast::{
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
+use oxc_span::SourceType;
 
 use crate::language::kind_of;
 use crate::sloppy::BEGINNING;
@@ -36,22 +37,21 @@ pub(crate) fn responds<'a>(
             .any(|word| text.contains(word))
             || text.contains(" in ")
         {
-            let seen = visited(path, text, Author::default());
+            let seen = visited(kind_of(path, text), text, Author::default());
             if seen.found {
                 return Responds::Surely;
             }
             may |= seen.may;
         }
     }
-    if may || visited("bundle.mjs", bundle, Anybody::default()).found {
+    if may || visited(SourceType::mjs(), bundle, Anybody::default()).found {
         Responds::Perhaps
     } else {
         Responds::Never
     }
 }
 
-fn visited<V: for<'a> Visit<'a>>(path: &str, text: &str, mut visitor: V) -> V {
-    let kind = kind_of(path, text);
+fn visited<V: for<'a> Visit<'a>>(kind: SourceType, text: &str, mut visitor: V) -> V {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, kind).parse();
     visitor.visit_program(&parsed.program);
@@ -197,7 +197,7 @@ impl<'a> Visit<'a> for Anybody {
         if text.value.contains(BEGINNING)
             && (text.value.contains(RESPOND) || text.value.contains("$["))
         {
-            self.found |= visited("evaluated.cjs", &text.value, Self::default()).found;
+            self.found |= visited(SourceType::cjs(), &text.value, Self::default()).found;
         }
     }
 

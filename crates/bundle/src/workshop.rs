@@ -11,7 +11,7 @@ use millrace_model::egress::Shared;
 use rolldown::plugin::__inner::SharedPluginable;
 use rolldown::{
     BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform,
-    ResolveOptions, SourceMapType, TsConfig,
+    RawMinifyOptions, ResolveOptions, SourceMapType, TsConfig,
 };
 use rolldown_common::{BundlerTransformOptions, Output, OutputChunk, TreeshakeOptions};
 use serde_json::Value;
@@ -23,7 +23,6 @@ use crate::class_names::with_own_names;
 use crate::dependencies::{From, version};
 use crate::depth;
 use crate::kinds::lowered;
-use crate::language::evaluates;
 use crate::laying::{Root, folder_of, placed};
 use crate::names::{Names, names};
 use crate::own;
@@ -37,7 +36,7 @@ use crate::unpack::remove_left;
 use crate::worker::Asker;
 use crate::{
     BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, Lock, LockedPackage, extract,
-    responds,
+    responds, typescript,
 };
 
 /// Parsers and printers of code call themselves once per level of nesting. Only addresses are
@@ -193,33 +192,25 @@ impl Job {
         ))
     }
 
-    /// Code that is made of a text may use whatever its file imports: nothing is left out of such a
-    /// bundle. Nor is it where the bundler breaks down over what it leaves out.
     async fn generate(
         &self,
         plugin: &Arc<MillracePlugin>,
         lowered: Option<BundlerTransformOptions>,
-        whole: bool,
     ) -> Result<Arc<OutputChunk>, BundleError> {
         let shared: SharedPluginable = plugin.clone();
-        let options = options(self.packages.root().to_path_buf(), lowered.clone(), whole);
+        let options = options(self.packages.root().to_path_buf(), lowered);
         let mut bundler = BundlerBuilder::default()
             .with_options(options)
             .with_plugins(vec![shared])
             .build()
             .map_err(|e| plugin.error(e.into_vec()))?;
-        let output = match Owned(tokio::spawn(async move { bundler.generate().await })).await {
-            Ok(output) => output.map_err(|e| plugin.error(e.into_vec()))?,
-            Err(error) if error.is_panic() && !whole => {
-                return Box::pin(self.generate(plugin, lowered, true)).await;
-            }
-            Err(error) => {
-                return Err(BundleError::Internal {
-                    what: "the bundler broke down",
-                    source: Box::new(error),
-                });
-            }
-        };
+        let output = Owned(tokio::spawn(async move { bundler.generate().await }))
+            .await
+            .map_err(|e| BundleError::Internal {
+                what: "the bundler broke down",
+                source: Box::new(e),
+            })?
+            .map_err(|e| plugin.error(e.into_vec()))?;
         let mut chunks = output.assets.iter().filter_map(|asset| match asset {
             Output::Chunk(chunk) => Some(chunk.clone()),
             Output::Asset(_) => None,
@@ -344,17 +335,18 @@ impl Job {
             depth::check(&path, &text, author.kind_of(&path, &path, &text))?;
         }
         let entry_code = author.entry_code().to_owned();
+        let kind = author.kind_of(author.entry(), author.entry(), &entry_code);
+        typescript::check(author.entry(), &entry_code, kind)?;
         let lowered = lowered(&author, &self.node_version)?;
         let lock = request.lock.unwrap_or_default();
         let mut plugin = self.plugin(&author, lock);
-        let whole = author.given().iter().any(|(_, text)| evaluates(text));
-        let mut made = self.generate(&plugin, lowered.clone(), whole).await;
+        let mut made = self.generate(&plugin, lowered.clone()).await;
         let mut beside = self.beside(&author, &plugin).await?;
         if beside.is_some() {
             let before = plugin;
             plugin = self.plugin(&author, before.lock());
             plugin.follow(&before, beside.clone());
-            made = match (self.generate(&plugin, lowered, whole).await, made) {
+            made = match (self.generate(&plugin, lowered).await, made) {
                 (Err(_), Err(first)) => Err(first),
                 (made, _) => made,
             };
@@ -400,11 +392,7 @@ fn package_of(specifier: &str) -> Option<Bare> {
     Bare::parse(specifier).filter(|bare| !is_builtin(specifier) && !is_builtin(&bare.name))
 }
 
-fn options(
-    root: PathBuf,
-    transform: Option<BundlerTransformOptions>,
-    whole: bool,
-) -> BundlerOptions {
+fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> BundlerOptions {
     let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
     BundlerOptions {
         input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
@@ -413,11 +401,10 @@ fn options(
         format: Some(OutputFormat::Esm),
         sourcemap: Some(SourceMapType::Hidden),
         transform,
-        treeshake: if whole {
-            TreeshakeOptions::Boolean(false)
-        } else {
-            TreeshakeOptions::default()
-        },
+        // Both remove calls that the bundler takes for pure, such as `decodeURIComponent(text)`,
+        // though such a call may throw: then code gives other results than in Node.
+        treeshake: TreeshakeOptions::Boolean(false),
+        minify: Some(RawMinifyOptions::Bool(false)),
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         // A package's tsconfig.json is about how it was made.
         tsconfig: Some(TsConfig::Auto(false)),

@@ -37,6 +37,34 @@ async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
     }
 }
 
+/// A parser of JavaScript reads these types as comparisons, and accepts these modifiers.
+#[tokio::test]
+async fn s8_code_whose_only_types_read_as_javascript_is_typescript() {
+    let server = Server::shared().await;
+    let code = "class Cache { private items = new Set<string>(['a']); public size() { return this.items.size; } }\nexport default { name: 'c', version: '1', run() { return [1, 2].reduce<number>((a, b) => a + b, new Cache().size()); } };";
+    for entry in [None, Some("a.mjs"), Some("a.ts")] {
+        let body = json!({ "component_code": code, "component_entry": entry });
+        assert_eq!(returned(&server, &body).await, json!(4), "{entry:?}");
+    }
+    let published = code.replace("version:", "key: 'cache-a', type: 'action', version:");
+    let body = json!({ "component_code": published, "publish": true });
+    assert_eq!(server.post("/components", &body).await.data()["key"], "cache-a");
+    server.workflow("cache", json!([{ "type": "http" }]), &[("a", code)]).await;
+    let strict = json!({ "component_code": code, "language": "javascript" });
+    let refused = server.post("/sources", &strict).await;
+    assert_eq!(refused.refusal(), (422, "syntax_error"), "{}", refused.text);
+    assert!(refused.text.contains("component.mjs:1:15"), "{}", refused.text);
+}
+
+/// Calls that the bundler takes for pure may throw.
+#[tokio::test]
+async fn s8_calls_whose_only_effect_is_to_throw_stay() {
+    let server = Server::shared().await;
+    let code = "export default { name: 'p', version: '1', run() { const ok = (s) => { try { decodeURIComponent(s); return true; } catch { return false; } }; return [ok('%E9'), ok('a')]; } };";
+    let body = json!({ "component_code": code });
+    assert_eq!(returned(&server, &body).await, json!([false, true]));
+}
+
 /// What the ending calls JavaScript is read as TypeScript where it is no JavaScript: the entry,
 /// what it imports, and also where it is CommonJS or has decorators.
 #[tokio::test]

@@ -67,6 +67,47 @@ async fn an_author_may_declare_require_and_dirname() {
     check(&[("a.mjs", code)], json!(["function", true])).await;
 }
 
+/// The bundler takes such calls and reads for pure.
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_whose_only_effect_is_to_throw_stay() {
+    let throwing = [
+        "decodeURIComponent('%E9')",
+        "encodeURI('\\ud800')",
+        "String(Symbol.prototype)",
+        "parseInt(Symbol())",
+        "Symbol.for(Symbol())",
+        "Date.parse(Symbol())",
+        "new ArrayBuffer(-1)",
+        "unset",
+        "class A extends undefined {}",
+        "thrower == 1",
+        "({ [thrower]: 1 })",
+        "getter.x",
+        "const unused = decodeURIComponent('%E9')",
+        "/* @__PURE__ */ getter.y()",
+        "dependency('%E9')",
+    ];
+    let tries: String = throwing
+        .iter()
+        .map(|code| format!("try {{ {code}; stayed.push(false) }} catch {{ stayed.push(true) }}\n"))
+        .collect();
+    let code = format!(
+        "import {{ dependency }} from './dependency.js';\nconst stayed = [];\nconst thrower = {{ toString() {{ throw new Error('x') }} }};\nconst getter = {{ get x() {{ throw new Error('x') }} }};\n{tries}let unset = 1;\nexport default stayed;"
+    );
+    let dependency = "export const dependency = (text) => { decodeURIComponent(text); };";
+    let sources = [("a.mjs", code.as_str()), ("dependency.js", dependency)];
+    check(&sources, json!(vec![true; throwing.len()])).await;
+}
+
+/// A parser of JavaScript accepts this TypeScript.
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_that_reads_as_javascript_is_typescript() {
+    let code = "class Cache { private items = new Map<string, number>([['a', 1]]); public size() { return this.items.size; } }\nconst same = (x) => x;\nexport default [same<any>(2), new Set<string>(['a']).size, new Cache().size()];";
+    for path in ["a", "a.js", "a.mjs", "a.ts"] {
+        check(&[(path, code)], json!([2, 1, 1])).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_count_in_files_that_are_reached() {
     let calls = "export const f = ($) => $.respond({ status: 200 });";
