@@ -7,7 +7,21 @@ export const TRAFFIC = new Set(["config", "request", "response", "req", "res", "
 export const SECRET = /pass(word|wd|phrase)|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|cookie|credential|signature/i;
 
 const SECRET_IN_QUERY = /([?&;][^=&?;\s]*(?:key|token|secret|passw|sig)[^=&?;\s]*=)[^&#\s"']+/gi;
-const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s@"']+@/g;
+/** User and password of an address as it should be: up to the last `@` before its path. */
+const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s"']+@/g;
+/** An authority behind which an `@` is of the path or query: its host has a dot, a port or brackets, or is this machine. */
+const AUTHORITY = /[^/?#\s"']*@(?:localhost|\[[\da-f:.]+\]|[^/?#\s"'@:]+\.[^/?#\s"'@:]+|[^/?#\s"'@:]+(?=:\d))(?::\d{1,5})?(?:,[^/?#\s"'@]*)?[/?#]/.source;
+/** What follows `host:` where no password does. */
+const PORT = /\d{1,5}(?:[/?#\s"'`.,;:)\]}>]|$)/.source;
+/** Characters without blanks and quotes. */
+const RUN = /[^\s"']{0,2048}/.source;
+/** A user and the last `@` before a host, with a password between them in which nothing is encoded: it may have `/`, `?`, `#`, `@`, quotes, blanks and line breaks. */
+const USER = `(?!${AUTHORITY})[^/?#\\s"':[]{0,256}:`;
+const TO_LAST_AT = `${RUN}@(?=[^/?#@:\\s"'\`<>,;()]+(?:[/?#:,;\\s"'\`)\\]}>]|$))`;
+const BEFORE_BLANKS = `(?!\\s|${PORT})(?:${RUN}[\\s"']){0,8}?`;
+const RAW_IN_WEB_ADDRESS = new RegExp(`(?<=\\b(?:https?|wss?):\\/\\/)${USER}${BEFORE_BLANKS}${TO_LAST_AT}`, "gi");
+/** Databases and mail servers have no `@` in their paths: digits behind the user may begin a password here. */
+const RAW_IN_ADDRESS = new RegExp(`(?<=[a-z][\\w+.-]*:\\/\\/)(?<!\\b(?:https?|wss?):\\/\\/)${USER}(?:${BEFORE_BLANKS})?${TO_LAST_AT}`, "gi");
 const SECRET_IN_JSON = /("[^"]*(?:password|secret|token|api_?key|authorization|cookie)[^"]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
 const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 
@@ -52,6 +66,8 @@ function maskedPath(path: string): string {
 export const masked = (text: string): string =>
   text
     .replace(PATH, maskedPath)
+    .replace(RAW_IN_WEB_ADDRESS, "[hidden]@")
+    .replace(RAW_IN_ADDRESS, "[hidden]@")
     .replace(SECRET_IN_ADDRESS, "$1[hidden]@")
     .replace(SECRET_IN_QUERY, "$1[hidden]")
     .replace(SECRET_IN_JSON, '$1"[hidden]"')
