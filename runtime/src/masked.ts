@@ -23,6 +23,9 @@ const RAW_IN_WEB_ADDRESS = new RegExp(`(?<=\\b(?:https?|wss?):\\/\\/)${USER}${BE
 /** Databases and mail servers have no `@` in their paths: digits behind the user may begin a password here. */
 const RAW_IN_ADDRESS = new RegExp(`(?<=[a-z][\\w+.-]*:\\/\\/)(?<!\\b(?:https?|wss?):\\/\\/)${USER}(?:${BEFORE_BLANKS})?${TO_LAST_AT}`, "gi");
 const SECRET_IN_JSON = /("[^"]*(?:password|secret|token|api_?key|authorization|cookie)[^"]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+/** What `fetch` and `Headers` say of a value with a line break, and node-fetch of older make: it is a credential with what stood behind it in a file. */
+const REFUSED_HEADER = /(\bHeaders[\w. ]{0,20}: )[^]*?(?= is an invalid header value)/g;
+const REFUSED_BY_NODE_FETCH = /(^(?:\w*Error: )?|Error: )[^]*?(?= is not a legal HTTP header value)/g;
 const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 
 /** The path of an address or a file, with the host before it where there is one. */
@@ -65,6 +68,8 @@ function maskedPath(path: string): string {
 /** Text without the credentials that stand in addresses, JSON and headers within it. */
 export const masked = (text: string): string =>
   text
+    .replace(REFUSED_HEADER, "$1[hidden]")
+    .replace(REFUSED_BY_NODE_FETCH, "$1[hidden]")
     .replace(PATH, maskedPath)
     .replace(RAW_IN_WEB_ADDRESS, "[hidden]@")
     .replace(RAW_IN_ADDRESS, "[hidden]@")

@@ -43,8 +43,24 @@ test("addresses with an @ in their path or query, ports and mail addresses stay"
   ]);
 });
 
+test("the value of a header that cannot be sent is hidden whole", async () => {
+  for (const value of ["sk-live-SECRET\0", "Bearer SECRETabcdefgh\nrest-SECRET", 'Token SECRET\n"x"', "SECRET\r\n: a"]) {
+    const calls = [() => new Headers().set("x-api-key", value), () => new Headers({ authorization: `${value}\n0` }), () => fetch("http://h.test", { headers: { authorization: `${value}\n0` } })];
+    for (const call of calls) {
+      const error = await (async () => call())().then(assert.fail, (error) => error);
+      assert.ok(error.message.includes("SECRET"), error.message);
+      assert.match(masked(error.message), /^Headers\.(set|append): \[hidden\] is an invalid header value\.$/);
+    }
+  }
+  check([
+    ["TypeError: Token SECRET\nx is not a legal HTTP header value", "TypeError: [hidden] is not a legal HTTP header value"],
+    ["SECRET\nx is not a legal HTTP header value", "[hidden] is not a legal HTTP header value"],
+  ]);
+  whole(['Invalid character in header content ["authorization"]', 'Headers.append: "x y" is an invalid header name.']);
+});
+
 test("a long text takes no long time", () => {
-  const texts = ["//a:", "https://a:", "postgres://a: ", "https://a:@", "\\", '"', "?key", "token=)", "token: '", "{", '\\"token\\":\\"', "Headers: "].map((part) => part.repeat(Math.ceil((16 << 10) / part.length)));
+  const texts = ["//a:", "https://a:", "postgres://a: ", "https://a:@", "\\", '"', "?key", "token=)", "token: '", "{", '\\"token\\":\\"', "Headers: ", "Error: "].map((part) => part.repeat(Math.ceil((16 << 10) / part.length)));
   for (const text of texts) {
     const began = performance.now();
     masked(text);
