@@ -92,7 +92,7 @@ const NAMING = ["property", "path", "field", "key"];
 const isOfSecret = (value: object): boolean =>
   NAMING.some((name) => {
     const named: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
-    return (typeof named === "string" || Array.isArray(named)) && SECRET.test(String(named));
+    return (Array.isArray(named) ? (named as unknown[]) : [named]).some((part) => typeof part === "string" && SECRET.test(part));
   });
 
 /** What a map and a set hold, of whatever realm they are. */
