@@ -91,6 +91,9 @@ test("a thrown value of any shape is shown as Node prints it", async () => {
     [`class Refusal { constructor() { this.code = 7; } } throw new Refusal();`, "Refusal { code: 7 }"],
     [`throw Object.create(null, { a: { value: 1, enumerable: true } });`, "{ a: 1 }"],
     [`throw new Response("x", { status: 418, headers: { "set-cookie": "s3cret" } });`, "Response { status: 418, statusText: '', url: '' }"],
+    [`class Response { size = 0; get status() { return 503; } get statusText() { return "Away"; } get url() { return "http://h/?token=s3cret"; } } throw new Response();`, "Response { status: 503, statusText: 'Away', url: 'http://h/?token=[hidden]' }"],
+    [`throw Object.assign(new http.IncomingMessage(), { statusCode: 502, statusMessage: "Bad Gateway", url: "http://h/x", body: "s3cret" });`, "IncomingMessage { status: 502, statusText: 'Bad Gateway', url: 'http://h/x' }"],
+    [`class Quota { status = 429; url = "/x"; statusText = "full"; left = 0; } throw new Quota();`, "Quota { status: 429, url: '/x', statusText: 'full', left: 0 }"],
     [`const o = { n: 1 }; o.self = o; throw o;`, "{ n: 1, self: [Circular] }"],
     [`throw new Date(0);`, "1970-01-01T00:00:00.000Z"],
     [`throw Object.assign(new Event("close"), { code: 1006 });`, "Event { type: 'close', code: 1006 }"],
@@ -98,7 +101,7 @@ test("a thrown value of any shape is shown as Node prints it", async () => {
     [`throw new Proxy({}, { get() { throw new Error("hostile"); }, has() { throw new Error("hostile"); } });`, "{}"],
     [`throw { message: { detail: "odd" } };`, "{ detail: 'odd' }"],
   ];
-  const errors = await errorsOf(cases.map(([text]) => text), `import vm from "node:vm";`);
+  const errors = await errorsOf(cases.map(([text]) => text), `import http from "node:http"; import vm from "node:vm";`);
   for (const [i, [text, shown]] of cases.entries()) {
     assert.equal(errors[i].message, shown, text);
     assert.ok(errors[i].stack.includes(shown), text);
