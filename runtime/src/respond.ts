@@ -17,8 +17,9 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   if (isThenable(response)) return tracked(call, Promise.resolve(response).then((given) => respond(given, call)));
   const { status, headers, body, immediate } = fieldsOf(response, call);
   const code = Number(status ?? 200);
-  if (!Number.isInteger(code) || code < 100 || code > 599) {
-    throw new RangeError(`respond: the status ${String(status)} is not an integer from 100 to 599`);
+  // HTTP answers 1xx are interim: no client would see an end.
+  if (!Number.isInteger(code) || code < 200 || code > 599) {
+    throw new RangeError(`respond: the status ${String(status)} is not an integer from 200 to 599`);
   }
   const list = headerList(headers);
   checkHeaders("respond", list);

@@ -84,6 +84,15 @@ test("respond takes a status as text, headers without a value, and each kind of 
   ]);
 });
 
+test("a status that no client would take for an answer is refused where respond is called", async () => {
+  const code = `export default { props: { http: "$.interface.http" }, run({ status }) { this.http.respond({ status }); } };`;
+  for (const status of [0, 99, 100, 101, 199, 600, 200.5, "x"]) {
+    const frames = await run(code, { ...source, props: http, event: { status } });
+    assert.equal(done(frames).error.message, `respond: the status ${status} is not an integer from 200 to 599`);
+    assert.equal(frames.some((f) => f.t === "respond"), false);
+  }
+});
+
 test("a response before a throw is sent", async () => {
   const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 200 }); throw new Error("x"); } };`, { ...source, props: http });
   assert.deepEqual(frames.map((f) => f.t), ["respond", "done"]);
