@@ -35,6 +35,13 @@ export function isA<T>(value: unknown, kind: abstract new (...given: never[]) =>
 
 export const isError = (value: object): boolean => types.isNativeError(value) || isA(value, Error);
 
+/** An answer of whatever HTTP client: of the Fetch standard's form, whose fields are getters of its class, or a stream with a status, as of Node's `http`, got and superagent. */
+export function isResponse(value: object): boolean {
+  if (isPlain(value) || typeof (read(value, "status") ?? read(value, "statusCode")) !== "number") return false;
+  const isOfFetch = !Object.hasOwn(value, "status") && typeof read(value, "url") === "string" && typeof read(value, "statusText") === "string";
+  return isOfFetch || (isA(value, EventEmitter) && "headers" in value);
+}
+
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || className(value) === "Object";

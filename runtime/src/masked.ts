@@ -3,12 +3,91 @@
 
 /** Fields that hold what was sent and received, as HTTP clients name them: credentials stand in them. */
 export const TRAFFIC = new Set(["config", "request", "response", "req", "res", "headers", "rawheaders", "auth", "agent", "socket"]);
+const SECRET_PARTS = "pass(?:word|wd|phrase|code)|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|cookie|credential|signature";
+const SECRET_NAMES = "pass|pwd|jwt|bearer|session[-_]?id|sid|otp|pin|auth[-_]?code";
 /** Names of values that are secrets. */
-export const SECRET = /pass(word|wd|phrase)|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|cookie|credential|signature/i;
+export const SECRET = new RegExp(`${SECRET_PARTS}|^(?:${SECRET_NAMES})$`, "i");
 
-const SECRET_IN_QUERY = /([?&;][^=&?;\s]*(?:key|token|secret|passw|sig)[^=&?;\s]*=)[^&#\s"']+/gi;
-const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s@"']+@/g;
-const SECRET_IN_JSON = /("[^"]*(?:password|secret|token|api_?key|authorization|cookie)[^"]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+/** Parameters in the query or fragment of an address, as they are and as Go writes them in JSON. */
+const SECRET_IN_QUERY = new RegExp(`((?:[?&;#]|\\\\u0026)(?:[^=&?;#\\s]{0,64}(?:key|token|secret|passw|sig)[^=&?;\\s]{0,64}|${SECRET_NAMES}|auth|session|hmac|appid)=)(?:\\[hidden\\]|[^&#\\s"']+)`, "gi");
+/** Of an authorization; shorter ones are the codes of countries, errors and the like. */
+const CODE_IN_QUERY = /([?&]code=)[^&#\s"']{6,}/gi;
+/** `password=…` in the connection strings of libpq and ADO, and wherever else names stand before values. */
+const SECRET_ASSIGNED = new RegExp(
+  `((?<=^|[\\s"'\`({\\[,;|])(?:[\\w.-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})=)(?![=>]|(?:undefined|null|true|false)\\b)` +
+    `(?:\\[hidden\\]|'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"|\\\\+["'][^"'\\\\]*\\\\+["']|[^\\s&;"]*[^\\s&;"\\\\')\\]},.:\`])`,
+  "gi",
+);
+
+/** A field whose value is a secret, of JSON at whatever depth of JSON within JSON, or as Node prints objects. In texts that clients make of a request, the request's own parts are fields too. */
+const SECRET_FIELD = new RegExp(
+  `(?:(?<!\\\\)(\\\\*)(["'\`])(?:[\\w$. -]{0,64}(?:${SECRET_PARTS})[\\w$. -]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables)(?=\\1\\2\\s*:\\s*[{[]))\\1\\2` +
+    `|(?=[\\w$])(?<![\\w$])(?<=(?:^|[{,([])[\\s+-]*)(?:[\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables)(?=: [{[])))` +
+    `\\s*(?::|=>)\\s*(?=\\\\*["'\`]|[{[])`,
+  "gim",
+);
+const OPENING = /\\*["'`]/y;
+/** Node prints a text of several lines as a sum, whose lines may have the signs of a difference or be left out. */
+const GOES_ON = /(?:\s*\+|,(?=\s*\n[+-]\s))\s*(?:\.\.\.\s*)?(?:[+-]\s+)?(?=["'`])/y;
+
+/** Where the text or object that begins at `at` ends. `escape`: the backslashes before each of its quotes, none but in JSON within JSON. */
+function endOf(text: string, at: number, escape: number): number {
+  const marks = /\\*["'`]|[{}[\]]/g;
+  marks.lastIndex = at;
+  let depth = 0;
+  let quote = "";
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    const kind = mark[0].at(-1)!;
+    const backslashes = mark[0].length - 1;
+    if (!"\"'`".includes(kind)) {
+      if (quote === "") depth += "{[".includes(kind) ? 1 : -1;
+    } else if (kind === '"' && backslashes < escape) {
+      // The JSON that holds this one ends.
+      return mark.index;
+    } else if (backslashes % (2 * escape + 2) === escape) {
+      if (quote === "") quote = kind;
+      else if (quote === kind) quote = "";
+    }
+    if (quote === "" && depth <= 0) return marks.lastIndex;
+  }
+  return text.length;
+}
+
+/** Text without the values of fields that are secrets. */
+function maskedFields(text: string): string {
+  let shown = "";
+  let from = 0;
+  SECRET_FIELD.lastIndex = 0;
+  for (let field = SECRET_FIELD.exec(text); field !== null; field = SECRET_FIELD.exec(text)) {
+    const at = SECRET_FIELD.lastIndex;
+    OPENING.lastIndex = at;
+    const opening = OPENING.exec(text)?.[0] ?? "";
+    shown += `${text.slice(from, at)}${opening}[hidden]${opening}`;
+    from = endOf(text, at, opening === "" ? (field[1] ?? "").length : opening.length - 1);
+    for (GOES_ON.lastIndex = from; opening !== "" && GOES_ON.test(text); GOES_ON.lastIndex = from) from = endOf(text, GOES_ON.lastIndex, 0);
+    SECRET_FIELD.lastIndex = from;
+  }
+  return shown + text.slice(from);
+}
+
+/** User and password of an address as it should be: up to the last `@` before its path. */
+const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s"']+@/g;
+/** An authority behind which an `@` is of the path or query: its host has a dot, a port or brackets, or is this machine. */
+const AUTHORITY = /[^/?#\s"']*@(?:localhost|\[[\da-f:.]+\]|[^/?#\s"'@:]+\.[^/?#\s"'@:]+|[^/?#\s"'@:]+(?=:\d))(?::\d{1,5})?(?:,[^/?#\s"'@]*)?[/?#]/.source;
+/** What follows `host:` where no password does. */
+const PORT = /\d{1,5}(?:[/?#\s"'`.,;:)\]}>]|$)/.source;
+/** Characters without blanks and quotes. */
+const RUN = /[^\s"']{0,2048}/.source;
+/** A user and the last `@` before a host, with a password between them in which nothing is encoded: it may have `/`, `?`, `#`, `@`, quotes, blanks and line breaks. */
+const USER = `(?!${AUTHORITY})[^/?#\\s"':[]{0,256}:`;
+const TO_LAST_AT = `${RUN}@(?=[^/?#@:\\s"'\`<>,;()]+(?:[/?#:,;\\s"'\`)\\]}>]|$))`;
+const BEFORE_BLANKS = `(?!\\s|${PORT})(?:${RUN}[\\s"']){0,8}?`;
+const RAW_IN_WEB_ADDRESS = new RegExp(`(?<=\\b(?:https?|wss?):\\/\\/)${USER}${BEFORE_BLANKS}${TO_LAST_AT}`, "gi");
+/** Databases and mail servers have no `@` in their paths: digits behind the user may begin a password here. */
+const RAW_IN_ADDRESS = new RegExp(`(?<=[a-z][\\w+.-]*:\\/\\/)(?<!\\b(?:https?|wss?):\\/\\/)${USER}(?:${BEFORE_BLANKS})?${TO_LAST_AT}`, "gi");
+/** What `fetch` and `Headers` say of a value with a line break, and node-fetch of older make: it is a credential with what stood behind it in a file. */
+const REFUSED_HEADER = /(\bHeaders[\w. ]{0,20}: )[^]*?(?= is an invalid header value)/g;
+const REFUSED_BY_NODE_FETCH = /(^(?:\w*Error: )?|Error: )[^]*?(?= is not a legal HTTP header value)/g;
 const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 
 /** The path of an address or a file, with the host before it where there is one. */
@@ -50,9 +129,14 @@ function maskedPath(path: string): string {
 
 /** Text without the credentials that stand in addresses, JSON and headers within it. */
 export const masked = (text: string): string =>
-  text
+  maskedFields(text)
+    .replace(REFUSED_HEADER, "$1[hidden]")
+    .replace(REFUSED_BY_NODE_FETCH, "$1[hidden]")
     .replace(PATH, maskedPath)
+    .replace(RAW_IN_WEB_ADDRESS, "[hidden]@")
+    .replace(RAW_IN_ADDRESS, "[hidden]@")
     .replace(SECRET_IN_ADDRESS, "$1[hidden]@")
     .replace(SECRET_IN_QUERY, "$1[hidden]")
-    .replace(SECRET_IN_JSON, '$1"[hidden]"')
+    .replace(CODE_IN_QUERY, "$1[hidden]")
+    .replace(SECRET_ASSIGNED, "$1[hidden]")
     .replace(SECRET_SCHEME, "$1 [hidden]");

@@ -17,10 +17,11 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   if (isThenable(response)) return tracked(call, Promise.resolve(response).then((given) => respond(given, call)));
   const { status, headers, body, immediate } = fieldsOf(response, call);
   const code = Number(status ?? 200);
-  if (!Number.isInteger(code) || code < 100 || code > 599) {
-    throw new RangeError(`respond: the status ${String(status)} is not an integer from 100 to 599`);
+  // HTTP answers 1xx are interim: no client would see an end.
+  if (!Number.isInteger(code) || code < 200 || code > 599) {
+    throw new RangeError(`respond: the status ${String(status)} is not an integer from 200 to 599`);
   }
-  const list = headerList(headers);
+  const list = headerList("respond", headers);
   checkHeaders("respond", list);
   for (const [name, value] of list) {
     if (HEADER_NAME.test(name) && !NOT_IN_VALUES.test(value)) continue;
@@ -108,17 +109,39 @@ export function checkHeaders(where: string, list: [string, string][]): void {
   throw new RangeError(`${where}: there are ${list.length} header lines with ${bytes} bytes in all, allowed are ${HEADER_LINES_MAX} lines and ${HEADER_BYTES_MAX} bytes`);
 }
 
-export function headerList(headers: unknown): [string, string][] {
-  if (headers === null || typeof headers !== "object") return [];
-  const list: [string, string][] = [];
-  // Of the Fetch standard, a map, or a list of pairs.
-  const isOfPairs = Symbol.iterator in headers && [...(headers as Iterable<unknown>)].every((pair) => Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string");
-  const pairs = isOfPairs ? [...(headers as Iterable<[string, unknown]>)] : Object.entries(headers);
-  for (const [name, value] of pairs) {
+/** Headers of which a message has one value (RFC 9110): of several the last is sent, as by Node's `setHeader`. */
+const SINGLE = new Set(
+  "access-control-allow-credentials access-control-allow-origin access-control-max-age age authorization content-disposition content-length content-location content-range content-type date etag expires from host if-modified-since if-unmodified-since last-modified location max-forwards origin referer retry-after server user-agent x-content-type-options x-frame-options".split(" "),
+);
+
+/** Header lines in whatever form their names and values are given. */
+export function headerList(where: string, headers: unknown): [string, string][] {
+  if (headers === undefined || headers === null) return [];
+  const byName = new Map<string, string[]>();
+  const isRecord = typeof headers === "object" && !(Symbol.iterator in headers);
+  for (const [given, value] of headerPairs(where, headers)) {
     if (value === undefined || value === null) continue;
-    for (const one of Array.isArray(value) ? value : [value]) list.push([name.toLowerCase(), String(one)]);
+    const name = given.toLowerCase();
+    const values = Array.isArray(value) ? value.map(String) : [String(value)];
+    const before = byName.get(name);
+    // `{ ...defaults, "Content-Type": … }`: of a name in two cases the last is meant.
+    if (before === undefined || isRecord || SINGLE.has(name)) byName.set(name, SINGLE.has(name) ? values.slice(-1) : values);
+    else before.push(...values);
   }
-  return list;
+  return [...byName].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+}
+
+/** Of an object, of the Fetch standard, a map or a list of pairs, or of a flat list as Node's `rawHeaders`. */
+function headerPairs(where: string, headers: unknown): [string, unknown][] {
+  if (typeof headers === "object" && headers !== null) {
+    if (!(Symbol.iterator in headers)) return Object.entries(headers);
+    const items = [...(headers as Iterable<unknown>)];
+    if (items.every((item) => Array.isArray(item) && item.length === 2 && typeof item[0] === "string")) return items as [string, unknown][];
+    const pairs = items.flatMap((item, at): [unknown, unknown][] => (at % 2 === 0 ? [[item, items[at + 1]]] : []));
+    if (items.length % 2 === 0 && pairs.every(([name, value]) => typeof name === "string" && (typeof value !== "object" || value === null || Array.isArray(value)))) return pairs as [string, unknown][];
+  }
+  const kind = typeof headers === "object" ? "a list of something else" : `a ${typeof headers}`;
+  throw new TypeError(`${where}: the headers are ${kind}; allowed are an object, a \`Headers\`, a \`Map\`, a list of \`[name, value]\` and a flat list of names and values`);
 }
 
 async function collect(stream: AsyncIterable<unknown>): Promise<Buffer> {

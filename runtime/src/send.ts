@@ -6,6 +6,11 @@ import { jsonText } from "./errors.ts";
 import { checkHeaders, headerList } from "./respond.ts";
 import type { Bag } from "./types.ts";
 
+/** Header lines as an object: the values of each name. */
+function byName(list: [string, string][]): Record<string, string[]> {
+  return Object.fromEntries(list.map(([name]) => [name, list.filter(([other]) => other === name).map(([, value]) => value)]));
+}
+
 export function senders(call: CallContext): Bag {
   const send = (kind: string, payload: unknown): Promise<void> => {
     const text = jsonText(payload, `what $.send.${kind} sends`) ?? "null";
@@ -20,8 +25,12 @@ export function senders(call: CallContext): Bag {
       check.http(payload);
       const url = bag(payload)["url"] as string;
       if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new TypeError(`$.send.http: invalid value ${url.slice(0, 200)} for url; it is an http or https address`);
-      checkHeaders("$.send.http", headerList(bag(payload)["headers"]));
-      return send("http", { method: "GET", ...bag(payload) });
+      const { headers } = bag(payload);
+      const list = headerList("$.send.http", headers);
+      checkHeaders("$.send.http", list);
+      // JSON has no lines of a `Headers` or a map.
+      const isList = typeof headers === "object" && headers !== null && Symbol.iterator in headers;
+      return send("http", { method: "GET", ...bag(payload), ...(isList ? { headers: byName(list) } : {}) });
     },
     email: (payload: unknown) => {
       check.email(payload);

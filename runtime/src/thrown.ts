@@ -2,7 +2,7 @@
 // Node prints them, but bounded and without requests, responses and secrets.
 import { inspect, type InspectOptions, types } from "node:util";
 
-import { className, isA, isData, isError, isPlain, read } from "./instances.ts";
+import { className, isA, isData, isError, isPlain, isResponse, read } from "./instances.ts";
 import { masked, SECRET, TRAFFIC } from "./masked.ts";
 import type { Bag } from "./types.ts";
 
@@ -85,6 +85,15 @@ function shortened(text: string): string {
 /** What an HTTP client was asked, under whatever name it stands. */
 const isRequest = (value: object): boolean => "headers" in value && ("method" in value || "url" in value || "baseURL" in value);
 
+/** Of an answer, as much as says what was asked and how it ended. */
+function shownResponse(value: object): Raw {
+  const textOf = (field: unknown) => inspect(typeof field === "string" ? shortened(field) : "");
+  const url = read(value, "url") || read(read(value, "request"), "url");
+  const status = read(value, "status") ?? read(value, "statusCode");
+  const statusText = read(value, "statusText") ?? read(value, "statusMessage");
+  return new Raw(`${className(value)} { status: ${Number(status)}, statusText: ${textOf(statusText)}, url: ${textOf(url)} }`);
+}
+
 /** Fields by which what validates names the one whose value it refuses. */
 const NAMING = ["property", "path", "field", "key"];
 
@@ -92,7 +101,7 @@ const NAMING = ["property", "path", "field", "key"];
 const isOfSecret = (value: object): boolean =>
   NAMING.some((name) => {
     const named: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
-    return (typeof named === "string" || Array.isArray(named)) && SECRET.test(String(named));
+    return (Array.isArray(named) ? (named as unknown[]) : [named]).some((part) => typeof part === "string" && SECRET.test(part));
   });
 
 /** What a map and a set hold, of whatever realm they are. */
@@ -213,7 +222,7 @@ class Views {
     }
     if (types.isMap(value) || types.isSet(value)) return this.#entries(value, errors, data);
     if (isA(value, Request)) return new Raw(`Request { method: ${inspect(value.method)}, url: ${inspect(masked(value.url))} }`);
-    if (value instanceof Response) return new Raw(`Response { status: ${value.status}, statusText: ${inspect(value.statusText)}, url: ${inspect(masked(value.url))} }`);
+    if (isResponse(value)) return shownResponse(value);
     if (this.#path.length > 1 && isRequest(value)) return HIDDEN;
     const plain = isPlain(value);
     if (data > DATA_DEEP_MAX) return new Raw(`[${className(value)}]`);

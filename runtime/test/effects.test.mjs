@@ -84,6 +84,35 @@ test("respond takes a status as text, headers without a value, and each kind of 
   ]);
 });
 
+test("a status that no client would take for an answer is refused where respond is called", async () => {
+  const code = `export default { props: { http: "$.interface.http" }, run({ status }) { this.http.respond({ status }); } };`;
+  for (const status of [0, 99, 100, 101, 199, 600, 200.5, "x"]) {
+    const frames = await run(code, { ...source, props: http, event: { status } });
+    assert.equal(done(frames).error.message, `respond: the status ${status} is not an integer from 200 to 599`);
+    assert.equal(frames.some((f) => f.t === "respond"), false);
+  }
+});
+
+test("headers of an answer come in each form that HTTP clients have, one line of a header that has one value, and what is no form is refused", async () => {
+  const code = `export default { props: { http: "$.interface.http" }, run() { this.http.respond({ headers: ~ }); } };`;
+  const ask = (headers) => run(code.replace("~", () => headers), { ...source, props: http });
+  const ab = [["x-a", "1"], ["x-b", "2"]];
+  const cases = [
+    [`["X-A", "1", "X-B", 2]`, ab], [`[["X-A", "1"], ["X-B", 2]]`, ab], [`new Map([["X-A", "1"], ["X-B", 2]])`, ab], [`new Headers({ "X-A": 1, "X-B": 2 })`, ab], [`{ "X-A": "1", "X-B": 2 }`, ab],
+    [`null`, []], [`[]`, []], [`["X-A", undefined, "X-B", ["2", "3"]]`, [["x-b", "2"], ["x-b", "3"]]],
+    [`{ "content-type": "a", "Content-Type": "b" }`, [["content-type", "b"]]], [`{ "x-a": "0", "X-A": "1" }`, [["x-a", "1"]]], [`{ "Content-Type": ["a", "b"], Location: ["/a", "/b"] }`, [["content-type", "b"], ["location", "/b"]]],
+    [`["Content-Type", "a", "content-type", "b"]`, [["content-type", "b"]]], [`[["ETag", "a"], ["Vary", "x"], ["etag", "b"], ["vary", "y"]]`, [["etag", "b"], ["vary", "x"], ["vary", "y"]]],
+    [`{ "Set-Cookie": ["a=1", "b=2"], Link: ["</a>", "</b>"] }`, [["set-cookie", "a=1"], ["set-cookie", "b=2"], ["link", "</a>"], ["link", "</b>"]]],
+    [`Object.assign(new Headers([["Set-Cookie", "a=1"], ["Set-Cookie", "b=2"]]))`, [["set-cookie", "a=1"], ["set-cookie", "b=2"]]],
+  ];
+  for (const [headers, lines] of cases) assert.deepEqual((await ask(headers)).find((f) => f.t === "respond").headers, lines, headers);
+  for (const [headers, kind] of [[`"X-A: s3cret"`, "a string"], [`5`, "a number"], [`[{ name: "X-A", value: "1" }]`, "a list of something else"], [`["X-A", "1", "X-B"]`, "a list of something else"], [`[["X-A"]]`, "a list of something else"], [`Buffer.from("X-A: 1")`, "a list of something else"]]) {
+    const frames = await ask(headers);
+    assert.equal(frames.some((f) => f.t === "respond"), false, headers);
+    assert.ok(done(frames).error.message.startsWith(`respond: the headers are ${kind}; allowed are an object, a \`Headers\``), headers);
+  }
+});
+
 test("a response before a throw is sent", async () => {
   const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 200 }); throw new Error("x"); } };`, { ...source, props: http });
   assert.deepEqual(frames.map((f) => f.t), ["respond", "done"]);

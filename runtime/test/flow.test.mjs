@@ -124,6 +124,12 @@ test("$.send takes each destination, in order, un-awaited, and before a throw", 
   assert.equal(done(frames).ok, false);
 });
 
+test("$.send.http sends the headers of a Headers and of a Map, which JSON has not", async () => {
+  const forms = [`new Headers({ "X-A": "1" })`, `new Map([["X-A", "1"]])`];
+  const frames = await run(step(forms.map((headers) => `$.send.http({ url: "https://x", headers: ${headers} });`).join(" ")), workflow({}));
+  assert.deepEqual(sends(frames).map(([, { headers }]) => headers), forms.map(() => ({ "x-a": ["1"] })));
+});
+
 test("what $.send cannot deliver is refused where it is said", async () => {
   const bad = {
     [`http({ url: "x" })`]: /for url; it is an http or https address/,

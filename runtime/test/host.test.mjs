@@ -87,9 +87,9 @@ test("a buffer that memory does not suffice for names the limit", async () => {
   assert.deepEqual([code, /^Array buffer allocation failed: .*`settings\.memory_mb`/.test(message)], ["RangeError", true], message);
 });
 
-test("a status outside 100 to 599 is refused", async () => {
+test("a status outside 200 to 599 is refused", async () => {
   const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 99 }); } };`, { ...source, props: { http: { endpoint: "http://x" } } });
-  assert.match(done(frames).error.message, /100 to 599/);
+  assert.match(done(frames).error.message, /200 to 599/);
 });
 
 test("describe expands shorthand and propDefinitions and marks functions", async () => {

@@ -2,6 +2,7 @@
 
 mod cookies;
 pub(crate) mod encodings;
+mod own_headers;
 pub(crate) mod pauses;
 pub(crate) mod uploads;
 
@@ -256,18 +257,6 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
-/// Headers that browsers hold against all of an origin, which is the server's: they are not a
-/// component's to say.
-const OF_THE_ORIGIN: [&str; 7] = [
-    "clear-site-data",
-    "strict-transport-security",
-    "alt-svc",
-    "nel",
-    "report-to",
-    "reporting-endpoints",
-    "service-worker-allowed",
-];
-
 /// What code answered. Header names and values that HTTP does not allow are left out, as are those
 /// that the connection sets, or that speak for the server; cookies go back to where they came from.
 /// `base`: see [`At`].
@@ -294,15 +283,7 @@ fn to_response(answer: EndpointResponse, base: &str) -> Result<Response, ApiErro
         else {
             continue;
         };
-        let is_the_connections = matches!(
-            name,
-            header::CONTENT_LENGTH
-                | header::TRANSFER_ENCODING
-                | header::CONNECTION
-                | header::UPGRADE
-                | header::TRAILER
-        );
-        if !is_the_connections && !OF_THE_ORIGIN.contains(&name.as_str()) {
+        if own_headers::may_be_sent(&name) {
             headers.append(name, value);
         }
     }
@@ -372,6 +353,7 @@ mod tests {
             ("x-é", "1"),
             ("x-split", "a\r\nb: c"),
             ("content-length", "999"),
+            ("Keep-Alive", "timeout=5"),
             ("Clear-Site-Data", "*"),
             ("x-utf", "é"),
         ];
