@@ -15,6 +15,7 @@ mod cut_off;
 mod external_users;
 mod f5_registry_facts;
 mod former_owners;
+mod half_closed;
 mod history;
 mod http_triggers;
 mod lifetimes;

@@ -41,7 +41,13 @@ struct Seen {
 
 /// Beside an answer that changed nothing, as of a dry run: it leaves no record.
 #[derive(Clone, Copy)]
-pub(crate) struct Unchanged;
+struct Unchanged;
+
+/// The answer of a request that changed nothing, and leaves no record.
+pub(crate) fn unchanged(mut response: Response) -> Response {
+    response.extensions_mut().insert(Unchanged);
+    response
+}
 
 /// The id of what an answer shows.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 
 mod app;
 mod audit;
+mod body_fields;
 mod checks;
 mod contract;
 mod endpoints;

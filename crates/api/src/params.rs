@@ -9,12 +9,13 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use millrace_engine::EngineError;
 use millrace_model::tenant::Caller;
-use serde::de::{DeserializeOwned, Deserializer as _, MapAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use crate::audit::Trail;
+use crate::body_fields::merge;
 use crate::contract::known::Known;
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
@@ -158,68 +159,6 @@ fn named(body: &[u8], is_form: bool) -> usize {
         }
     }
     fields
-}
-
-/// Lays the body's fields over those of the query. How deep it may be nested is serde's own limit.
-fn merge(
-    params: &mut Map<String, Value>,
-    body: &[u8],
-    known: Option<&Known>,
-) -> Result<(), ApiError> {
-    if body.trim_ascii().is_empty() {
-        return Ok(());
-    }
-    let mut fields = Fields { known, read: Map::new(), unknown: None };
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let read = reader.deserialize_any(&mut fields).and_then(|()| reader.end());
-    if let (Some(name), Some(known)) = (&fields.unknown, known) {
-        return Err(known.refuse(name));
-    }
-    read.map_err(|e| match e.classify() {
-        // Of JSON that is right there is nothing else to say.
-        serde_json::error::Category::Data => ApiError::malformed_json(format!(
-            "the body is JSON, but cannot be read as an object of fields: {e}"
-        )),
-        _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
-    })?;
-    params.extend(fields.read);
-    Ok(())
-}
-
-/// Reader of a body's fields, each there once: of two, one reader would take the first and another
-/// the last. It ends at the first field that the route does not take.
-struct Fields<'k> {
-    known: Option<&'k Known>,
-    read: Map<String, Value>,
-    unknown: Option<String>,
-}
-
-impl<'de> Visitor<'de> for &mut Fields<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut given: A) -> Result<(), A::Error> {
-        while let Some(name) = given.next_key::<String>()? {
-            if self.known.is_some_and(|known| !known.takes(&name)) {
-                self.unknown = Some(name);
-                return Err(serde::de::Error::custom("an unknown field"));
-            }
-            if self.read.contains_key(&name) {
-                return Err(serde::de::Error::custom(format!(
-                    "the field `{name:.100}` is given twice; give it once"
-                )));
-            }
-            self.read.insert(name, given.next_value()?);
-        }
-        Ok(())
-    }
 }
 
 fn is_object(body: &[u8]) -> bool {
@@ -395,33 +334,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_body_wins_over_the_query_and_must_be_an_object() {
-        let check = |text: &str, body: &str| {
-            let mut params = query(Some(text));
-            merge(&mut params, body.as_bytes(), None)
-                .map(|()| Value::Object(params))
-                .map_err(|e| format!("{e:?}"))
-        };
-        assert_eq!(
-            check("a=1&event_name=%24errors", ""),
-            Ok(json!({ "a": "1", "event_name": "$errors" }))
-        );
-        assert_eq!(
-            check("a=1&b=2", r#" {"a": {"c": null}} "#),
-            Ok(json!({ "a": { "c": null }, "b": "2" }))
-        );
-        assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
-        assert!(check("", "[1]").unwrap_err().contains("expected an object"));
-        assert!(
-            check("", r#"{"a": 1, "a": 2}"#)
-                .unwrap_err()
-                .contains("`a` is given twice; give it once")
-        );
-        assert!(check("", "{").unwrap_err().contains("malformed_json"));
-        assert!(check("", &"[".repeat(100_000)).unwrap_err().contains("malformed_json"));
-    }
 
     #[test]
     fn what_a_body_unfolds_to_is_told_before_it_is_read() {

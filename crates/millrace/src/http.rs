@@ -195,10 +195,9 @@ async fn connection(
             if only_reads {
                 return answer.await;
             }
-            // A client that goes away ends the connection, and with it what only reads. What
-            // changes something goes on to its end: else it would stop between two of its steps,
-            // such as after a run was stored and before it is begun. It counts as a connection
-            // until then.
+            // What changes something goes on to its end, however its connection ends: else it would
+            // stop between two of its steps, such as after a run was stored and before it is begun.
+            // It counts as a connection until then.
             let whole = tokio::spawn(async move {
                 let answer = answer.await;
                 drop(place);
@@ -233,6 +232,8 @@ async fn run<S>(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
+        // Old devices and `nc -N` end their sending side behind the request, and read the answer.
+        .half_close(true)
         .header_read_timeout(limits.head_timeout)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX);
@@ -240,7 +241,14 @@ async fn run<S>(
     let lines = sips.lines();
     let service = service_fn(|request: Request<Incoming>| {
         lines.begins(request.body().size_hint().exact());
-        service.call(request)
+        let (answer, lines) = (service.call(request), lines.clone());
+        async move {
+            let answer = answer.await?;
+            if is_event_stream(&answer) {
+                lines.streams();
+            }
+            Ok::<_, Infallible>(answer)
+        }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(sips), service));
     let stop = stop.unwrap_or_default();
@@ -263,6 +271,12 @@ async fn run<S>(
         // What strangers send is no event for the log of a healthy server.
         tracing::debug!(%error, "a connection ended early");
     }
+}
+
+/// An answer that may say nothing for long, and never ends by itself.
+fn is_event_stream(answer: &Response) -> bool {
+    let kind = answer.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// Small answers go out at once; a client that takes none of what is sent to it is given up.

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
@@ -19,22 +20,32 @@ const READ_BYTES_MAX: u64 = (8 << 10) - 1;
 pub struct Sips {
     stream: Take<Stream>,
     lines: Lines,
-    /// What was read and escaped, and had no room.
+    /// What was read and not given yet.
     left: Vec<u8>,
 }
 
 /// Its request lines, of which the service knows when one begins.
 #[derive(Clone, Default)]
-pub struct Lines(Arc<Mutex<RequestLines>>);
+pub struct Lines {
+    lines: Arc<Mutex<RequestLines>>,
+    streams: Arc<AtomicBool>,
+}
 
 impl Lines {
     /// See [`RequestLines::begins`].
     pub fn begins(&self, body: Option<u64>) {
+        self.streams.store(false, Ordering::Relaxed);
         self.locked().begins(body);
     }
 
+    /// The answer is a stream of events: a client that ends its side of the connection ends it.
+    /// Other answers are sent all the same; one that cannot be written ends the connection.
+    pub fn streams(&self) {
+        self.streams.store(true, Ordering::Relaxed);
+    }
+
     fn locked(&self) -> MutexGuard<'_, RequestLines> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -45,6 +56,25 @@ impl Sips {
 
     pub fn lines(&self) -> Lines {
         self.lines.clone()
+    }
+
+    /// Fails once the client has ended its side, of which the library does not look while it
+    /// answers; what comes instead is left for the next read.
+    fn look_for_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if !self.left.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = [0; 256];
+        let mut room = ReadBuf::new(&mut bytes);
+        let Poll::Ready(read) = Pin::new(&mut *self).poll_read(context, &mut room) else {
+            return Ok(());
+        };
+        read?;
+        if room.filled().is_empty() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        self.left.splice(0..0, room.filled().iter().copied());
+        Ok(())
     }
 }
 
@@ -100,7 +130,11 @@ impl AsyncWrite for Sips {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.stream.get_mut()).poll_flush(context)
+        ready!(Pin::new(self.stream.get_mut()).poll_flush(context))?;
+        if self.lines.streams.load(Ordering::Relaxed) {
+            self.look_for_end(context)?;
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -49,15 +49,28 @@ pub fn read_given(text: &str) -> serde_json::Result<Value> {
     read_to(NESTED_MAX, text)
 }
 
+/// The levels that a body may have whose field holds such a value.
+pub const BODY_NESTED_MAX: usize = OBJECT_NESTED_MAX;
+
+/// Reads the value of a field of a body, beyond the levels that `serde_json` reads. The body has
+/// [`BODY_NESTED_MAX`] levels at most, which the caller has made sure of by [`nested`].
+///
+/// # Errors
+///
+/// What the reader says.
+pub fn field_of_body<'de, A: MapAccess<'de>>(fields: &mut A) -> Result<Value, A::Error> {
+    fields.next_value_seed(Nested(1))
+}
+
 /// Whether JSON text is of an object that fields can be added to: nested up to 32 levels deeper
 /// than [`NESTED_MAX`].
 pub fn is_object(text: &str) -> bool {
-    text.starts_with('{') && nested(text) <= OBJECT_NESTED_MAX
+    text.starts_with('{') && nested(text.as_bytes()) <= OBJECT_NESTED_MAX
 }
 
 fn read_to(levels: usize, text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|error| {
-        if nested(text) > levels {
+        if nested(text.as_bytes()) > levels {
             return Err(error);
         }
         part(&whole_characters(text), 0)
@@ -144,10 +157,10 @@ pub fn shown(text: &str) -> Value {
     })
 }
 
-/// The most arrays and objects that are open at once.
-fn nested(text: &str) -> usize {
+/// The most arrays and objects of a JSON text that are open at once.
+pub fn nested(text: &[u8]) -> usize {
     let (mut depth, mut most, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
+    for byte in text {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,

@@ -216,6 +216,11 @@ async fn a_request_to_delete_says_first_what_would_go() {
     assert_eq!(uses(&dry(&format!("/workflows/{}", id(&workflow))).await), Vec::<String>::new());
     let (status, stdout, stderr) = millrace(&server, &["delete", id(&source), "--dry-run"]);
     assert!(status == Some(0) && stdout.to_string().contains("listener"), "{stdout}{stderr}");
+    let counts = json!({ "filter": { "owner_id": id(&source) }, "dry_run": true });
+    for path in ["/replays", "/runs/cancel"] {
+        let counted = server.post(path, &counts).await;
+        assert_eq!(counted.status, 200, "{path}: {}", counted.text);
+    }
     // Nothing was done, and the audit log has no record of it.
     assert_eq!(server.get("/audit").await.json["page_info"]["total_count"], audited);
     for path in [

@@ -1,8 +1,8 @@
 //! Generated endpoints (spec 4.4): any method, any path below, any media type. The hot path.
 
+mod answer;
 mod cookies;
 pub(crate) mod encodings;
-mod own_headers;
 pub(crate) mod pauses;
 pub(crate) mod uploads;
 
@@ -12,15 +12,16 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
-use millrace_model::http::{EndpointRequest, EndpointResponse, check_headers};
+use millrace_model::http::EndpointRequest;
 use millrace_model::proxies::Scheme;
 
+use crate::endpoints::answer::to_response;
 use crate::endpoints::encodings::{Coding, codings, decoded_whole};
 use crate::endpoints::uploads::For;
-use crate::error::{ApiError, status};
+use crate::error::ApiError;
 use crate::guard::Part;
 use crate::paths::restore_path;
 use crate::room::{Share, Use, Whose};
@@ -174,8 +175,11 @@ pub(crate) fn counts_beside(app: &App, parts: &Parts, bytes: usize) -> Result<()
 pub(crate) fn head(app: &App, path: &str, parts: &Parts) -> EndpointRequest {
     let reached = parts.extensions.get::<Reached>();
     let forwarded_host = reached.and_then(|reached| reached.host.as_deref());
-    let host =
-        forwarded_host.or_else(|| parts.headers.get(header::HOST)?.to_str().ok()).unwrap_or("");
+    // HTTP/1.0 needs no host, and one may be empty (RFC 9112, 3.2).
+    let host = forwarded_host
+        .or_else(|| parts.headers.get(header::HOST)?.to_str().ok())
+        .filter(|host| !host.is_empty())
+        .unwrap_or_else(|| host_of(&app.config.base_url));
     let of_base =
         if app.config.base_url.starts_with("https:") { Scheme::Https } else { Scheme::Http };
     let scheme = reached.and_then(|reached| reached.scheme).unwrap_or(of_base).as_str();
@@ -196,6 +200,12 @@ pub(crate) fn head(app: &App, path: &str, parts: &Parts) -> EndpointRequest {
         encoded: None,
         parsed: None,
     }
+}
+
+/// The host of a URL, with its port.
+fn host_of(url: &str) -> &str {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    behind.split('/').next().unwrap_or_default()
 }
 
 /// `/e/{key}` and the rest of a path, both as they were sent.
@@ -257,63 +267,6 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
-/// What code answered. Header names and values that HTTP does not allow are left out, as are those
-/// that the connection sets, or that speak for the server; cookies go back to where they came from.
-/// `base`: see [`At`].
-fn to_response(answer: EndpointResponse, base: &str) -> Result<Response, ApiError> {
-    let status = status(answer.status)?;
-    check_headers(answer.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-        .map_err(|error| ApiError::unsendable_headers(&error))?;
-    // Answers of these have no body; a length would make clients wait for one.
-    let empty = matches!(
-        status,
-        StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
-    );
-    let mut response = Response::new(if empty { Body::empty() } else { Body::from(answer.body) });
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    for (name, value) in answer.headers {
-        let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value.into_bytes()))
-        else {
-            continue;
-        };
-        let Some(value) =
-            (if name == header::SET_COOKIE { cookies::own(&value, base) } else { Some(value) })
-        else {
-            continue;
-        };
-        if own_headers::may_be_sent(&name) {
-            headers.append(name, value);
-        }
-    }
-    if empty {
-        return Ok(response);
-    }
-    let kind = headers
-        .entry(header::CONTENT_TYPE)
-        .or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
-    // Browsers go by the last of several, also of several in one line.
-    let inert = is_inert(kind) && headers.get_all(header::CONTENT_TYPE).iter().nth(1).is_none();
-    if inert {
-        // A browser that goes by what it finds in the body may find a page.
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    } else {
-        headers.append(header::CONTENT_SECURITY_POLICY, SANDBOX);
-    }
-    Ok(response)
-}
-
-/// Whether no browser takes it for a page.
-fn is_inert(kind: &HeaderValue) -> bool {
-    let essence =
-        kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let inert = [&b"text/plain"[..], b"application/json"]
-        .iter()
-        .any(|inert| essence.eq_ignore_ascii_case(inert));
-    inert && !kind.as_bytes().contains(&b',')
-}
-
 #[cfg(test)]
 mod tests {
     use futures::stream;
@@ -332,115 +285,9 @@ mod tests {
         let check = |uri: &'static str, base: &str, path: &str| {
             assert_eq!(base_and_path(&Uri::from_static(uri)), (base, path), "{uri}")
         };
+        assert_eq!(host_of("https://a.example:8443/hooks"), "a.example:8443");
         check("/%65/%61bc//x%2Fy?z", "/%65/%61bc", "//x%2Fy");
         check("/e/%61bc", "/e/%61bc", "/");
-    }
-
-    fn answer(status: u16, headers: &[(&str, &str)]) -> EndpointResponse {
-        EndpointResponse {
-            status,
-            headers: headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
-            body: b"body".to_vec(),
-        }
-    }
-
-    #[test]
-    fn answers_keep_what_http_allows() {
-        let given = [
-            ("X-A", "1"),
-            ("set-cookie", "a"),
-            ("set-cookie", "b"),
-            ("x-é", "1"),
-            ("x-split", "a\r\nb: c"),
-            ("content-length", "999"),
-            ("Keep-Alive", "timeout=5"),
-            ("Clear-Site-Data", "*"),
-            ("x-utf", "é"),
-        ];
-        let response = to_response(answer(418, &given), "/e/abc").unwrap();
-        assert_eq!(response.status().as_u16(), 418);
-        let names: Vec<_> = response
-            .headers()
-            .iter()
-            .map(|(n, v)| (n.as_str(), String::from_utf8_lossy(v.as_bytes()).into_owned()))
-            .collect();
-        let expected = [
-            ("x-a", "1"),
-            ("set-cookie", "a; Path=/e/abc"),
-            ("set-cookie", "b; Path=/e/abc"),
-            ("x-utf", "é"),
-            ("content-type", "text/plain; charset=utf-8"),
-            ("x-content-type-options", "nosniff"),
-        ];
-        assert_eq!(names, expected.map(|(n, v)| (n, v.to_owned())));
-        for status in [100, 101, 199, 0, 600, 999] {
-            assert!(to_response(answer(status, &[]), "/e/abc").is_err(), "{status}");
-        }
-    }
-
-    #[test]
-    fn answers_with_too_many_headers_are_none() {
-        let sent =
-            |lines: usize| to_response(answer(200, &vec![("set-cookie", "a=1"); lines]), "/e/abc");
-        assert!(sent(256).is_ok() && sent(257).is_err() && sent(100_000).is_err());
-    }
-
-    #[tokio::test]
-    async fn answers_that_have_no_body_have_no_length() {
-        for status in [204, 205, 304] {
-            let response = to_response(answer(status, &[("etag", "a")]), "/e/abc").unwrap();
-            assert_eq!(
-                (response.headers().len(), response.headers().get("etag").is_some()),
-                (1, true),
-                "{status}"
-            );
-            assert!(axum::body::to_bytes(response.into_body(), 10).await.unwrap().is_empty());
-        }
-    }
-
-    #[test]
-    fn pages_of_endpoints_have_an_origin_of_their_own() {
-        let sandboxed = |kind| {
-            to_response(answer(200, &[("Content-Type", kind)]), "/e/abc")
-                .unwrap()
-                .headers()
-                .contains_key(header::CONTENT_SECURITY_POLICY)
-        };
-        assert!(
-            sandboxed("text/html")
-                && sandboxed("image/svg+xml")
-                && sandboxed("text/javascript")
-                && sandboxed("")
-        );
-        assert!(
-            !sandboxed("application/json")
-                && !sandboxed("text/plain; charset=utf-8")
-                && !sandboxed("Text/Plain ;charset=utf-8")
-        );
-        for dressed in [
-            "text/plain, text/html",
-            "text/plain;charset=utf-8,text/html",
-            "application/json , text/html",
-            "text/plainhtml",
-            "application/jsonx",
-        ] {
-            assert!(sandboxed(dressed), "{dressed}");
-        }
-        let two = [("content-type", "text/plain"), ("Content-Type", "text/html")];
-        assert!(
-            to_response(answer(200, &two), "/e/abc")
-                .unwrap()
-                .headers()
-                .contains_key(header::CONTENT_SECURITY_POLICY)
-        );
-        let sniffed = to_response(
-            answer(200, &[("content-type", "text/plain"), ("x-content-type-options", "none")]),
-            "/e/abc",
-        )
-        .unwrap();
-        let told: Vec<_> =
-            sniffed.headers().get_all(header::X_CONTENT_TYPE_OPTIONS).iter().collect();
-        assert_eq!(told, ["nosniff"]);
     }
 
     #[tokio::test]

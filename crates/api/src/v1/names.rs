@@ -8,7 +8,7 @@ use millrace_engine::WouldGo;
 use millrace_model::names::{Named, NamedKind};
 
 use crate::App;
-use crate::audit::Unchanged;
+use crate::audit::unchanged;
 use crate::contract::routes::{Gives, Kind, Param, Route, get};
 use crate::contract::shape::{of, record};
 use crate::contract::table::{ORG, READ, number, text};
@@ -132,7 +132,5 @@ pub(crate) fn is_dry(params: &Params) -> Result<bool, ApiError> {
 
 /// The answer of such a request, which leaves no record in the audit log.
 pub(crate) fn would_go(id: &str, would_go: &WouldGo) -> Response {
-    let mut response = Fields::default().data(DeletedOut::show(id, Some(would_go)));
-    response.extensions_mut().insert(Unchanged);
-    response
+    unchanged(Fields::default().data(DeletedOut::show(id, Some(would_go))))
 }

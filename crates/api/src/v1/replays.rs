@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::App;
+use crate::audit::unchanged;
 use crate::contract::routes::{Gives, Kind, Param, Route, get, post};
 use crate::contract::shape::{of, record};
 use crate::contract::table::{FILTER, INVOKE, ORG, READ, a, flag, text, word};
@@ -189,7 +190,7 @@ pub(crate) async fn create(
         NewReplay { owner, runs, class, group, from, to, filter, words, begin, version, event };
     if params.flag("dry_run")?.unwrap_or(false) {
         let total = app.engine.count_replay(&caller, new).await?;
-        return Ok(Fields::default().data(ReplayCountOut::show(total)));
+        return Ok(unchanged(Fields::default().data(ReplayCountOut::show(total))));
     }
     let view = app.engine.create_replay(&caller, new).await?;
     Ok(accepted(Fields::default().data(ReplayWithRunsOut::show(&view))))

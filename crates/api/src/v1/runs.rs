@@ -15,6 +15,7 @@ use millrace_model::tenant::Scope;
 use serde_json::{Map, Value, json};
 
 use crate::App;
+use crate::audit::unchanged;
 use crate::contract::shape::record;
 use crate::contract::table::{RUN_FILTER, RUN_STATES};
 use crate::error::ApiError;
@@ -148,7 +149,8 @@ pub(crate) async fn cancel_many(
     let dry_run = params.flag("dry_run")?.unwrap_or(false);
     let (matching, cancelled) =
         app.engine.cancel_runs(&caller, filter, words.as_deref(), dry_run).await?;
-    Ok(Fields::default().data(CancelledRunsOut::show(matching, cancelled)))
+    let response = Fields::default().data(CancelledRunsOut::show(matching, cancelled));
+    Ok(if dry_run { unchanged(response) } else { response })
 }
 
 type Words = Vec<Vec<AskedWord>>;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, UTF_8};
 use millrace_model::http::EndpointRequest;
 use millrace_model::json;
 use serde_json::{Map, Value, json};
@@ -13,14 +13,15 @@ use crate::accept::charsets::{charset_for, charset_of, essence_of, form, is_of_t
 /// Who gets the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Receiver {
-    /// Gets `bodyRaw` as well.
+    /// Gets `bodyRaw` as well: the text, where the body is one.
     Source,
-    /// Gets no `bodyRaw`.
+    /// Gets `bodyRaw` only where `body` does not give the bytes back.
     Workflow,
 }
 
 /// The event, JSON text. A body that is no text in its charset is in it whole as well: `bodyRaw` in
-/// base64, marked by `bodyEncoding`.
+/// base64, marked by `bodyEncoding`. So is, for workflows, one in another charset than UTF-8: its
+/// text does not give its bytes back. A query that is no text is in `queryRaw` with its escapes.
 pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> String {
     let content_type = request
         .headers
@@ -31,22 +32,29 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
         Some(parsed) => Read { body: Some(parsed.clone()), is_whole: true },
         None => read_body(&content_type, &request.body),
     };
+    let (query, is_text) = form(request.query.as_bytes(), Some(UTF_8));
     let mut event = json!({
         "method": request.method,
         "path": request.path,
-        "query": pairs(request.query.as_bytes()),
+        "query": query,
         "headers": headers(&request.headers),
         "url": request.url,
         "client_ip": request.client_ip,
     });
-    if receiver == Receiver::Source || !read.is_whole {
-        match text_of(charset_for(&content_type, None, &request.body), &request.body) {
-            (text, true) => event["bodyRaw"] = Value::from(text.as_ref()),
-            (_, false) => {
-                event["bodyRaw"] = Value::from(STANDARD.encode(&request.body));
-                event["bodyEncoding"] = Value::from("base64");
-            }
-        }
+    if !is_text {
+        event["queryRaw"] = Value::from(request.query.as_str());
+    }
+    let (text, is_text) = text_of(charset_for(&content_type, None, &request.body), &request.body);
+    let gives_bytes = text.as_bytes() == request.body;
+    let is_kept = match receiver {
+        Receiver::Source => true,
+        Receiver::Workflow => !read.is_whole || (request.parsed.is_none() && !gives_bytes),
+    };
+    if is_kept && is_text && (gives_bytes || receiver == Receiver::Source) {
+        event["bodyRaw"] = Value::from(text.as_ref());
+    } else if is_kept {
+        event["bodyRaw"] = Value::from(STANDARD.encode(&request.body));
+        event["bodyEncoding"] = Value::from("base64");
     }
     if let Some(body) = read.body {
         event["body"] = body;
@@ -294,7 +302,45 @@ mod tests {
             b"a\0=\0b\0",
             Receiver::Workflow,
         );
-        assert_eq!((&event["body"], event.get("bodyRaw")), (&json!({ "a": "b" }), None));
+        assert_eq!(
+            (&event["body"], &event["bodyRaw"]),
+            (&json!({ "a": "b" }), &json!(STANDARD.encode(b"a\0=\0b\0")))
+        );
+    }
+
+    #[test]
+    fn a_workflow_gets_the_bytes_of_a_body_in_another_charset() {
+        for (content_type, bytes, read) in [
+            ("application/json; charset=ISO-8859-1", &b"{\"a\":\"\xe9\"}"[..], json!({ "a": "é" })),
+            ("text/plain; charset=windows-1252", b"\x80", json!("€")),
+            ("text/plain; charset=utf-16le", b"a\0", json!("a")),
+        ] {
+            let event = event_of(content_type, bytes, Receiver::Workflow);
+            assert_eq!(
+                (&event["body"], &event["bodyRaw"], &event["bodyEncoding"]),
+                (&read, &json!(STANDARD.encode(bytes)), &json!("base64"))
+            );
+        }
+        for content_type in ["application/json; charset=ISO-8859-1", "application/json"] {
+            let event = event_of(content_type, b"{\"a\":1}", Receiver::Workflow);
+            assert!(event.get("bodyRaw").is_none(), "{event}");
+        }
+    }
+
+    #[test]
+    fn a_query_that_is_no_text_is_there_with_its_escapes() {
+        let event = |query: &str| {
+            let request = EndpointRequest { query: query.into(), ..request("", "") };
+            serde_json::from_str::<Value>(&http_event(&request, Receiver::Workflow)).expect("JSON")
+        };
+        let lost = event("name=Ren%E9&b=1");
+        assert_eq!(
+            (&lost["query"], &lost["queryRaw"]),
+            (&json!({ "name": "Ren\u{fffd}", "b": "1" }), &json!("name=Ren%E9&b=1"))
+        );
+        for whole in ["name=Ren%C3%A9", "name=%EF%BF%BD", ""] {
+            assert!(event(whole).get("queryRaw").is_none(), "{whole}");
+        }
     }
 
     #[test]

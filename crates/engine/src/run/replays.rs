@@ -313,7 +313,7 @@ impl Engine {
             }
         };
         let event_edited = asked.event.as_ref().is_some_and(|event| {
-            serde_json::from_str::<Value>(&run.event).ok().as_ref() != Some(event)
+            millrace_model::json::read(&run.event).ok().as_ref() != Some(event)
         });
         let event: Arc<str> =
             text.filter(|_| event_edited).cloned().unwrap_or_else(|| run.event.as_str().into());

@@ -128,8 +128,11 @@ const FIELDS: [(&str, &str); 6] = [
     ("second", "numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`"),
 ];
 
+/// Reads the fields. Where both name days, a day of either fires; where one of them begins with `*`,
+/// as `*/2` does, it has to be a day of both (crontab(5)).
 fn read(fields: &[&str]) -> Result<Cron, String> {
-    let parser = CronParser::builder().seconds(Seconds::Optional).build();
+    let is_both = fields.iter().rev().step_by(2).take(2).any(|field| field.starts_with('*'));
+    let parser = CronParser::builder().seconds(Seconds::Optional).dom_and_dow(is_both).build();
     parser.parse(&fields.join(" ")).map_err(|error| error.to_string())
 }
 
@@ -306,6 +309,27 @@ mod tests {
             firings("*/30 2 25 10 *", "Europe/Berlin", "2026-10-25T02:40:00+02:00", 3),
             ["25 02:00+01", "25 02:30+01", "25 02:00+02"]
         );
+    }
+
+    #[test]
+    fn days_of_both_fields_fire_where_one_begins_with_a_star() {
+        // March 2026 began on a Sunday.
+        for (expression, expected) in [
+            ("0 9 */2 * 1", ["09", "23", "13"]),
+            ("0 9 1 * */2", ["01", "01", "01"]),
+            ("0 9 */2 * */2", ["01", "03", "05"]),
+            ("0 0 9 */10 * 1-5", ["11", "31", "01"]),
+            ("0 9 1,15 * 1", ["01", "02", "09"]),
+            ("0 9 1-31/2 * 1", ["01", "02", "03"]),
+            ("0 9 * * 1", ["02", "09", "16"]),
+            ("0 9 15 * *", ["15", "15", "15"]),
+        ] {
+            let days: Vec<String> = firings(expression, "UTC", "2026-02-28T10:00:00Z", 3)
+                .into_iter()
+                .map(|at| at[..2].to_owned())
+                .collect();
+            assert_eq!(days, expected, "{expression}");
+        }
     }
 
     #[test]

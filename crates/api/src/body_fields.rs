@@ -1,0 +1,159 @@
+//! Fields of a JSON body: each there once, known to its route, and nested within bounds.
+
+use millrace_model::json;
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::contract::known::Known;
+use crate::error::ApiError;
+
+/// Field of a body that may be nested as deep as the event that an endpoint accepts.
+const DEEP_FIELD: &str = "event";
+/// How deep serde reads all others, and how its error begins beyond.
+const NESTED_MAX: usize = 127;
+const TOO_DEEP: &str = "recursion limit exceeded";
+
+/// Lays the body's fields over those of the query.
+pub(crate) fn merge(
+    params: &mut Map<String, Value>,
+    body: &[u8],
+    known: Option<&Known>,
+) -> Result<(), ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let nested = json::nested(body);
+    let too_deep = || {
+        ApiError::malformed_json(format!(
+            "the body is nested {nested} levels deep; allowed are {NESTED_MAX}, and {} where the field `{DEEP_FIELD}` holds the rest",
+            json::BODY_NESTED_MAX
+        ))
+    };
+    if nested > json::BODY_NESTED_MAX {
+        return Err(too_deep());
+    }
+    let mut fields = Fields { known, read: Map::new(), unknown: None };
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let read = reader.deserialize_any(&mut fields).and_then(|()| reader.end());
+    if let (Some(name), Some(known)) = (&fields.unknown, known) {
+        return Err(known.refuse(name));
+    }
+    read.map_err(|e| match e.classify() {
+        _ if nested > NESTED_MAX && e.to_string().starts_with(TOO_DEEP) => too_deep(),
+        // Of JSON that is right there is nothing else to say.
+        serde_json::error::Category::Data => ApiError::malformed_json(format!(
+            "the body is JSON, but cannot be read as an object of fields: {e}"
+        )),
+        _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
+    })?;
+    params.extend(fields.read);
+    Ok(())
+}
+
+/// Reader of a body's fields, each there once: of two, one reader would take the first and another
+/// the last. It ends at the first field that the route does not take.
+struct Fields<'k> {
+    known: Option<&'k Known>,
+    read: Map<String, Value>,
+    unknown: Option<String>,
+}
+
+impl<'de> Visitor<'de> for &mut Fields<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut given: A) -> Result<(), A::Error> {
+        while let Some(name) = given.next_key::<String>()? {
+            if self.known.is_some_and(|known| !known.takes(&name)) {
+                self.unknown = Some(name);
+                return Err(serde::de::Error::custom("an unknown field"));
+            }
+            if self.read.contains_key(&name) {
+                return Err(serde::de::Error::custom(format!(
+                    "the field `{name:.100}` is given twice; give it once"
+                )));
+            }
+            let value = if name == DEEP_FIELD {
+                json::field_of_body(&mut given)?
+            } else {
+                given.next_value()?
+            };
+            self.read.insert(name, value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::params::query;
+
+    #[test]
+    fn a_body_wins_over_the_query_and_must_be_an_object() {
+        let check = |text: &str, body: &str| {
+            let mut params = query(Some(text));
+            merge(&mut params, body.as_bytes(), None)
+                .map(|()| Value::Object(params))
+                .map_err(|e| format!("{e:?}"))
+        };
+        assert_eq!(
+            check("a=1&event_name=%24errors", ""),
+            Ok(json!({ "a": "1", "event_name": "$errors" }))
+        );
+        assert_eq!(
+            check("a=1&b=2", r#" {"a": {"c": null}} "#),
+            Ok(json!({ "a": { "c": null }, "b": "2" }))
+        );
+        assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
+        assert!(check("", "[1]").unwrap_err().contains("expected an object"));
+        assert!(
+            check("", r#"{"a": 1, "a": 2}"#)
+                .unwrap_err()
+                .contains("`a` is given twice; give it once")
+        );
+        assert!(check("", "{").unwrap_err().contains("malformed_json"));
+    }
+
+    #[test]
+    fn an_event_may_be_nested_as_deep_as_endpoints_accept() {
+        let read = |field: &str, levels: usize| {
+            let body =
+                format!(r#"{{"{field}":{}1{}}}"#, r#"{"a":"#.repeat(levels), "}".repeat(levels));
+            let mut params = Map::new();
+            merge(&mut params, body.as_bytes(), None)
+                .map(|()| {
+                    params[field].to_string()
+                        == body[body.len() - params[field].to_string().len() - 1..body.len() - 1]
+                })
+                .map_err(|e| format!("{e:?}"))
+        };
+        assert_eq!(read("event", json::NESTED_MAX + 1), Ok(true));
+        assert_eq!(read("event", json::BODY_NESTED_MAX - 1), Ok(true));
+        assert_eq!(read("value", NESTED_MAX - 1), Ok(true));
+        for (field, levels) in [
+            ("event", json::BODY_NESTED_MAX),
+            ("value", NESTED_MAX),
+            ("event", 1_000_000),
+            ("value", 1_000_000),
+        ] {
+            let refused = read(field, levels).unwrap_err();
+            let told = format!("nested {} levels deep", levels + 1);
+            assert!(refused.contains("malformed_json") && refused.contains(&told), "{refused}");
+        }
+        // Also where it never ends, or is no JSON behind the first levels.
+        let mut params = Map::new();
+        for body in ["[".repeat(100_000), format!(r#"{{"event":{}?"#, "[".repeat(200))] {
+            assert!(merge(&mut params, body.as_bytes(), None).is_err());
+        }
+    }
+}
