@@ -43,6 +43,7 @@ use crate::error::CliError;
 use crate::files::{Code, init};
 use crate::terminal::printer::Show;
 use crate::terminal::{printer, prompt};
+use crate::workflow::own_sources::delete_workflow;
 
 /// Runs a command; errors are printed.
 pub async fn run(command: ClientCommand, global: GlobalArgs) -> ExitCode {
@@ -140,9 +141,14 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         }
         ClientCommand::Delete { name, dry_run } => {
             let target = client.resolve(&name).await?;
-            let path =
-                if dry_run { format!("{}?dry_run=true", target.path()) } else { target.path() };
-            show.record(&client.delete(&path).await?)
+            if dry_run {
+                let path = format!("{}?dry_run=true", target.path());
+                return show.record(&client.delete(&path).await?);
+            }
+            show.record(&match target.kind {
+                Kind::Workflow => delete_workflow(client, &target).await?,
+                Kind::Source => client.delete(&target.path()).await?,
+            })
         }
         ClientCommand::Run { name, event } => {
             let target = client.resolve(&name).await?;
