@@ -260,7 +260,7 @@ async fn change<T: PartialEq>(
         let [emitter, listener, event_name] = triple(subscription);
         let query =
             [("emitter_id", emitter), ("listener_id", listener), ("event_name", event_name)];
-        client.send(client.request(method, "/subscriptions").query(&query)).await?;
+        client.send(client.request(method, "/subscriptions")?.query(&query)).await?;
     }
     Ok(())
 }

@@ -280,7 +280,7 @@ async fn a_run_that_failed_is_a_failure() {
     assert!(exits(&server, &["workflows", "test", "p_1"], 1).await);
     assert!(exits(&server, &["run", "dc_1", "--event", "{"], 2).await);
     assert_eq!(
-        server.seen().first().map(|(_, body)| body.clone()),
+        server.seen().into_iter().map(|(_, body)| body).find(Value::is_object),
         Some(json!({ "event": { "n": 1 } }))
     );
 }
@@ -339,10 +339,10 @@ async fn subscriptions_take_names() {
 async fn data_stores_take_any_key_and_values_as_props_do() {
     let server = Server::start(vec![
         ("POST /v1/data_stores", 200, json!({ "data": { "id": "ds_1" } })),
-        ("PUT /v1/data_stores/my%20things/record", 200, json!({ "data": {} })),
+        ("PUT /v1/data_stores/my%20things/record", 200, json!({ "data": { "key": "a/.." } })),
         ("GET /v1/data_stores/my%20things/record?key=..", 200, json!({ "data": { "value": 1 } })),
-        ("DELETE /v1/data_stores/my%20things/record", 200, json!({ "data": {} })),
-        ("DELETE /v1/data_stores/ds_1", 200, json!({ "data": {} })),
+        ("DELETE /v1/data_stores/my%20things/record", 200, json!({ "data": { "key": ".." } })),
+        ("DELETE /v1/data_stores/ds_1", 200, json!({ "data": { "id": "ds_1" } })),
     ])
     .await;
     assert!(exits(&server, &["data-stores", "create", "my things"], 0).await);
@@ -365,4 +365,34 @@ async fn data_stores_take_any_key_and_values_as_props_do() {
         seen[3],
         ("DELETE /v1/data_stores/my%20things/record".to_owned(), json!({ "key": ".." }))
     );
+}
+
+/// Exit status 2, and nothing is asked: `.` in a path would be another path.
+#[tokio::test]
+async fn dots_are_no_names() {
+    let server = Server::start(Vec::new()).await;
+    for words in [
+        &["data-stores", "set", ".", "k", "1"][..],
+        &["data-stores", "delete", ".", "k"],
+        &["runs", "cancel", "."],
+        &["keys", "revoke", ".."],
+    ] {
+        assert!(exits(&server, words, 2).await, "{words:?}");
+    }
+    assert_eq!(server.seen(), []);
+}
+
+#[tokio::test]
+async fn what_another_program_answers_is_no_success() {
+    for answer in [json!({ "hello": 1 }), json!({ "data": {} }), json!([]), json!(null)] {
+        let server = Server::start(vec![
+            ("GET /v1/api_keys", 200, answer.clone()),
+            ("DELETE /v1/api_keys/key_1", 200, answer.clone()),
+            ("GET /v1/file_stores/a/files/content", 200, answer.clone()),
+        ])
+        .await;
+        assert!(exits(&server, &["keys", "list"], 1).await, "{answer}");
+        assert!(exits(&server, &["keys", "revoke", "key_1"], 1).await, "{answer}");
+        assert!(exits(&server, &["files", "get", "a", "b"], 1).await, "{answer}");
+    }
 }
