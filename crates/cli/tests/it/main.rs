@@ -191,6 +191,7 @@ async fn deploys_wait_for_their_turn() {
     let server = Server::start(vec![
         ("POST /v1/sources", 429, refusal("deploys_waiting")),
         ("POST /v1/sources", 200, json!({ "data": { "id": "dc_1" } })),
+        ("GET /v1/sources/dc_1", 200, json!({ "data": { "id": "dc_1" } })),
         ("DELETE /v1/sources", 429, refusal("rate_limited")),
     ])
     .await;
@@ -204,7 +205,7 @@ async fn deploys_wait_for_their_turn() {
     );
     // Another refusal is told at once.
     assert!(exits(&server, &["delete", "dc_1"], 1).await);
-    assert_eq!(server.seen().len(), 3);
+    assert_eq!(server.seen().len(), 4);
 }
 
 #[tokio::test]
@@ -250,9 +251,9 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     assert!(exits(&server, &["workflows", "deploy", &file], 0).await);
     let seen = server.seen();
     let methods: Vec<&str> = seen.iter().filter_map(|(line, _)| line.split(' ').next()).collect();
-    // Twice: which workflow it is, the workflow, and whether triggers of before left sources.
-    assert_eq!(methods, ["GET", "POST", "GET", "GET", "PUT", "GET"]);
-    for at in [1, 4] {
+    // Twice: which workflow it is, the sources that its triggers have, and the workflow.
+    assert_eq!(methods, ["GET", "GET", "POST", "GET", "GET", "PUT"]);
+    for at in [2, 5] {
         let body = &seen[at].1;
         let triggers = json!([{ "type": "http", "props": { "auth": { "type": "none" } } }]);
         assert_eq!(
@@ -272,6 +273,8 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
 async fn a_run_that_failed_is_a_failure() {
     let run = |status: &str| json!({ "data": { "id": "run_1", "status": status, "error": { "code": "TypeError", "message": "m" } } });
     let server = Server::start(vec![
+        ("GET /v1/sources/dc_1", 200, json!({ "data": { "id": "dc_1" } })),
+        ("GET /v1/workflows/p_1", 200, json!({ "data": { "id": "p_1" } })),
         ("POST /v1/sources/dc_1/run", 200, run("succeeded")),
         ("POST /v1/workflows/p_1/test", 200, run("failed")),
     ])
@@ -395,4 +398,16 @@ async fn what_another_program_answers_is_no_success() {
         assert!(exits(&server, &["keys", "revoke", "key_1"], 1).await, "{answer}");
         assert!(exits(&server, &["files", "get", "a", "b"], 1).await, "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_name_may_begin_as_ids_do() {
+    let sources =
+        json!({ "data": [{ "id": "dc_1", "name": "p_orders", "name_slug": "p-orders" }] });
+    let server = Server::start(vec![
+        ("GET /v1/users/me/sources", 200, sources),
+        ("POST /v1/sources/dc_1/events", 200, json!({ "data": { "id": "dc_1" } })),
+    ])
+    .await;
+    assert!(exits(&server, &["sources", "emit", "p_orders", "--event", "{}"], 0).await);
 }
