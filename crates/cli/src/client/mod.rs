@@ -212,10 +212,10 @@ impl Client {
                 .await
                 .map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
-            if response.headers().get(CONTENT_DISPOSITION).is_none_or(|d| d != "attachment") {
-                return Err(self.no_answer());
-            }
-            return self.whole_answer(response, bytes_max).await;
+            let is_file =
+                response.headers().get(CONTENT_DISPOSITION).is_some_and(|d| d == "attachment");
+            let bytes = self.whole_answer(response, bytes_max).await?;
+            return if is_file { Ok(bytes) } else { Err(self.no_answer()) };
         }
         Err(self.refusal(response).await)
     }
