@@ -1,8 +1,8 @@
 //! Sources that a workflow's triggers name by key: one for each trigger, whatever becomes of the
 //! workflow's name, folder and the order of its triggers.
 
-use millrace_tests::Server;
 use millrace_tests::cli::Shell;
+use millrace_tests::{Client, Server};
 use serde_json::Value;
 
 const SIGNUPS: &str = "export default { name: 'Signups', version: '0.0.1', key: 'signups', type: 'source', props: { plan: { type: 'string', optional: true } }, run() {} };\n";
@@ -13,7 +13,7 @@ fn workflow(name: &str, triggers: &[&str]) -> String {
 }
 
 /// Ids of all sources, the oldest first.
-async fn sources(server: &Server) -> Vec<String> {
+async fn sources(server: &Client) -> Vec<String> {
     let list = server.get("/users/me/sources").await.json;
     let ids = list["data"].as_array().into_iter().flatten().rev();
     ids.map(|source| source["id"].as_str().unwrap_or("").to_owned()).collect()
