@@ -25,6 +25,7 @@ mod nodes;
 mod one_at_a_time;
 mod one_at_a_time_more;
 mod operations;
+mod own_sources;
 mod people;
 mod postgres;
 mod postgres_start;

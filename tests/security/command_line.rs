@@ -338,12 +338,17 @@ fn no_answer_of_a_server_steers_a_terminal() {
         for refuses in [false, true] {
             let text = if refuses { missing.to_string() } else { record.to_string() };
             let raw = evil.to_owned();
-            let peer = Peer::start(move |head| match head {
-                _ if head.contains("/content") => Says::Json(raw.clone()),
+            let peer = Peer::start(move |head| {
+                match head {
+                _ if head.contains("/content") => Says::Raw(
+                    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-disposition: attachment\r\n\r\n{raw}")
+                        .into_bytes(),
+                ),
                 _ if refuses && head.starts_with("POST") => {
                     Says::Refuses("422 Unprocessable Entity", text.clone())
                 }
                 _ => Says::Json(text.clone()),
+            }
             });
             let shell = Shell::alone();
             shell.write(FILES);

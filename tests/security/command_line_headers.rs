@@ -177,7 +177,7 @@ fn no_redirect_makes_the_command_line_send_anything_elsewhere() {
 #[test]
 fn no_redirect_makes_the_command_line_download_from_elsewhere() {
     let shell = Shell::alone();
-    let server = Peer::start(|_| Says::Json(json!({ "data": {} }).to_string()));
+    let server = Peer::start(|_| Says::Json(json!({ "data": { "name": "near" } }).to_string()));
     let other = Peer::start(|_| Says::As("200 OK", "application/gzip", "x".into()));
     let elsewhere = format!("location: {}/x.tar.gz", other.url);
     let peer = Peer::start(move |head| {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::files::root::OutOfReach;
 use crate::reasons::{head, is_no_tls, is_of_project, listed, owned, reason, root_cause};
+use crate::terminal::prompt::INTERRUPTED;
 
 /// An error of a command. Its text follows `error:`, the hint stands on the next line.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +64,9 @@ pub(crate) enum CliError {
     OutOfReach(Box<OutOfReach>),
     #[error("`{}`: {}", path.display(), listed(problems))]
     File { path: PathBuf, problems: Vec<String> },
+    /// Problems of a project's files, each with its file.
+    #[error("{}", listed(problems))]
+    Project { problems: Vec<String> },
     #[error("there is no workflow.yaml, workflow.yml or workflow.json in `{}`", .0.display())]
     NoWorkflowFile(PathBuf),
     #[error("the environment has no `{name}`, which `{}` names", path.display())]
@@ -112,6 +116,9 @@ pub(crate) enum CliError {
     Usage { message: String, hint: &'static str },
     #[error("the run `{id}` failed: {code}: {}", head(message))]
     RunFailed { id: String, code: String, message: String },
+    /// Ctrl-C at a question.
+    #[error("interrupted")]
+    Interrupted,
     /// The reader of standard output went away, as `head` does.
     #[error("standard output was closed")]
     OutputClosed,
@@ -125,6 +132,7 @@ impl CliError {
         match self {
             Self::Usage { .. } => 2,
             Self::OutputClosed => 0,
+            Self::Interrupted => INTERRUPTED,
             _ => 1,
         }
     }
@@ -161,6 +169,16 @@ impl CliError {
         let hint = match self {
             Self::Refused { status: 401, .. } => {
                 "run `millrace login`, or set MILLRACE_API_KEY to a valid key"
+            }
+            Self::Refused { code, sentence, .. }
+                if code == "no_such_route" && sentence.contains("/v1/v1/") =>
+            {
+                "name the server's address without /v1, with --url, MILLRACE_URL or `millrace login`"
+            }
+            Self::Refused { sentence, .. }
+                if sentence.starts_with("the component has no `name`") =>
+            {
+                "a source needs a name; an app is imported by sources and actions, and a step is deployed with its workflow: `millrace workflows deploy FOLDER`"
             }
             Self::Refused { status: 404, details, .. } => {
                 return where_to_look(details).map(str::to_owned);
@@ -206,6 +224,9 @@ impl CliError {
             }
             Self::File { .. } => {
                 "`millrace workflows schema` prints the form of workflow files; docs/guide/workflows.md explains it"
+            }
+            Self::Project { .. } => {
+                "docs/guide/workflows.md shows how a project and its sources are laid out; `millrace workflows schema` prints the form of workflow files"
             }
             Self::NoWorkflowFile(_) => "`millrace workflows init NAME` writes one to begin with",
             Self::WouldOverwrite(_) => {

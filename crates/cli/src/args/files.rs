@@ -20,7 +20,7 @@ pub enum FileCommand {
         store: String,
         /// The file's path in the store
         path: String,
-        /// The local file to write
+        /// The local file to write; `-` is standard output
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },

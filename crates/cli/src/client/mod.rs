@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
+use reqwest::header::CONTENT_DISPOSITION;
 use serde_json::{Value, json};
 
 use crate::client::answer::AnswerError;
@@ -98,9 +99,17 @@ impl Target {
     }
 }
 
-/// A part of a path, escaped.
+/// A part of a path, escaped. `.` and `..` cannot be escaped: [`Client::request`] refuses them.
 pub(crate) fn segment(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+/// Whether JSON is an answer of `/v1`: one of another program must not count as success. What a
+/// form asks its component is the only answer without `data`.
+fn is_ours(answer: &Value) -> bool {
+    let holds_something = |data: &Value| data.as_object().is_none_or(|fields| !fields.is_empty());
+    answer.get("data").is_some_and(holds_something)
+        || ["options", "dynamic_props"].iter().any(|field| answer.get(field).is_some())
 }
 
 /// When a refusal says to ask again, not at once.
@@ -126,14 +135,25 @@ impl Client {
         &self.profile.url
     }
 
-    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http
-            .request(method, format!("{}/v1{path}", self.profile.url))
-            .bearer_auth(&self.profile.api_key)
+    /// A request of a path below `/v1`. One with the part `.` or `..` would be one of another path.
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> Result<reqwest::RequestBuilder, CliError> {
+        let parts = path.split('?').next().unwrap_or(path).split('/');
+        if let Some(part) = parts.into_iter().find(|part| matches!(*part, "." | "..")) {
+            return Err(CliError::Usage {
+                message: format!("`{part}` is neither an id nor a name"),
+                hint: "give the id or the name as the lists show it",
+            });
+        }
+        let request = self.http.request(method, format!("{}/v1{path}", self.profile.url));
+        Ok(request.bearer_auth(&self.profile.api_key))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, CliError> {
-        self.send(self.request(Method::GET, path)).await
+        self.send(self.request(Method::GET, path)?).await
     }
 
     pub(crate) async fn call(
@@ -142,11 +162,11 @@ impl Client {
         path: &str,
         body: &Value,
     ) -> Result<Value, CliError> {
-        self.send(self.request(method, path).json(body)).await
+        self.send(self.request(method, path)?.json(body)).await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Result<Value, CliError> {
-        self.send(self.request(Method::DELETE, path)).await
+        self.send(self.request(Method::DELETE, path)?).await
     }
 
     /// The whole answer, or the refusal. Where too many deploys wait it asks again when the server
@@ -161,11 +181,8 @@ impl Client {
                 .map_err(|e| self.unreachable(e))?;
             if response.status().is_success() {
                 let bytes = self.whole_answer(response, ANSWER_BYTES_MAX).await?;
-                return match millrace_model::json::read(&String::from_utf8_lossy(&bytes)) {
-                    Ok(Value::Null) | Err(_) if bytes.trim_ascii().is_empty() => Ok(Value::Null),
-                    Ok(answer @ Value::Object(_)) => Ok(answer),
-                    _ => Err(self.no_answer()),
-                };
+                let answer = millrace_model::json::read(&String::from_utf8_lossy(&bytes));
+                return answer.ok().filter(is_ours).ok_or_else(|| self.no_answer());
             }
             let pause = retry_after(&response);
             let refusal = self.refusal(response).await;
@@ -183,7 +200,8 @@ impl Client {
         }
     }
 
-    /// An answer that is no JSON, of at most `bytes_max` bytes.
+    /// What is in a file, of at most `bytes_max` bytes. The server gives it as a download, which a
+    /// page of another program, such as a proxy's login, is not.
     pub(crate) async fn bytes(
         &self,
         request: reqwest::RequestBuilder,
@@ -194,7 +212,10 @@ impl Client {
                 .await
                 .map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
-            return self.whole_answer(response, bytes_max).await;
+            let is_file =
+                response.headers().get(CONTENT_DISPOSITION).is_some_and(|d| d == "attachment");
+            let bytes = self.whole_answer(response, bytes_max).await?;
+            return if is_file { Ok(bytes) } else { Err(self.no_answer()) };
         }
         Err(self.refusal(response).await)
     }
@@ -267,10 +288,10 @@ impl Client {
 
     /// All items of a list.
     pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, CliError> {
-        let Value::Array(all) = value::take(&mut self.first(path, u32::MAX).await?, "data") else {
-            return Ok(Vec::new());
-        };
-        Ok(all)
+        match value::take(&mut self.first(path, u32::MAX).await?, "data") {
+            Value::Array(all) => Ok(all),
+            _ => Err(self.no_answer()),
+        }
     }
 
     /// All items of a list, as the answer of one page that holds them.
@@ -294,7 +315,9 @@ impl Client {
                 }
                 page => page?,
             };
-            let Value::Array(found) = value::take(&mut page, "data") else { return Ok(page) };
+            let Value::Array(found) = value::take(&mut page, "data") else {
+                return Err(self.no_answer());
+            };
             let is_last = found.len() < limit;
             items.extend(found.into_iter().take(limit));
             if items.len() > ITEMS_MAX {
@@ -321,41 +344,48 @@ impl Client {
 
     /// A source or workflow by id, slug or name; a slug is unique, so it wins over names.
     pub(crate) async fn resolve(&self, name: &str) -> Result<Target, CliError> {
-        for kind in Kind::ALL {
-            if name.starts_with(kind.prefix()) {
-                return Ok(Target { kind, id: name.to_owned() });
-            }
+        self.resolve_first(Kind::ALL, name).await
+    }
+
+    /// As `resolve`, in the order of the kinds.
+    async fn resolve_first(&self, kinds: [Kind; 2], name: &str) -> Result<Target, CliError> {
+        let with_id = kinds.into_iter().find(|kind| name.starts_with(kind.prefix()));
+        let with_id = with_id.map(|kind| Target { kind, id: name.to_owned() });
+        if let Some(target) = &with_id
+            && self.may_be(target).await?
+        {
+            return Ok(target.clone());
         }
-        for kind in Kind::ALL {
+        for kind in kinds {
             if let Some(target) = self.find(kind, name).await? {
                 return Ok(target);
             }
         }
-        Err(CliError::Unknown(name.to_owned()))
+        with_id.ok_or_else(|| CliError::Unknown(name.to_owned()))
+    }
+
+    /// Whether an id is not known to be none: names may begin as ids do. A key that may not read
+    /// finds out when it uses the id.
+    async fn may_be(&self, target: &Target) -> Result<bool, CliError> {
+        match self.get(&format!("{}?include=id", target.path())).await {
+            Err(error) if error.is_not_found() => Ok(false),
+            Ok(_) | Err(CliError::Refused { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// As `resolve`, where only one kind will do.
     pub(crate) async fn resolve_kind(&self, wanted: Kind, name: &str) -> Result<Target, CliError> {
-        let others = || Kind::ALL.into_iter().filter(|k| *k != wanted);
-        let wrong = |kind: Kind| {
-            let (found, wanted) = (kind.word(), wanted.word());
-            CliError::WrongKind { name: name.to_owned(), found, wanted }
+        let kinds = match wanted {
+            Kind::Source => [Kind::Source, Kind::Workflow],
+            Kind::Workflow => [Kind::Workflow, Kind::Source],
         };
-        if let Some(kind) = others().find(|kind| name.starts_with(kind.prefix())) {
-            return Err(wrong(kind));
-        }
-        if name.starts_with(wanted.prefix()) {
-            return Ok(Target { kind: wanted, id: name.to_owned() });
-        }
-        if let Some(target) = self.find(wanted, name).await? {
+        let target = self.resolve_first(kinds, name).await?;
+        if target.kind == wanted {
             return Ok(target);
         }
-        for kind in others() {
-            if self.find(kind, name).await?.is_some() {
-                return Err(wrong(kind));
-            }
-        }
-        Err(CliError::Unknown(name.to_owned()))
+        let (found, wanted) = (target.kind.word(), wanted.word());
+        Err(CliError::WrongKind { name: name.to_owned(), found, wanted })
     }
 
     /// Looks through the whole list, for its slug first.

@@ -4,14 +4,13 @@
 //! read on this machine is decided here.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::client::profile;
 use crate::error::CliError;
+use crate::files::whole;
 
 /// Origins by the server's address and the registry's name.
 type Origins = BTreeMap<String, BTreeMap<String, String>>;
@@ -44,17 +43,5 @@ pub(crate) fn remember(url: &str, name: &str, origin: &str) -> Result<(), CliErr
     {
         return Ok(());
     }
-    let failed = |source| CliError::Write { path: path.clone(), source };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let part = path.with_extension(format!("part{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(&part)
-        .map_err(failed)?;
-    file.write_all(format!("{:#}\n", json!(origins)).as_bytes()).map_err(failed)?;
-    std::fs::rename(&part, &path).map_err(failed)
+    whole::write_private(&path, format!("{:#}\n", json!(origins)).as_bytes())
 }

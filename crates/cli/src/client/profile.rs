@@ -2,12 +2,11 @@
 //! profile.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::args::GlobalArgs;
 use crate::error::CliError;
+use crate::files::whole;
 
 /// Where a server listens when nothing else is said.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8787";
@@ -87,6 +86,14 @@ pub(crate) fn check_url(text: &str) -> Result<String, CliError> {
     let url = url::Url::parse(text).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(wrong());
+    }
+    // They would take the place of the key in each request.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(CliError::Usage {
+            message: "the address of the server holds a user or a password, which it does not take"
+                .into(),
+            hint: "name the address without them, and give the API key with `millrace login` or MILLRACE_API_KEY",
+        });
     }
     Ok(text.trim_end_matches('/').to_owned())
 }
@@ -175,14 +182,15 @@ impl Profile {
         write(path, &sections)
     }
 
-    /// Forgets a profile.
-    pub(crate) fn remove(path: &Path, name: &str) -> Result<(), CliError> {
+    /// Forgets a profile. Gives whether there was a key in it.
+    pub(crate) fn remove(path: &Path, name: &str) -> Result<bool, CliError> {
         let mut sections = read(path)?;
         let name = named(name);
+        let had_key = sections.get(name).is_some_and(|values| values.contains_key("api_key"));
         let used = sections.get("").and_then(|s| s.get(USED)).cloned().filter(|used| used != name);
         if sections.remove(name).is_none() {
             return if name.is_empty() {
-                Ok(())
+                Ok(false)
             } else {
                 Err(CliError::NoProfile(name.to_owned()))
             };
@@ -196,25 +204,14 @@ impl Profile {
         {
             head.remove(USED);
         }
-        write(path, &sections)
+        write(path, &sections)?;
+        Ok(had_key)
     }
 }
 
-/// Whole or not at all, readable by the owner only, whatever the file was before.
+/// Readable by the owner only, whatever the file was before.
 fn write(path: &Path, sections: &Sections) -> Result<(), CliError> {
-    let failed = |source| CliError::Write { path: path.to_path_buf(), source };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let part = path.with_extension(format!("part{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(&part)
-        .map_err(failed)?;
-    file.write_all(format(sections).as_bytes()).map_err(failed)?;
-    std::fs::rename(&part, path).map_err(failed)
+    whole::write_private(path, format(sections).as_bytes())
 }
 
 #[cfg(test)]
@@ -229,6 +226,15 @@ mod tests {
         assert_eq!(sections[""]["api_key"], "a");
         assert_eq!(sections["work"]["api_key"], "b=");
         assert_eq!(parse(&format(&sections)), sections);
+    }
+
+    #[test]
+    fn an_address_holds_no_credentials() {
+        assert_eq!(check_url("https://a.example/x/").ok().as_deref(), Some("https://a.example/x"));
+        for wrong in ["http://u:p@a.example", "http://u@a.example", "ftp://a.example", "a.example"]
+        {
+            assert!(check_url(wrong).is_err_and(|error| error.exit_status() == 2), "{wrong}");
+        }
     }
 
     #[test]
@@ -257,7 +263,8 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("sets");
         profile.save(&path, "work", "o_1").expect("saves");
         assert_eq!(std::fs::metadata(&path).expect("is there").permissions().mode() & 0o777, 0o600);
-        Profile::remove(&path, "").expect("removes");
+        assert!(Profile::remove(&path, "").expect("removes"));
+        assert!(!Profile::remove(&path, "").expect("has nothing to remove"));
         assert_eq!(read(&path).expect("reads").keys().collect::<Vec<_>>(), ["work"]);
         std::fs::remove_dir_all(dir).expect("cleans");
     }

@@ -88,7 +88,7 @@ async fn connection(
     each: &mut impl FnMut(&str, Value) -> Result<ControlFlow<()>, CliError>,
     wait: &mut Duration,
 ) -> Result<ControlFlow<()>, CliError> {
-    let mut request = client.request(Method::GET, &follow.path).header(ACCEPT, EVENT_STREAM);
+    let mut request = client.request(Method::GET, &follow.path)?.header(ACCEPT, EVENT_STREAM);
     if let Some(after) = &follow.after {
         request = request.header("last-event-id", after);
     }

@@ -14,7 +14,8 @@ use crate::files::project::{Project, SourceFile};
 use crate::terminal::line::Line;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
-use crate::workflow::deploy::{self, marked, replacing};
+use crate::workflow::deploy::{self, marked};
+use crate::workflow::own_sources::replacing;
 
 #[derive(Default)]
 pub(super) struct Apply {

@@ -47,7 +47,7 @@ pub(super) async fn data_stores(
             let answer = client
                 .send(
                     client
-                        .request(Method::GET, &format!("{}/record", path(&store)))
+                        .request(Method::GET, &format!("{}/record", path(&store)))?
                         .query(&[("key", key)]),
                 )
                 .await?;

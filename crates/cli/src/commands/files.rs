@@ -1,6 +1,7 @@
 //! File stores and their files.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 
 use millrace_model::file::FILE_BYTES_MAX;
 use reqwest::Method;
@@ -9,6 +10,7 @@ use serde_json::json;
 use crate::args::FileCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
+use crate::files::whole;
 use crate::terminal::line::escaped;
 use crate::terminal::printer::Show;
 
@@ -29,14 +31,14 @@ pub(super) async fn files(
         }
         FileCommand::Get { store, path, output } => {
             let request = client
-                .request(Method::GET, &format!("{}/content", base(&store)))
+                .request(Method::GET, &format!("{}/content", base(&store)))?
                 .query(&[("path", path)]);
             let bytes = client
                 .bytes(request, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))
                 .await?;
             match output {
-                Some(file) => std::fs::write(&file, bytes)
-                    .map_err(|source| CliError::Write { path: file, source }),
+                Some(file) if file != Path::new("-") => whole::write(&file, &bytes),
+                Some(_) => std::io::stdout().write_all(&bytes).map_err(CliError::Output),
                 None if std::io::stdout().is_terminal() && !is_shown_as_it_is(&bytes) => {
                     Err(CliError::Usage {
                         message: "the file holds what is no text, or would steer the terminal"
@@ -57,7 +59,7 @@ pub(super) async fn files(
                 &client
                     .send(
                         client
-                            .request(Method::PUT, &base(&store))
+                            .request(Method::PUT, &base(&store))?
                             .query(&[("path", path)])
                             .body(bytes),
                     )
@@ -65,7 +67,7 @@ pub(super) async fn files(
             )
         }
         FileCommand::Delete { store, path } => {
-            let request = client.request(Method::DELETE, &base(&store));
+            let request = client.request(Method::DELETE, &base(&store))?;
             let request =
                 if let Some(path) = path { request.query(&[("path", path)]) } else { request };
             show.record(&client.send(request).await?)

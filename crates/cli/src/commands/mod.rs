@@ -10,6 +10,7 @@ mod files;
 mod follow;
 mod history;
 mod keys;
+mod login;
 mod operations;
 mod plan;
 mod pull;
@@ -33,23 +34,26 @@ use std::process::ExitCode;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{
-    ClientCommand, GlobalArgs, Listed, ProfileCommand, SubscriptionArgs, SubscriptionCommand,
-};
-use crate::client::profile::{self, Profile};
+use self::login::{login, logout, profiles};
+use crate::args::{ClientCommand, GlobalArgs, Listed, SubscriptionArgs, SubscriptionCommand};
+use crate::client::profile::Profile;
 use crate::client::{Client, Kind, segment};
 use crate::dev;
 use crate::error::CliError;
 use crate::files::{Code, init};
 use crate::terminal::printer::Show;
 use crate::terminal::{printer, prompt};
+use crate::workflow::own_sources::delete_workflow;
 
 /// Runs a command; errors are printed.
 pub async fn run(command: ClientCommand, global: GlobalArgs) -> ExitCode {
     let global_json = global.json;
     match dispatch(command, &global).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(CliError::OutputClosed) => ExitCode::SUCCESS,
+        // Neither is a message for anybody.
+        Err(error @ (CliError::OutputClosed | CliError::Interrupted)) => {
+            ExitCode::from(error.exit_status())
+        }
         // What differs was shown.
         Err(error @ CliError::Differs) => {
             printer::note(&error.to_string());
@@ -66,15 +70,7 @@ pub async fn run(command: ClientCommand, global: GlobalArgs) -> ExitCode {
 async fn dispatch(command: ClientCommand, global: &GlobalArgs) -> Result<(), CliError> {
     match command {
         ClientCommand::Login => login(global).await,
-        ClientCommand::Logout => {
-            let path = profile::path()?;
-            Profile::remove(&path, &Profile::name(global)?)?;
-            if global.json {
-                return printer::data(&json!({ "file": path }).to_string());
-            }
-            printer::note(&format!("the key was removed from {}", path.display()));
-            Ok(())
-        }
+        ClientCommand::Logout => logout(global),
         ClientCommand::Init(args) => init::init(Show { json: global.json }, &args, Path::new("")),
         ClientCommand::Profile(command) => profiles(Show { json: global.json }, &command),
         command => {
@@ -140,9 +136,14 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         }
         ClientCommand::Delete { name, dry_run } => {
             let target = client.resolve(&name).await?;
-            let path =
-                if dry_run { format!("{}?dry_run=true", target.path()) } else { target.path() };
-            show.record(&client.delete(&path).await?)
+            if dry_run {
+                let path = format!("{}?dry_run=true", target.path());
+                return show.record(&client.delete(&path).await?);
+            }
+            show.record(&match target.kind {
+                Kind::Workflow => delete_workflow(client, &target).await?,
+                Kind::Source => client.delete(&target.path()).await?,
+            })
         }
         ClientCommand::Run { name, event } => {
             let target = client.resolve(&name).await?;
@@ -205,51 +206,6 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         | ClientCommand::Init(_)
         | ClientCommand::Profile(_) => Ok(()),
     }
-}
-
-fn profiles(show: Show, command: &ProfileCommand) -> Result<(), CliError> {
-    let path = profile::path()?;
-    match command {
-        ProfileCommand::List => {
-            let rows: Vec<Value> = Profile::list(&path)?
-                .into_iter()
-                .map(|(name, url, used)| json!({ "name": name, "url": url, "used": used }))
-                .collect();
-            show.table(
-                &json!({ "data": rows }),
-                &[("NAME", "name"), ("URL", "url"), ("USED", "used")],
-            )
-        }
-        ProfileCommand::Use { name } => {
-            Profile::use_from_now(&path, name)?;
-            if show.json {
-                return printer::data(&json!({ "name": name }).to_string());
-            }
-            printer::note(&format!("the profile `{name}` is used from now on"));
-            Ok(())
-        }
-    }
-}
-
-async fn login(global: &GlobalArgs) -> Result<(), CliError> {
-    let (url, api_key) = prompt::login(global.url.clone(), global.api_key.clone())?;
-    let profile = Profile { url, api_key };
-    let me = Client::new(profile.clone())?.get("/users/me").await;
-    let me = me.map_err(|error| error.of_login(&profile.url))?;
-    let (me, path) = (&me["data"], profile::path()?);
-    profile.save(&path, &Profile::name(global)?, me["orgs"][0]["id"].as_str().unwrap_or(""))?;
-    let text = |field: &str| me[field].as_str().unwrap_or("").to_owned();
-    if global.json {
-        return printer::data(&json!({ "url": profile.url, "username": text("username"), "email": text("email"), "file": path }).to_string());
-    }
-    printer::note(&format!(
-        "logged in at {} as {} ({}); the key is kept in {}",
-        profile.url,
-        text("username"),
-        text("email"),
-        path.display()
-    ));
-    Ok(())
 }
 
 async fn list(client: &Client, show: Show, what: Option<Listed>) -> Result<(), CliError> {
@@ -343,13 +299,13 @@ async fn subscriptions(
     let listener_id = party(client, listener).await?;
     let query =
         [("emitter_id", emitter_id), ("listener_id", listener_id), ("event_name", event_name)];
-    show.record(&client.send(client.request(method, "/subscriptions").query(&query)).await?)
+    show.record(&client.send(client.request(method, "/subscriptions")?.query(&query)).await?)
 }
 
 /// An id as it is, a name by its id.
 pub(crate) async fn party(client: &Client, name: String) -> Result<String, CliError> {
-    const PREFIXES: &[&str] = &["o_", "p_", "dc_", "wh_"];
-    if PREFIXES.iter().any(|p| name.starts_with(p)) {
+    // `p_*` and `dc_*` stand for all workflows and all sources.
+    if ["o_", "wh_"].iter().any(|p| name.starts_with(p)) || name.ends_with("_*") {
         Ok(name)
     } else {
         Ok(client.resolve(&name).await?.id)

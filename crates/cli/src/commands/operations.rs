@@ -15,6 +15,9 @@ use crate::error::CliError;
 use crate::terminal::line::escaped;
 use crate::terminal::printer::{self, Show};
 
+/// The smallest number that is read as epoch milliseconds, of March 1973.
+const MS_MIN: u64 = 100_000_000_000;
+
 /// The longest line of an export that is read.
 const LINE_BYTES_MAX: usize = 64 << 20;
 /// Lines between two notes of how far it is.
@@ -44,7 +47,7 @@ pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliE
             .filter_map(|(name, ms)| Some((name, ms?.to_string()))),
     );
     let mut out = Output::open(args.output)?;
-    let response = client.open(client.request(Method::GET, "/export").query(&query)).await?;
+    let response = client.open(client.request(Method::GET, "/export")?.query(&query)).await?;
     let mut chunks = response.bytes_stream();
     let (mut lines, mut last, mut told) = (0_u64, Vec::new(), 0);
     while let Some(chunk) = next_of(&mut chunks).await {
@@ -244,10 +247,17 @@ pub(super) async fn oauth_clients(
     }
 }
 
-/// Epoch milliseconds of a date, a time, or as they are.
+/// Epoch milliseconds of a date, a time, or as they are. A smaller number is most likely seconds,
+/// or a date without its hyphens: as milliseconds it would be a time of 1970 and filter nothing.
 pub(crate) fn time_ms(text: &str) -> Result<i64, String> {
-    if let Ok(ms) = text.parse() {
-        return Ok(ms);
+    if let Ok(ms) = text.parse::<i64>() {
+        return if ms == 0 || ms.unsigned_abs() >= MS_MIN {
+            Ok(ms)
+        } else {
+            Err(format!(
+                "`{text}` as epoch milliseconds is a time around 1970; write a time as 2026-01-31, 2026-01-31T12:00:00Z or epoch milliseconds such as 1769817600000"
+            ))
+        };
     }
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
     let parsed = millrace_model::Timestamp::parse_iso(&whole).map(millrace_model::Timestamp::ms);
@@ -261,10 +271,10 @@ mod tests {
     #[test]
     fn times_are_dates_times_or_milliseconds() {
         assert_eq!(
-            (time_ms("1970-01-02"), time_ms("1970-01-01T00:00:01Z"), time_ms("5")),
-            (Ok(86_400_000), Ok(1000), Ok(5))
+            (time_ms("1970-01-02"), time_ms("1970-01-01T00:00:01Z"), time_ms("1769817600000")),
+            (Ok(86_400_000), Ok(1000), Ok(1_769_817_600_000))
         );
-        for wrong in ["", "yesterday", "1970-13-01"] {
+        for wrong in ["", "yesterday", "1970-13-01", "20261130", "1769817600", "5"] {
             assert!(time_ms(wrong).is_err(), "{wrong}");
         }
     }

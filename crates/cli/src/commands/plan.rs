@@ -8,8 +8,9 @@ use super::apply::Apply;
 use crate::client::Kind;
 use crate::error::CliError;
 use crate::files::project::{Project, SourceFile};
-use crate::workflow::deploy::{Mark, marked, trigger_fingerprint, trigger_path};
+use crate::workflow::deploy::marked;
 use crate::workflow::file::WorkflowFile;
+use crate::workflow::own_sources::{Mark, OwnSources, trigger_mark};
 
 /// What is to be done with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub(super) fn plan<'a>(
     workflows: &[Value],
     apply: &Apply,
 ) -> Result<Vec<Item<'a>>, CliError> {
-    let mut plan = Vec::new();
+    let (mut plan, mut kept) = (Vec::new(), Vec::new());
     for source in &project.sources {
         let item = item(
             project,
@@ -93,16 +94,23 @@ pub(super) fn plan<'a>(
             workflows,
             apply,
         )?;
+        let own = OwnSources::find(file, &mark(project, path), item.id(), sources, workflows);
         if item.action == Action::Unchanged
-            && let Some(reason) = changed_trigger(project, path, file, sources)
+            && let Some(reason) = own.changed(file)
         {
             (item.action, item.reason) = (Action::Update, reason);
         }
+        kept.extend(sources.iter().filter(|source| own.keeps(file, source)).map(id_of));
         plan.push(Item { local: Local::Workflow(file), ..item });
     }
     for (kind, there) in [(Kind::Workflow, workflows), (Kind::Source, sources)] {
         let left = there.iter().filter_map(|record| left_over(project, kind, there, record, apply));
-        let left: Vec<_> = left.filter(|item| !plan.iter().any(|i| i.id() == item.id())).collect();
+        // The sources of triggers go with their workflows.
+        let is_here = |item: &Item<'_>| {
+            plan.iter().any(|i| i.id() == item.id())
+                || item.id().is_some_and(|id| kept.contains(&id))
+        };
+        let left: Vec<_> = left.filter(|item| !is_here(item)).collect();
         plan.extend(left);
     }
     // A folder without its workflow file is no folder that was deleted.
@@ -115,6 +123,10 @@ pub(super) fn plan<'a>(
         return Err(CliError::File { path: item.path.clone().into(), problems: vec![problem] });
     }
     Ok(plan)
+}
+
+fn id_of(record: &Value) -> &str {
+    record["id"].as_str().unwrap_or("")
 }
 
 /// What is to be done with a record of the project that no file stands for.
@@ -132,15 +144,14 @@ fn left_over(
     let path = made_from["path"].as_str().unwrap_or("").to_owned();
     let first = marked(there, &project.name, &path);
     let is_another = first.is_some_and(|first| first["id"] != record["id"]);
-    // The sources of triggers go with their workflows.
-    let owner = path.split("/triggers/").next().unwrap_or(&path);
-    let is_trigger = owner != path && project.workflows.iter().any(|(p, _)| p == owner);
-    if is_trigger && !is_another {
-        return None;
-    }
+    let is_trigger = kind == Kind::Source
+        && trigger_mark(record)
+            .is_some_and(|(owner, _)| project.workflows.iter().any(|(path, _)| path == owner));
     let slug = record["name_slug"].as_str().unwrap_or("");
     let mut reason = if is_another {
         format!("`{slug}` is another one of the same file")
+    } else if is_trigger {
+        format!("the trigger of `{slug}` is gone")
     } else {
         "it is not in the folder".to_owned()
     };
@@ -246,30 +257,6 @@ fn compared(
         );
     }
     (Action::Unchanged, String::new())
-}
-
-/// Why the source of a trigger is not as the file says.
-fn changed_trigger(
-    project: &Project,
-    path: &str,
-    file: &WorkflowFile,
-    sources: &[Value],
-) -> Option<String> {
-    let mark = mark(project, path);
-    file.list("triggers").iter().enumerate().find_map(|(index, trigger)| {
-        let key = trigger["key"].as_str()?;
-        match marked(sources, &mark.project, &trigger_path(&mark, index, key)) {
-            None => Some(format!("the source of its trigger {key} is gone")),
-            Some(s)
-                if s["made_from"]["fingerprints"]["source"]
-                    != trigger_fingerprint(trigger).as_str()
-                    || s["active"] != true =>
-            {
-                Some(format!("the source of its trigger {key} was changed by others"))
-            }
-            Some(_) => None,
-        }
-    })
 }
 
 pub(super) fn mark(project: &Project, path: &str) -> Mark {

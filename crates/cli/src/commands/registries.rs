@@ -20,7 +20,7 @@ pub(super) async fn registries(
                 .await?;
             let name = name.unwrap_or_else(|| tree::name_of(&tree.origin));
             let request =
-                client.request(Method::POST, "/registries").query(&[("name", name.as_str())]);
+                client.request(Method::POST, "/registries")?.query(&[("name", name.as_str())]);
             upload(client, show, request, &name, tree).await
         }
         RegistryCommand::Update { name, what, npm_registry } => {
@@ -33,7 +33,7 @@ pub(super) async fn registries(
             upload(
                 client,
                 show,
-                client.request(Method::PUT, &format!("/registries/{}", segment(&name))),
+                client.request(Method::PUT, &format!("/registries/{}", segment(&name)))?,
                 &name,
                 tree,
             )
@@ -59,7 +59,7 @@ pub(super) async fn registries(
             query.extend(component_type.map(|kind| ("type", kind)));
             query.extend(own.then(|| ("own", "true".to_owned())));
             let found = client
-                .send(client.request(Method::GET, "/components/search").query(&query))
+                .send(client.request(Method::GET, "/components/search")?.query(&query))
                 .await?;
             let columns =
                 [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name")];

@@ -30,7 +30,7 @@ pub(super) async fn webhooks(
             query.extend(name.map(|name| ("name", name)));
             query.extend(description.map(|text| ("description", text)));
             show.record(
-                &client.send(client.request(Method::POST, "/webhooks").query(&query)).await?,
+                &client.send(client.request(Method::POST, "/webhooks")?.query(&query)).await?,
             )
         }
         WebhookCommand::Show { id } => show.record(&client.get(&one(&id)).await?),

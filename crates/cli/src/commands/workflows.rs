@@ -11,10 +11,11 @@ use crate::client::{Client, Kind, Target, segment, value};
 use crate::error::CliError;
 use crate::files::schema;
 use crate::terminal::printer::{self, Show};
-use crate::workflow::deploy::{self, Mark, existing, named};
+use crate::workflow::deploy::{self, existing, named};
 use crate::workflow::diff::differences;
 use crate::workflow::file::{self, WorkflowFile};
 use crate::workflow::init;
+use crate::workflow::own_sources::{Mark, delete_workflow};
 use crate::workflow::served::Served;
 
 /// Commands that need no server.
@@ -51,7 +52,7 @@ pub(super) async fn workflows(
         }
         WorkflowCommand::Delete { name } => {
             let target = named(client, &name).await?;
-            show.record(&client.delete(&target.path()).await?)
+            show.record(&delete_workflow(client, &target).await?)
         }
         WorkflowCommand::Run { name, event, no_wait } => {
             run(client, show, &name, &event.event, no_wait).await
@@ -131,7 +132,7 @@ pub(crate) async fn deploy_file(
 ) -> Result<Value, CliError> {
     let target = existing(client, file).await?;
     let workflow =
-        deploy::deploy(client, file, target.as_ref(), &Mark::alone(file), message).await?;
+        deploy::deploy(client, file, target.as_ref(), &Mark::alone(&file.name), message).await?;
     if let Err(error) = file.remember_id(client.url(), workflow["id"].as_str().unwrap_or("")) {
         // It is deployed all the same; next time it is found by its name.
         printer::note(&format!("warning: {error}"));

@@ -38,7 +38,11 @@ pub(crate) fn init(show: Show, args: &InitArgs, folder: &Path) -> Result<(), Cli
     };
     let mut file =
         std::fs::OpenOptions::new().create_new(true).write(true).open(&path).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
+    if let Err(error) = file.write_all(text.as_bytes()) {
+        // Half a file would be in the way of the next attempt.
+        let _ = std::fs::remove_file(&path);
+        return Err(failed(error));
+    }
     if show.json {
         return printer::data(&serde_json::json!({ "file": path }).to_string());
     }

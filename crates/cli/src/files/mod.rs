@@ -10,6 +10,7 @@ pub(crate) mod root;
 pub(crate) mod schema;
 pub(crate) mod tools;
 pub(crate) mod tree;
+pub(crate) mod whole;
 pub(crate) mod yaml;
 
 use std::collections::BTreeMap;

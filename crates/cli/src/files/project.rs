@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
-use crate::files::Code;
 use crate::files::schema::Form;
 use crate::files::yaml::Document;
+use crate::files::{Code, given};
 use crate::workflow::file::{self, WorkflowFile, fill_in, fingerprint};
 
 const HEAD: [&str; 2] = ["millrace.yaml", "millrace.yml"];
@@ -68,7 +68,7 @@ impl Project {
         }
         if !problems.is_empty() {
             let texts = problems.iter().map(ToString::to_string).collect();
-            return Err(CliError::File { path: folder.to_path_buf(), problems: texts });
+            return Err(CliError::Project { problems: texts });
         }
         // A folder that says which project it is may have nothing left; another is most likely the
         // wrong one.
@@ -177,8 +177,7 @@ impl SourceFile {
 }
 
 fn document(file: &Path, form: Form) -> Result<Value, CliError> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|source| CliError::Read { path: file.to_path_buf(), source })?;
+    let text = given::file(file)?;
     let wrong = |problems| CliError::File { path: file.to_path_buf(), problems };
     let mut document = Document::parse(file, &text).map_err(|p| {
         wrong(vec![

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData, YamlEmitter};
-use saphyr_parser::{Event, Parser};
+use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
 /// Levels of lists and mappings within each other, as readers of JSON have them.
@@ -36,8 +36,15 @@ impl Problem {
 }
 
 impl Document {
-    /// Reads YAML, or JSON where the path ends in `.json`.
+    /// Reads YAML, or JSON where the path ends in `.json`. Numbers that are whole become integers,
+    /// however they are written.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Problem> {
+        let mut document = Self::read(path, text)?;
+        each_number(&mut document.value, &|number| whole(number).map(Number::from));
+        Ok(document)
+    }
+
+    fn read(path: &Path, text: &str) -> Result<Self, Problem> {
         if path.extension().is_some_and(|e| e == "json") {
             let value = serde_json::from_str(text)
                 .map_err(|e| Problem::at(e.line(), format!("it is not JSON: {e}")))?;
@@ -77,7 +84,7 @@ impl Document {
     }
 }
 
-/// Refuses what is nested too deep, and aliases that make a small file large. What is no YAML is
+/// Refuses merge keys, what is nested too deep, and aliases that make a small file large. What is no YAML is
 /// left to its reader.
 fn check_expanded(text: &str) -> Result<(), Problem> {
     let mut total = 0_usize;
@@ -87,6 +94,13 @@ fn check_expanded(text: &str) -> Result<(), Problem> {
     for event in Parser::new_from_str(text) {
         let Ok((event, span)) = event else { return Ok(()) };
         match event {
+            // Merge keys are no text in quotes.
+            Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<" => {
+                return Err(Problem::at(
+                    span.start.line(),
+                    "merge keys (`<<`) are not supported; write the fields out, or use an anchor for a whole value",
+                ));
+            }
             Event::Scalar(text, _, anchor, _) => {
                 of_anchors.insert(anchor, text.len() + VALUE_BYTES);
                 total = total.saturating_add(text.len() + VALUE_BYTES);
@@ -125,6 +139,32 @@ fn check_expanded(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The largest number up to which a float stands for one integer alone.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// A number that is whole, such as `3e4`.
+fn whole(number: &Number) -> Option<i64> {
+    let exact = |float: &f64| float.fract() == 0.0 && float.abs() <= WHOLE_MAX;
+    number.as_i64().or_else(|| number.as_f64().filter(exact).map(|float| float as i64))
+}
+
+/// Gives numbers the form of their value, as code reads it: `1e-07` and `1e-7` are the same.
+pub(crate) fn by_value(value: &mut Value) {
+    each_number(value, &|number| {
+        let float = || number.as_f64().and_then(Number::from_f64);
+        whole(number).map(Number::from).or_else(float)
+    });
+}
+
+fn each_number(value: &mut Value, form: &impl Fn(&Number) -> Option<Number>) {
+    match value {
+        Value::Number(number) => *number = form(number).unwrap_or_else(|| number.clone()),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_number(item, form)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_number(field, form)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 /// A part's name in a JSON pointer.
 pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
@@ -158,12 +198,6 @@ fn value_of(
                         return Err(Problem::at(key.span.start.line(), "a key here is not a text"));
                     }
                 };
-                if name == "<<" {
-                    return Err(Problem::at(
-                        key.span.start.line(),
-                        "merge keys (`<<`) are not supported; write the fields out, or use an anchor for a whole value",
-                    ));
-                }
                 let pointer = format!("{at}/{}", escaped(&name));
                 lines.insert(pointer.clone(), key.span.start.line());
                 object.insert(name, value_of(value, &pointer, lines)?);
@@ -309,8 +343,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_what_they_come_to() {
+        for (file, text) in [("w.yaml", "[30000.0, 3e4, 1.5]"), ("w.json", "[30000.0, 3e4, 1.5]")] {
+            let read = parse(file, text).expect("reads").value;
+            assert_eq!(read.to_string(), "[30000,30000,1.5]", "{file}");
+        }
+        let written = "[1e-07, 12345678901234567890, 100000000000000000000]";
+        let mut before = parse("w.json", written).expect("reads").value;
+        let mut pulled = parse("w.yaml", &write(&before)).expect("reads").value;
+        by_value(&mut before);
+        by_value(&mut pulled);
+        assert_eq!(before, pulled);
+    }
+
+    #[test]
     fn what_is_written_reads_the_same() {
-        let value = json!({ "name": "007", "yes": "true", "n": -1.5, "none": null, "code": "a\n  b\n", "list": [], "deep": [{ "a": [1, "{{steps.x}}"] }], "é: #": "- x" });
+        let value = json!({ "name": "007", "yes": "true", "n": -1.5, "none": null, "code": "a\n  b\n", "list": [], "<<": "<<", "deep": [{ "a": [1, "{{steps.x}}"] }], "é: #": "- x" });
         assert_eq!(parse("w.yaml", &write(&value)).map(|d| d.value), Ok(value));
     }
 }

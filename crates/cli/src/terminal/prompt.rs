@@ -21,7 +21,7 @@ const STDIN_BYTES_MAX: u64 = 16 * 1024;
 /// How long a command has that ends by itself on Ctrl-C, as `dev` does.
 const END_TIME: Duration = Duration::from_millis(500);
 /// Exit status of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Whether there is somebody to ask.
 pub(crate) fn can_ask() -> bool {
@@ -42,7 +42,7 @@ fn end_on_interrupt() {
         interrupts.recv().await;
         tokio::time::sleep(END_TIME).await;
         show_cursor();
-        std::process::exit(INTERRUPTED);
+        std::process::exit(INTERRUPTED.into());
     });
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn required(argument: &str, question: &str) -> Result<String, CliErro
     if !can_ask() {
         return Err(CliError::Usage {
             message: format!("{argument} is missing"),
-            hint: "`millrace help COMMAND` shows what it may be",
+            hint: "the command with --help shows what it may be",
         });
     }
     asked(argument, Input::new().with_prompt(question).interact_text())
@@ -71,7 +71,7 @@ pub(crate) fn chosen<T: Copy>(
 ) -> Result<T, CliError> {
     let missing = || CliError::Usage {
         message: format!("{what} is missing"),
-        hint: "`millrace help COMMAND` shows what it may be",
+        hint: "the command with --help shows what it may be",
     };
     if !can_ask() {
         return Err(missing());
@@ -222,6 +222,10 @@ fn option_label(option: &Value) -> String {
 fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {
     answer.map_err(|source| {
         show_cursor();
+        let dialoguer::Error::IO(error) = &source;
+        if error.kind() == std::io::ErrorKind::Interrupted {
+            return CliError::Interrupted;
+        }
         CliError::Ask { what: what.to_owned(), source }
     })
 }

@@ -4,37 +4,17 @@
 use std::path::Path;
 
 use reqwest::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::client::{Client, Kind, Target, value};
 use crate::commands::party;
 use crate::error::CliError;
-use crate::terminal::{printer, warnings};
-use crate::workflow::file::{WorkflowFile, fill_in, fingerprint};
+use crate::terminal::warnings;
+use crate::workflow::file::{WorkflowFile, fill_in};
+use crate::workflow::own_sources::{self, Mark, OwnSources, deployed, records};
 
 /// The stream of errors.
 const ERRORS: &str = "$errors";
-
-/// Whose the sources are that a workflow's triggers name by key: `apply`'s project, or the
-/// workflow's own.
-pub(crate) struct Mark {
-    pub(crate) project: String,
-    /// The workflow's folder in the project.
-    pub(crate) path: String,
-    /// Whether the workflow carries the mark too.
-    pub(crate) on_workflow: bool,
-}
-
-impl Mark {
-    /// Of a workflow that is deployed by itself. A project's name has no spaces.
-    pub(crate) fn alone(file: &WorkflowFile) -> Self {
-        Self {
-            project: format!("workflow {}", file.name.chars().take(180).collect::<String>()),
-            path: "workflow".into(),
-            on_workflow: false,
-        }
-    }
-}
 
 /// Makes what the file says, or changes the workflow that is there to it. Gives its record.
 pub(crate) async fn deploy(
@@ -64,8 +44,11 @@ pub(crate) async fn deploy(
     }
     // Whoever it names must be there before anything is made.
     let wanted = Wanted::find(client, file).await?;
-    let (triggers, kept) = triggers(client, file, mark).await?;
-    body["triggers"] = triggers;
+    let (sources, mut workflows) = records(client).await?;
+    let id = target.map(|target| target.id.as_str());
+    let own = OwnSources::find(file, mark, id, &sources, &workflows);
+    body["triggers"] = triggers(client, file, mark, &own, &sources).await?;
+    let kept = named_by(&body["triggers"]);
     let mut answer = match target {
         Some(target) => client.call(Method::PUT, &target.path(), &body).await?,
         None => create(client, file, mark, body).await?,
@@ -75,7 +58,11 @@ pub(crate) async fn deploy(
     if !file.active() {
         answer = client.call(Method::PUT, &workflow.path(), &json!({ "active": false })).await?;
     }
-    remove_sources(client, mark, &kept).await?;
+    // `apply` deletes what its plan names.
+    if !mark.on_workflow {
+        workflows.retain(|w| w["id"] != workflow.id.as_str());
+        own_sources::delete(client, &own.gone(mark, &kept, &workflows)).await?;
+    }
     wanted.subscribe(client, &workflow.id).await?;
     if mark.on_workflow {
         let made_from = made_from(json!(file.fingerprints()));
@@ -131,14 +118,22 @@ pub(crate) fn marked<'a>(records: &'a [Value], project: &str, path: &str) -> Opt
     records.iter().rfind(made_from)
 }
 
-/// The triggers as the API takes them, and the ids of the sources that were deployed for them.
+/// Ids of the sources among triggers as the API takes them.
+fn named_by(triggers: &Value) -> Vec<String> {
+    let sources = triggers.as_array().into_iter().flatten().filter(|t| t["type"] == "source");
+    sources.map(|trigger| text(&trigger["id"])).collect()
+}
+
+/// The triggers as the API takes them.
 async fn triggers(
     client: &Client,
     file: &WorkflowFile,
     mark: &Mark,
-) -> Result<(Value, Vec<String>), CliError> {
-    let (mut triggers, mut kept) = (Vec::new(), Vec::new());
-    for (index, trigger) in file.list("triggers").iter().enumerate() {
+    own: &OwnSources,
+    sources: &[Value],
+) -> Result<Value, CliError> {
+    let mut triggers = Vec::new();
+    for (trigger, there) in file.list("triggers").iter().zip(&own.of_triggers) {
         if trigger["type"] != "source" {
             let mut trigger = trigger.clone();
             fill_in(&mut trigger, &file.path)?;
@@ -149,101 +144,13 @@ async fn triggers(
             triggers.push(trigger);
             continue;
         }
-        let id = match (
-            trigger["source"].as_str().or(trigger["id"].as_str()),
-            trigger["key"].as_str(),
-        ) {
-            (Some(name), _) => client.resolve_kind(Kind::Source, name).await?.id,
-            (None, Some(key)) => {
-                let id = keyed_source(client, file, mark, trigger, &trigger_path(mark, index, key))
-                    .await?;
-                kept.push(id.clone());
-                id
-            }
-            // The file's form has one of them.
-            (None, None) => continue,
+        let id = match trigger["source"].as_str().or(trigger["id"].as_str()) {
+            Some(name) => client.resolve_kind(Kind::Source, name).await?.id,
+            None => deployed(client, file, mark, trigger, there.as_ref(), sources).await?,
         };
         triggers.push(json!({ "type": "source", "id": id, "event_name": trigger["event_name"].as_str().unwrap_or("") }));
     }
-    Ok((Value::Array(triggers), kept))
-}
-
-/// Where the source of a trigger stands in the project.
-pub(crate) fn trigger_path(mark: &Mark, index: usize, key: &str) -> String {
-    format!("{}/triggers/{index}/{}", mark.path, key.split('@').next().unwrap_or(key))
-}
-
-/// What a trigger's own source was made of.
-pub(crate) fn trigger_fingerprint(trigger: &Value) -> String {
-    fingerprint(&json!([trigger["key"], trigger["name"], trigger["props"]]))
-}
-
-/// Deploys the source that a trigger names by its key, or brings the one that is there up to date.
-async fn keyed_source(
-    client: &Client,
-    file: &WorkflowFile,
-    mark: &Mark,
-    trigger: &Value,
-    path: &str,
-) -> Result<String, CliError> {
-    let mut props = trigger.get("props").cloned().unwrap_or_else(|| json!({}));
-    fill_in(&mut props, &file.path)?;
-    let made_from = json!({ "project": mark.project, "path": path, "fingerprints": { "source": trigger_fingerprint(trigger) } });
-    let mut body =
-        json!({ "key": trigger["key"], "configured_props": props, "made_from": made_from });
-    if let Some(name) = trigger.get("name") {
-        body["name"] = name.clone();
-    }
-    let mut before = client.all("/users/me/sources").await?;
-    if marked(&before, &mark.project, path).is_none() {
-        match crate::commands::create_source(client, body.clone()).await {
-            Ok(answer) => return Ok(text(&answer["data"]["id"])),
-            // Another deploy of the same file made it meanwhile.
-            Err(error) if error.is_taken() => before = client.all("/users/me/sources").await?,
-            Err(error) => return Err(error),
-        }
-    }
-    let Some(source) = marked(&before, &mark.project, path) else {
-        return Err(CliError::MadeMeanwhile { path: path.to_owned() });
-    };
-    let id = text(&source["id"]);
-    if source["made_from"] != made_from || source["active"] != true {
-        body["configured_props"] = Value::Object(replacing(&source["configured_props"], props));
-        body["active"] = json!(true);
-        client.call(Method::PUT, &format!("/sources/{id}"), &body).await?;
-    }
-    Ok(id)
-}
-
-/// Values that take the place of all before: what is not among them goes.
-pub(crate) fn replacing(before: &Value, now: Value) -> Map<String, Value> {
-    let mut all: Map<String, Value> = before
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| (name.clone(), Value::Null))
-        .collect();
-    all.extend(now.as_object().cloned().unwrap_or_default());
-    all
-}
-
-/// Deletes the sources of triggers that are no longer in the file.
-async fn remove_sources(client: &Client, mark: &Mark, kept: &[String]) -> Result<(), CliError> {
-    let below = format!("{}/triggers/", mark.path);
-    for source in client.all("/users/me/sources").await? {
-        let made_from = &source["made_from"];
-        let is_ours = made_from["project"] == mark.project.as_str()
-            && made_from["path"].as_str().is_some_and(|path| path.starts_with(&below));
-        let id = source["id"].as_str().unwrap_or("");
-        if is_ours && !kept.iter().any(|k| k == id) {
-            client.delete(&format!("/sources/{id}")).await?;
-            printer::note(&format!(
-                "deleted the source {} of a trigger that is gone",
-                source["name_slug"].as_str().unwrap_or(id)
-            ));
-        }
-    }
-    Ok(())
+    Ok(Value::Array(triggers))
 }
 
 /// The subscriptions that a file asks for, by ids; None where it says nothing of them.
@@ -353,7 +260,7 @@ async fn change<T: PartialEq>(
         let [emitter, listener, event_name] = triple(subscription);
         let query =
             [("emitter_id", emitter), ("listener_id", listener), ("event_name", event_name)];
-        client.send(client.request(method, "/subscriptions").query(&query)).await?;
+        client.send(client.request(method, "/subscriptions")?.query(&query)).await?;
     }
     Ok(())
 }
@@ -366,7 +273,7 @@ async fn organization(client: &Client) -> Result<String, CliError> {
     Ok(text(&client.get("/users/me").await?["data"]["orgs"][0]["id"]))
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or("").to_owned()
 }
 

@@ -163,6 +163,7 @@ fn document(
     if let Some(document) = document.as_object_mut() {
         document.extend(beside);
     }
+    yaml::by_value(&mut document);
     document
 }
 

@@ -39,8 +39,7 @@ impl WorkflowFile {
     /// Reads a folder's workflow, or the file itself.
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
         let path = find(path)?;
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| CliError::Read { path: path.clone(), source })?;
+        let text = files::given::file(&path)?;
         let wrong = |problems: Vec<String>| CliError::File { path: path.clone(), problems };
         let document = Document::parse(&path, &text).map_err(|problem| {
             let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();

@@ -52,9 +52,12 @@ pub(crate) fn init(show: Show, name: &str, timer: bool, parent: &Path) -> Result
     let files = [("workflow.yaml", workflow.as_str()), step, (".gitignore", ".millrace.json\n")];
     for (path, text) in files {
         let full = folder.join(path);
-        let failed = |source| CliError::Write { path: full.clone(), source };
-        std::fs::create_dir_all(crate::workflow::file::folder_of(&full)).map_err(failed)?;
-        std::fs::write(&full, text).map_err(failed)?;
+        let made = std::fs::create_dir_all(crate::workflow::file::folder_of(&full));
+        if let Err(source) = made.and_then(|()| std::fs::write(&full, text)) {
+            // Half a folder, which was not there before, would be in the way of the next attempt.
+            let _ = std::fs::remove_dir_all(&folder);
+            return Err(CliError::Write { path: full, source });
+        }
     }
     if show.json {
         return printer::data(

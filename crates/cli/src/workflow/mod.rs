@@ -5,4 +5,5 @@ pub(crate) mod diff;
 pub(crate) mod file;
 pub(crate) mod ids;
 pub(crate) mod init;
+pub(crate) mod own_sources;
 pub(crate) mod served;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::deploy::trigger_fingerprint;
 use super::file::StepCode;
+use super::own_sources::trigger_fingerprint;
 use crate::client::{Client, Target, segment, value};
 use crate::error::CliError;
 use crate::files::tools::is_found_by_a_tool;

@@ -191,6 +191,7 @@ async fn deploys_wait_for_their_turn() {
     let server = Server::start(vec![
         ("POST /v1/sources", 429, refusal("deploys_waiting")),
         ("POST /v1/sources", 200, json!({ "data": { "id": "dc_1" } })),
+        ("GET /v1/sources/dc_1", 200, json!({ "data": { "id": "dc_1" } })),
         ("DELETE /v1/sources", 429, refusal("rate_limited")),
     ])
     .await;
@@ -204,7 +205,7 @@ async fn deploys_wait_for_their_turn() {
     );
     // Another refusal is told at once.
     assert!(exits(&server, &["delete", "dc_1"], 1).await);
-    assert_eq!(server.seen().len(), 3);
+    assert_eq!(server.seen().len(), 4);
 }
 
 #[tokio::test]
@@ -250,9 +251,9 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     assert!(exits(&server, &["workflows", "deploy", &file], 0).await);
     let seen = server.seen();
     let methods: Vec<&str> = seen.iter().filter_map(|(line, _)| line.split(' ').next()).collect();
-    // Twice: which workflow it is, the workflow, and whether triggers of before left sources.
-    assert_eq!(methods, ["GET", "POST", "GET", "GET", "PUT", "GET"]);
-    for at in [1, 4] {
+    // Twice: which workflow it is, the sources that its triggers have, and the workflow.
+    assert_eq!(methods, ["GET", "GET", "POST", "GET", "GET", "PUT"]);
+    for at in [2, 5] {
         let body = &seen[at].1;
         let triggers = json!([{ "type": "http", "props": { "auth": { "type": "none" } } }]);
         assert_eq!(
@@ -272,6 +273,8 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
 async fn a_run_that_failed_is_a_failure() {
     let run = |status: &str| json!({ "data": { "id": "run_1", "status": status, "error": { "code": "TypeError", "message": "m" } } });
     let server = Server::start(vec![
+        ("GET /v1/sources/dc_1", 200, json!({ "data": { "id": "dc_1" } })),
+        ("GET /v1/workflows/p_1", 200, json!({ "data": { "id": "p_1" } })),
         ("POST /v1/sources/dc_1/run", 200, run("succeeded")),
         ("POST /v1/workflows/p_1/test", 200, run("failed")),
     ])
@@ -280,7 +283,7 @@ async fn a_run_that_failed_is_a_failure() {
     assert!(exits(&server, &["workflows", "test", "p_1"], 1).await);
     assert!(exits(&server, &["run", "dc_1", "--event", "{"], 2).await);
     assert_eq!(
-        server.seen().first().map(|(_, body)| body.clone()),
+        server.seen().into_iter().map(|(_, body)| body).find(Value::is_object),
         Some(json!({ "event": { "n": 1 } }))
     );
 }
@@ -339,10 +342,10 @@ async fn subscriptions_take_names() {
 async fn data_stores_take_any_key_and_values_as_props_do() {
     let server = Server::start(vec![
         ("POST /v1/data_stores", 200, json!({ "data": { "id": "ds_1" } })),
-        ("PUT /v1/data_stores/my%20things/record", 200, json!({ "data": {} })),
+        ("PUT /v1/data_stores/my%20things/record", 200, json!({ "data": { "key": "a/.." } })),
         ("GET /v1/data_stores/my%20things/record?key=..", 200, json!({ "data": { "value": 1 } })),
-        ("DELETE /v1/data_stores/my%20things/record", 200, json!({ "data": {} })),
-        ("DELETE /v1/data_stores/ds_1", 200, json!({ "data": {} })),
+        ("DELETE /v1/data_stores/my%20things/record", 200, json!({ "data": { "key": ".." } })),
+        ("DELETE /v1/data_stores/ds_1", 200, json!({ "data": { "id": "ds_1" } })),
     ])
     .await;
     assert!(exits(&server, &["data-stores", "create", "my things"], 0).await);
@@ -365,4 +368,46 @@ async fn data_stores_take_any_key_and_values_as_props_do() {
         seen[3],
         ("DELETE /v1/data_stores/my%20things/record".to_owned(), json!({ "key": ".." }))
     );
+}
+
+/// Exit status 2, and nothing is asked: `.` in a path would be another path.
+#[tokio::test]
+async fn dots_are_no_names() {
+    let server = Server::start(Vec::new()).await;
+    for words in [
+        &["data-stores", "set", ".", "k", "1"][..],
+        &["data-stores", "delete", ".", "k"],
+        &["runs", "cancel", "."],
+        &["keys", "revoke", ".."],
+    ] {
+        assert!(exits(&server, words, 2).await, "{words:?}");
+    }
+    assert_eq!(server.seen(), []);
+}
+
+#[tokio::test]
+async fn what_another_program_answers_is_no_success() {
+    for answer in [json!({ "hello": 1 }), json!({ "data": {} }), json!([]), json!(null)] {
+        let server = Server::start(vec![
+            ("GET /v1/api_keys", 200, answer.clone()),
+            ("DELETE /v1/api_keys/key_1", 200, answer.clone()),
+            ("GET /v1/file_stores/a/files/content", 200, answer.clone()),
+        ])
+        .await;
+        assert!(exits(&server, &["keys", "list"], 1).await, "{answer}");
+        assert!(exits(&server, &["keys", "revoke", "key_1"], 1).await, "{answer}");
+        assert!(exits(&server, &["files", "get", "a", "b"], 1).await, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_may_begin_as_ids_do() {
+    let sources =
+        json!({ "data": [{ "id": "dc_1", "name": "p_orders", "name_slug": "p-orders" }] });
+    let server = Server::start(vec![
+        ("GET /v1/users/me/sources", 200, sources),
+        ("POST /v1/sources/dc_1/events", 200, json!({ "data": { "id": "dc_1" } })),
+    ])
+    .await;
+    assert!(exits(&server, &["sources", "emit", "p_orders", "--event", "{}"], 0).await);
 }
