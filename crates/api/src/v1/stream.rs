@@ -20,13 +20,13 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Lasting, ListQuery, id};
+use crate::extract::{Auth, ListQuery, id};
 use crate::v1::feed::{Fed, Feed};
 use crate::v1::position::Position;
 use crate::v1::replay_watch::changed_replays;
 use crate::v1::run_records::LogLineOut;
 use crate::v1::run_stream::Frame;
-use crate::v1::sse::{lasting, respond_with};
+use crate::v1::sse::{Lasting, lasting, respond_with};
 use crate::v1::{events, org_runs, run_stream};
 
 /// Topics of one stream: each has a subscription of its own.

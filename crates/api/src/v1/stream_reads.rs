@@ -1,11 +1,38 @@
-//! Bound on the reads of streams: a database may have two readers, and ordinary requests would wait
+//! Bounds on streams: how many an organization has open, and on their reads: a database may have two readers, and ordinary requests would wait
 //! for the reads of all streams that are opened together. Organizations take turns.
 
 use std::panic::resume_unwind;
 
-use millrace_fair::{Class, FairSemaphore, Order, Policy, Quotas};
+use millrace_engine::EngineError;
+use millrace_fair::{Class, FairSemaphore, Order, Permit, Policy, Quotas};
 use millrace_model::ids::OrgId;
 use tokio_util::task::AbortOnDropHandle;
+
+/// Streams that an organization has open on this server: each writes all that it sends by itself.
+const OPEN_MAX: usize = 200;
+
+/// Streams that are open.
+#[derive(Clone)]
+pub(crate) struct OpenStreams(FairSemaphore<OrgId>);
+
+impl Default for OpenStreams {
+    fn default() -> Self {
+        let all = Quotas::UNBOUNDED.tenant(OPEN_MAX);
+        Self(FairSemaphore::new(Policy::fewest_held(all)))
+    }
+}
+
+impl OpenStreams {
+    /// Counts another stream of the organization until the permit is dropped.
+    pub(crate) fn open(&self, org: &OrgId) -> Result<Permit<OrgId>, EngineError> {
+        self.0.try_acquire(org.clone(), ()).ok_or_else(|| EngineError::Conflict {
+            code: "quota_exceeded",
+            message: format!(
+                "an organization has at most {OPEN_MAX} streams open on one server; close one first"
+            ),
+        })
+    }
+}
 
 /// Streams that read at once.
 const READS_MAX: usize = 2;
@@ -61,6 +88,15 @@ mod tests {
         format!("o_{number}").parse().unwrap()
     }
 
+    #[test]
+    fn an_organization_has_so_many_streams_open_and_another_one_its_own() {
+        let open = OpenStreams::default();
+        let mut all: Vec<_> = (0..OPEN_MAX).map(|_| open.open(&org(1)).expect("opens")).collect();
+        assert!(open.open(&org(1)).is_err() && open.open(&org(2)).is_ok());
+        all.pop();
+        assert!(open.open(&org(1)).is_ok());
+    }
+
     #[tokio::test]
     async fn a_stream_that_is_not_polled_keeps_no_permit() {
         let (reads, done) = (Reads::default(), Arc::new(AtomicUsize::new(0)));
@@ -85,10 +121,10 @@ mod tests {
     /// Reads that never end, of these organizations, begun in this order.
     fn endless(
         reads: &Reads,
-        orgs: impl Iterator<Item = usize>,
+        orgs: &[usize],
         under_way: &Arc<AtomicUsize>,
     ) -> Vec<impl Future<Output = ()> + Unpin + use<>> {
-        let never = |number| {
+        let never = |&number: &usize| {
             let (reads, under_way) = (reads.clone(), under_way.clone());
             let never = async move {
                 under_way.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +132,7 @@ mod tests {
             };
             Box::pin(async move { reads.read(&org(number), never).await })
         };
-        let mut all: Vec<_> = orgs.map(never).collect();
+        let mut all: Vec<_> = orgs.iter().map(never).collect();
         assert!(all.iter_mut().all(|read| read.now_or_never().is_none()));
         all
     }
@@ -110,7 +146,7 @@ mod tests {
     #[tokio::test]
     async fn no_more_streams_read_at_once_and_those_that_go_away_do_not_at_all() {
         let (reads, under_way) = (Reads::default(), Arc::new(AtomicUsize::new(0)));
-        let all = endless(&reads, 0..3 * READS_MAX, &under_way);
+        let all = endless(&reads, &[0, 1, 2, 3, 4, 5], &under_way);
         settle().await;
         assert_eq!(under_way.load(Ordering::Relaxed), READS_MAX);
         drop(all);
@@ -121,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn reads_of_one_organization_that_do_not_end_hold_up_no_other() {
         let (reads, under_way) = (Reads::default(), Arc::new(AtomicUsize::new(0)));
-        let all = endless(&reads, [1; 20].into_iter(), &under_way);
+        let all = endless(&reads, &[1; 20], &under_way);
         settle().await;
         assert_eq!(under_way.load(Ordering::Relaxed), 1);
         reads.read(&org(2), async {}).await;
