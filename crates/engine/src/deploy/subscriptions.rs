@@ -59,16 +59,25 @@ impl Subscriptions {
         }
         let stored = self.ctx.store.subscribe(self.subscription(caller, key.clone())).await?;
         self.ctx.cache.listeners.forget_all();
-        // What was deleted since it was looked at did not take this subscription with it.
+        self.remove_orphan(caller, &key).await.map(|()| stored)
+    }
+
+    /// Removes a subscription of which the emitter or the listener was deleted after it was looked
+    /// at: the deletion did not see the subscription.
+    async fn remove_orphan(
+        &self,
+        caller: &Caller,
+        key: &SubscriptionKey,
+    ) -> Result<(), EngineError> {
         let there = match self.check_emitter(caller, &key.emitter_id).await {
             Ok(()) => self.check_listener(caller, &key.listener_id).await,
             gone => gone,
         };
         if let Err(EngineError::NotFound { .. }) = there {
-            self.ctx.store.unsubscribe(&caller.org_id, &key).await?;
+            self.ctx.store.unsubscribe(&caller.org_id, key).await?;
             self.ctx.cache.listeners.forget_all();
         }
-        there.map(|()| stored)
+        there
     }
 
     /// Lets these workflows run on what a source emits on its default channel, and no others. One
@@ -183,6 +192,9 @@ impl Subscriptions {
         };
         self.ctx.store.change_listeners(change).await?;
         self.ctx.cache.listeners.forget_all();
+        for listener in wanted {
+            self.remove_orphan(caller, &key(listener)).await?;
+        }
         Ok(())
     }
 
