@@ -30,14 +30,21 @@ interface Template {
   single: boolean;
 }
 
-/** Evaluates all expressions in a value; errors name the prop and the step that it is of. */
-export function evaluate(value: unknown, steps: unknown, prop: string, step: string): unknown {
-  if (typeof value === "string") return value.includes("{{") ? evaluateText(value, steps, `the prop \`${prop}\` of the step \`${step}\``) : value;
-  if (Array.isArray(value)) return value.map((item) => evaluate(item, steps, prop, step));
-  if (value !== null && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, evaluate(item, steps, prop, step)]));
+/** Evaluates all expressions in a value; errors name the prop and the step that it is of. Of a value that holds a secret they say nothing else: the expression, and what it throws, may have it. */
+export function evaluate(value: unknown, steps: unknown, prop: string, step: string, secret = false): unknown {
+  const where = `the prop \`${prop}\` of the step \`${step}\``;
+  const all = (item: unknown): unknown => {
+    if (typeof item === "string") return item.includes("{{") ? evaluateText(item, steps, where) : item;
+    if (Array.isArray(item)) return item.map(all);
+    if (item === null || typeof item !== "object") return item;
+    return Object.fromEntries(Object.entries(item).map(([key, of]) => [key, all(of)]));
+  };
+  try {
+    return all(value);
+  } catch (error) {
+    if (!secret) throw error;
+    throw failed(new Error(`an expression in ${where} failed; neither it nor its error is shown, as the value holds a secret`), "{{…}}", where);
   }
-  return value;
 }
 
 function evaluateText(text: string, steps: unknown, where: string): unknown {

@@ -10,7 +10,7 @@ import { isA, read } from "./instances.ts";
 import { JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
-import type { ResolvedProp } from "./props.ts";
+import { isObject, type ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
@@ -96,9 +96,19 @@ async function runStep(step: StepSpec, handed: HandedOn, steps: Bag, $: Dollar, 
   return undefined;
 }
 
-function evaluated({ props, namespace }: StepSpec, steps: Bag): Bag {
+function evaluated({ module, props, namespace, dynamic_props }: StepSpec, steps: Bag): Bag {
+  const defs = new Map(moduleOf(module).propsWith(dynamic_props).map((def) => [def.name, def]));
   const values: Bag = {};
-  for (const name in props) values[name] = evaluate(props[name], steps, name, namespace);
+  for (const name in props) {
+    const [value, def] = [props[name], defs.get(name)];
+    const isSecret = def?.definition["secret"] === true;
+    if (def?.type === "http_request" && isObject(value)) {
+      const field = ([key, of]: [string, unknown]) => [key, evaluate(of, steps, name, namespace, isSecret || key === "auth" || key === "headers")];
+      values[name] = Object.fromEntries(Object.entries(value).map(field));
+    } else {
+      values[name] = evaluate(value, steps, name, namespace, isSecret);
+    }
+  }
   return values;
 }
 

@@ -297,6 +297,28 @@ test("what an expression throws is told as what code throws, whatever it is", as
   }
 });
 
+test("an error of an expression in a value that holds a secret shows nothing of it", async () => {
+  const secret = "sk_live_4242";
+  const props = `{ t: { type: "string", secret: true }, r: { type: "http_request" }, p: { type: "string" } }`;
+  const host = await Host.load({ m: `export default { props: ${props}, run() {} };` });
+  const failing = [`{{ "${secret}" + steps.none.a }}`, `{{ JSON.parse("${secret}") }}`, `{{ ${secret} ${secret} }}`, `${secret}{{`, `${secret}{{horse}}`];
+  try {
+    let id = 0;
+    for (const text of failing) {
+      for (const given of [{ t: text }, { r: { url: "a", auth: { type: "bearer", token: text } } }]) {
+        const { error } = done(await host.call(++id, workflow(given)));
+        assert.match(error.message, /^an expression in the prop `[tr]` of the step `one` failed/);
+        assert.doesNotMatch(JSON.stringify(error), new RegExp(`${secret}|horse`));
+      }
+    }
+    // Of other values it is shown.
+    const { error } = done(await host.call(++id, workflow({ p: failing[1] })));
+    assert.match(error.message, new RegExp(secret));
+  } finally {
+    host.end();
+  }
+});
+
 test("the stack of an error in an expression begins with the expression, and has no frames of Node or of this program that lead there", async () => {
   const host = await Host.load({ m: `globalThis.deep = (o) => o.a.b;\nexport default { run() { throw new Error("in code"); } };` });
   const stackOf = async (id, p) => done(await host.call(id, workflow({ p }))).error.stack;

@@ -153,3 +153,63 @@ async fn streams_end_with_the_session_that_asked_for_them() {
         }
     }
 }
+
+#[tokio::test]
+async fn streams_of_one_organization_with_long_replays_hold_up_those_of_no_other() {
+    let server = Server::start().await;
+    let other = server.another_organization("other").await;
+    let source =
+        server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
+    let event = json!({ "long": "x".repeat(60_000) });
+    for _ in 0..100 {
+        let replay = json!({ "source_id": source["id"], "event": event });
+        assert_eq!(server.post("/replays", &replay).await.status, 202);
+    }
+    // Lists are without the events, the record is not.
+    let list = server.get("/replays?limit=100").await.data();
+    assert_eq!(list.as_array().map(Vec::len), Some(100));
+    assert!(list.to_string().len() < 100_000);
+    let replay = server.get(&format!("/replays/{}", id(&list[0]))).await.data();
+    assert_eq!(replay["selection"]["event"], event);
+    let path = "/v1/stream?topics=runs,replays";
+    let open = async |client: &millrace_tests::Client| {
+        let stream = client.raw(Method::GET, path).bearer_auth(&client.api_key).send();
+        let stream = tokio::time::timeout(Duration::from_secs(5), stream).await;
+        stream.expect("no stream in five seconds").expect("a stream")
+    };
+    let mut streams = Vec::new();
+    for _ in 0..40 {
+        streams.push(open(&server).await);
+        assert_eq!(open(&other).await.status().as_u16(), 200);
+    }
+    // Each is told of the replays, however many share the read.
+    for stream in &mut streams {
+        let mut text = String::new();
+        while !text.contains("event: replay") {
+            let chunk = tokio::time::timeout(Duration::from_secs(10), stream.chunk()).await;
+            let chunk = chunk.expect("no frame in ten seconds").expect("a frame").expect("goes on");
+            text.push_str(&String::from_utf8_lossy(&chunk));
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_subscription_outlives_a_listener_that_is_deleted_while_it_is_made() {
+    let server = Server::start().await;
+    let source =
+        server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
+    for _ in 0..20 {
+        let hook = server.post("/webhooks", &json!({ "url": "https://a.example/" })).await.data();
+        let (path, emitter) = (format!("/webhooks/{}", id(&hook)), id(&source));
+        let key = json!({ "emitter_id": emitter, "listener_id": id(&hook) });
+        let auto = json!({ "event_name": "$errors", "listener_id": id(&hook) });
+        tokio::join!(
+            server.post("/subscriptions", &key),
+            server.post("/auto_subscriptions", &auto),
+            server.delete(&path),
+        );
+    }
+    for path in ["/subscriptions", "/auto_subscriptions"] {
+        assert_eq!(server.get(path).await.data(), json!([]), "{path}");
+    }
+}

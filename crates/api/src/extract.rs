@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use millrace_engine::{ASKED_BY, Asker, Client, EngineError, KeyWatch, People, check_scope};
+use millrace_engine::{ASKED_BY, Asker, Client, EngineError, People, check_scope};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
@@ -250,17 +250,6 @@ pub(crate) fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), 
         Err(ApiError::csrf_header_missing(CSRF_HEADER))
     } else {
         Ok(())
-    }
-}
-
-/// The key that was shown, for an answer that goes on: it ends with the key.
-pub(crate) struct Lasting(pub(crate) KeyWatch);
-
-impl FromRequestParts<App> for Lasting {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(Self(app.engine.keys().watch(credential(&parts.method, &parts.headers)?)))
     }
 }
 

@@ -100,6 +100,9 @@ pub(crate) struct App {
     pub(crate) unfolded: Arc<room::Memory>,
     /// Ordinary requests are served between the reads of streams.
     pub(crate) stream_reads: v1::stream_reads::Reads,
+    pub(crate) open_streams: v1::stream_reads::OpenStreams,
+    /// Streams of replays share their reads.
+    pub(crate) replay_watch: v1::replay_watch::ReplayWatch,
     /// The OpenAPI document: it is long to make, and asks for no key.
     openapi: Arc<OnceLock<Bytes>>,
 }
@@ -115,6 +118,8 @@ pub fn router(engine: Engine, config: ApiConfig, look: Look) -> Router {
         bodies,
         unfolded,
         stream_reads: v1::stream_reads::Reads::default(),
+        open_streams: v1::stream_reads::OpenStreams::default(),
+        replay_watch: v1::replay_watch::ReplayWatch::default(),
         openapi: Arc::default(),
     };
     let endpoints = Router::new()

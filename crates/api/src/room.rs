@@ -46,6 +46,11 @@ impl Whose {
         let _ = self.org.set(org.clone());
     }
 
+    /// Whose it is, once that is known.
+    pub(crate) fn org(&self) -> Option<&OrgId> {
+        self.org.get()
+    }
+
     /// It is of a caller with these scopes.
     pub(crate) fn may(&self, scopes: &Scopes) {
         // A request has one caller.

@@ -1,7 +1,10 @@
 //! A replay of many runs: a job that outlives the server and is looked at, held and ended while it
 //! goes on.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
 use crate::ids::{ErrorGroupId, OrgId, ReplayId, RunId};
@@ -72,6 +75,18 @@ pub struct ReplaySelection {
     pub begin: ReplayBegin,
     /// Which version runs.
     pub version: ReplayVersion,
+}
+
+impl ReplaySelection {
+    /// Reads a stored one without its event, which may be long, for a list.
+    ///
+    /// # Errors
+    /// It is not what is stored.
+    pub fn light(stored: &str) -> serde_json::Result<Self> {
+        let mut parts: BTreeMap<&str, &RawValue> = serde_json::from_str(stored)?;
+        parts.remove("event");
+        serde_json::from_str(&serde_json::to_string(&parts)?)
+    }
 }
 
 /// Which version of a workflow a replay runs. A source has only the live one.

@@ -5,7 +5,7 @@
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::data_store::DataStore;
+use millrace_model::data_store::{DataStore, STORES_MAX};
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_store::{
     DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, StoreResult, end_of_prefix,
@@ -14,14 +14,26 @@ use millrace_store::{
 use crate::db::{database, text};
 use crate::rows::{self, corrupt, execute, many, number, one};
 
-pub(crate) async fn create(c: &Client, s: &DataStore) -> StoreResult<()> {
-    execute(
-        c,
-        "INSERT INTO data_stores (id, org_id, name, keys, bytes, created_at, updated_at) VALUES ($1, $2, $3, 0, 0, $4, $5)",
-        &[&s.id.as_str(), &s.org_id.as_str(), &text(&s.name), &s.created_at.ms(), &s.updated_at.ms()],
+/// Creations of an organization come one after the other, so that none is counted too late.
+pub(crate) async fn create(t: &Transaction<'_>, s: &DataStore) -> StoreResult<()> {
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended('data stores ' || $1::text, 0))";
+    execute(t, lock, &[&s.org_id.as_str()]).await?;
+    let added = execute(
+        t,
+        "INSERT INTO data_stores (id, org_id, name, keys, bytes, created_at, updated_at)
+         SELECT $1::text, $2::text, $3::text, 0, 0, $4::bigint, $5::bigint
+         WHERE (SELECT count(*) FROM data_stores WHERE org_id = $2::text) < $6::bigint",
+        &[
+            &s.id.as_str(),
+            &s.org_id.as_str(),
+            &text(&s.name),
+            &s.created_at.ms(),
+            &s.updated_at.ms(),
+            &(STORES_MAX as i64),
+        ],
     )
     .await?;
-    Ok(())
+    if added == 0 { Err(StoreError::Full) } else { Ok(()) }
 }
 
 pub(crate) async fn rename(

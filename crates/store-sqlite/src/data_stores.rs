@@ -1,7 +1,7 @@
 //! Data stores and their entries.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::data_store::DataStore;
+use millrace_model::data_store::{DataStore, STORES_MAX};
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_store::{
     DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, StoreResult, end_of_prefix,
@@ -12,12 +12,20 @@ use crate::db::database;
 use crate::rows::{self, execute, many, number, one};
 
 pub(crate) fn create(c: &Connection, s: &DataStore) -> StoreResult<()> {
-    execute(
+    let added = execute(
         c,
-        "INSERT INTO data_stores (id, org_id, name, keys, bytes, created_at, updated_at) VALUES (?1, ?2, ?3, 0, 0, ?4, ?5)",
-        params![s.id.as_str(), s.org_id.as_str(), s.name, s.created_at.ms(), s.updated_at.ms()],
+        "INSERT INTO data_stores (id, org_id, name, keys, bytes, created_at, updated_at)
+         SELECT ?1, ?2, ?3, 0, 0, ?4, ?5 WHERE (SELECT count(*) FROM data_stores WHERE org_id = ?2) < ?6",
+        params![
+            s.id.as_str(),
+            s.org_id.as_str(),
+            s.name,
+            s.created_at.ms(),
+            s.updated_at.ms(),
+            STORES_MAX as i64
+        ],
     )?;
-    Ok(())
+    if added == 0 { Err(StoreError::Full) } else { Ok(()) }
 }
 
 pub(crate) fn rename(

@@ -50,6 +50,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0041_connections_and_tags.sql"),
     include_str!("../migrations/0042_indexed_durations.sql"),
     include_str!("../migrations/0043_shared_events.sql"),
+    include_str!("../migrations/0044_no_orphans.sql"),
 ];
 
 /// The newest schema.

@@ -168,7 +168,7 @@ pub trait Errors: Send + Sync + 'static {
     async fn create_replay(&self, replay: Replay) -> StoreResult<()>;
     /// A replay of the organization.
     async fn replay(&self, org: &OrgId, id: &ReplayId) -> StoreResult<Option<Replay>>;
-    /// The replays, newest first. Cursor: id.
+    /// The replays, newest first, without the events of their selections. Cursor: id.
     async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>>;
     /// Replays of all organizations that are running, in the order of their ids: those behind
     /// `after` first, then those from the first id on.

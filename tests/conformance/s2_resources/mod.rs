@@ -134,6 +134,48 @@ async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leave
     assert_eq!(returned().await, json!([null, 4]));
 }
 
+#[tokio::test]
+async fn s2_7_1_credentials_of_a_request_are_sealed_shown_to_nobody_and_kept_where_given_back() {
+    let server = Server::start().await;
+    let props =
+        "props: { r: { type: 'http_request' } }, run() { return this.r.auth === undefined; }";
+    let request = |secret: serde_json::Value| {
+        json!({ "r": { "url": "https://a.example", "auth": { "type": "bearer", "token": secret },
+            "headers": [{ "name": "X-Api-Key", "value": secret }, { "name": "accept", "value": "a" }] } })
+    };
+    let (plain, hidden) = (request(json!("hunter2-hunter2")), request(json!({ "$secret": true })));
+    let source = server
+        .source(&format!("export default {{ name: 's', version: '1', {props} }};"), plain.clone())
+        .await;
+    assert_eq!(source["configured_props"], hidden);
+    let path = format!("/sources/{}", id(&source));
+    let kept = server.put(&path, &json!({ "name": "t", "configured_props": hidden })).await.data();
+    assert_eq!(kept["configured_props"], hidden);
+    let step = json!({ "namespace": "a", "code": format!("export default defineComponent({{ {props} }});"), "props": plain });
+    let made = server.post("/workflows", &json!({ "name": "w", "steps": [step] })).await.data();
+    let shown = |workflow: &serde_json::Value| {
+        let text =
+            workflow["steps"][0]["configured_props_json"].as_str().expect("a text").to_owned();
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    assert_eq!(shown(&made), hidden);
+    let path = format!("/workflows/{}", id(&made));
+    server.post(&format!("{path}/deploy"), &json!({})).await.data();
+    // As it was read: the draft is what is live.
+    let back = server.put(&path, &json!({ "steps": made["steps"] })).await.data();
+    assert_eq!((shown(&back), &back["draft"]["changed"]), (hidden.clone(), &json!(false)));
+    let run = server.post(&format!("{path}/test"), &json!({})).await.data();
+    assert_eq!(run["status"], "succeeded");
+    let listed = server.get(&format!("{path}/deployments")).await.data();
+    assert!(!format!("{listed}{back}{run}").contains("hunter2"));
+    // Nothing is stored that it could stand for.
+    let step = json!({ "namespace": "b", "code": step["code"], "props": hidden });
+    let answer = server.put(&path, &json!({ "steps": [step] })).await;
+    assert_eq!(answer.refusal(), (422, "invalid_field"));
+    let database = std::fs::read(server.data_dir().join("millrace.db-wal")).expect("reads");
+    assert!(!database.windows(15).any(|w| w == b"hunter2-hunter2"));
+}
+
 /// The way back of an editor's undo: what a save removed is given back by the live version.
 #[tokio::test]
 async fn s2_7_1_what_a_draft_removed_comes_back_with_the_secrets_of_the_version_that_was_deployed()

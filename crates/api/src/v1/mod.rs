@@ -24,6 +24,7 @@ pub(crate) mod org_runs;
 pub(crate) mod position;
 pub(crate) mod provider_refusal;
 pub(crate) mod registries;
+pub(crate) mod replay_watch;
 pub(crate) mod replays;
 pub(crate) mod run_records;
 pub(crate) mod run_stats;

@@ -83,9 +83,9 @@ async fn list(
     filter: RunFilter,
     page: Page,
 ) -> Result<Listing<ListedRun>, EngineError> {
-    let (engine, caller) = (app.engine.clone(), caller.clone());
-    let list = async move { engine.runs().list(&caller, &filter, false, &page).await };
-    app.stream_reads.read(list).await
+    let (engine, of) = (app.engine.clone(), caller.clone());
+    let list = async move { engine.runs().list(&of, &filter, false, &page).await };
+    app.stream_reads.read(&caller.org_id, list).await
 }
 
 fn state(listed: &ListedRun) -> Shown {

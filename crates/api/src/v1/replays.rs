@@ -129,7 +129,13 @@ pub(crate) fn routes() -> Vec<Route> {
             .gives(Gives::One(of::<ReplayWithRunsOut>()))
             .status(202)
             .or(200, of::<ReplayCountOut>()),
-        get("/replays", READ, "Replays of many runs, newest first", list).page(of::<ReplayOut>()),
+        get(
+            "/replays",
+            READ,
+            "Replays of many runs, newest first, without the `event` of their selections",
+            list,
+        )
+        .page(of::<ReplayOut>()),
         get("/replays/{id}", READ, "A replay, with what became of its runs", show)
             .one(of::<ReplayWithRunsOut>()),
         get("/replays/{id}/runs", READ, "The runs that a replay made", runs)

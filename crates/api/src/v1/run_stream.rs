@@ -23,11 +23,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
+use crate::extract::{Auth, Emitter, ListQuery, Path, emitter, id};
 use crate::room::PageMemory;
 use crate::v1::run_records::{self, LiveStepOut, LogLineOut};
 use crate::v1::runs;
-use crate::v1::sse::{lag_frame, lasting, respond};
+use crate::v1::sse::{Lasting, lag_frame, lasting, respond};
 
 /// How often the run is looked at though nothing was heard: another server may have it.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

@@ -3,31 +3,56 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{KeyWatch, StreamItem};
+use millrace_engine::{EngineError, KeyWatch, StreamItem};
+use millrace_fair::Permit;
 use millrace_model::event::{Event, EventFilter};
-use millrace_model::ids::{EventId, WorkflowId};
+use millrace_model::ids::{EventId, OrgId, WorkflowId};
 use millrace_model::page::Page;
 use tokio_stream::wrappers::BroadcastStream;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
+use crate::extract::{Auth, Emitter, ListQuery, Path, credential, emitter, id};
+use crate::room::Whose;
 use crate::v1::events::EmittedEventOut;
 use crate::v1::feed::{Fed, Feed};
 use crate::v1::position::Position;
 use crate::v1::run_records::LogLineOut;
 
+/// What a stream lasts by: it ends with the key that was shown, and counts among the streams of its
+/// organization until then.
+pub(crate) struct Lease {
+    key: KeyWatch,
+    _open: Permit<OrgId>,
+}
+
+/// For an answer that goes on. It stands after `Auth`, which finds out whose the request is.
+pub(crate) struct Lasting(pub(crate) Lease);
+
+impl FromRequestParts<App> for Lasting {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let key = app.engine.keys().watch(credential(&parts.method, &parts.headers)?);
+        let whose = Whose::of(&parts.extensions);
+        let org = whose.org().ok_or(EngineError::Unauthorized)?;
+        Ok(Self(Lease { key, _open: app.open_streams.open(org)? }))
+    }
+}
+
 /// What a stream says, until the key that asked for it is taken no more.
 pub(crate) fn lasting(
     frames: impl Stream<Item = SseEvent> + Send + 'static,
-    key: KeyWatch,
+    lease: Lease,
 ) -> impl Stream<Item = SseEvent> + Send + 'static {
-    stream::unfold((Box::pin(frames), key), |(mut frames, mut key)| async move {
+    stream::unfold((Box::pin(frames), lease), |(mut frames, mut lease)| async move {
+        let key = &mut lease.key;
         loop {
             if !key.is_valid().await {
                 return None;
@@ -36,7 +61,7 @@ pub(crate) fn lasting(
                 // What came after the key's end is not told.
                 biased;
                 () = key.changed() => {}
-                frame = frames.next() => return frame.map(|frame| (frame, (frames, key))),
+                frame = frames.next() => return frame.map(|frame| (frame, (frames, lease))),
             }
         }
     })
@@ -123,7 +148,7 @@ pub(crate) async fn sends(
 }
 
 /// `frame`: how an event is written.
-fn respond_with_events(feed: Feed, key: KeyWatch, frame: fn(&Event) -> SseEvent) -> Response {
+fn respond_with_events(feed: Feed, key: Lease, frame: fn(&Event) -> SseEvent) -> Response {
     let frames = feed.items().map(move |item| match item {
         Fed::Event(event, _) => frame(&event),
         Fed::Lag(skipped, _) => lag_frame(skipped),

@@ -2,38 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::stream::{BoxStream, SelectAll};
-use futures::{Stream, StreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use millrace_engine::StreamItem;
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{ReplayId, RunId, SourceId, WorkflowId};
+use millrace_model::ids::{RunId, SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::run::LogFilter;
 use millrace_model::tenant::Caller;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Lasting, ListQuery, id};
+use crate::extract::{Auth, ListQuery, id};
 use crate::v1::feed::{Fed, Feed};
 use crate::v1::position::Position;
-use crate::v1::replays::ReplayOut;
+use crate::v1::replay_watch::changed_replays;
 use crate::v1::run_records::LogLineOut;
 use crate::v1::run_stream::Frame;
-use crate::v1::sse::{lasting, respond_with};
+use crate::v1::sse::{Lasting, lasting, respond_with};
 use crate::v1::{events, org_runs, run_stream};
 
 /// Topics of one stream: each has a subscription of its own.
 const TOPICS_MAX: usize = 16;
-/// How often replays of many runs are looked at.
-const REPLAYS_EVERY: Duration = Duration::from_secs(2);
 const ALLOWED: &str = "allowed are `runs`, `run:{id}`, `events:{source or workflow}`, `logs:{source or workflow}` and `replays`";
 
 /// What a client listens to.
@@ -172,7 +169,7 @@ async fn open(
         Topic::Events(source) => {
             let (engine, source) = (app.engine.clone(), source.clone());
             let feed = Feed::open(engine, caller.clone(), source, None, from);
-            let feed = app.stream_reads.read(feed).await?;
+            let feed = app.stream_reads.read(&caller.org_id, feed).await?;
             let start = feed.position();
             let said = |fed| match fed {
                 Fed::Event(event, position) => {
@@ -216,7 +213,7 @@ async fn open(
             (Some(start), stream::iter(missed).chain(lines).boxed())
         }
         Topic::Replays => {
-            let replays = changed_replays(app.clone(), caller.clone());
+            let replays = changed_replays(app, caller);
             (None, replays.map(|data| (Frame::Of("replay", data), None)).boxed())
         }
     })
@@ -227,31 +224,6 @@ async fn lines_since(app: &App, caller: &Caller, owner: &str, from: i64) -> Resu
     let newest = LogFilter::default();
     let lines = app.engine.runs().owner_logs(caller, owner, &newest, Page::LIMIT_MAX).await?;
     Ok(lines.iter().filter(|line| line.place.at > from).count() as u64)
-}
-
-/// Replays of many runs as they are, the newest page of them, and again as each changes.
-fn changed_replays(app: App, caller: Caller) -> impl Stream<Item = Value> + Send + 'static {
-    let every = tokio::time::interval(REPLAYS_EVERY);
-    let shown: BTreeMap<ReplayId, i64> = BTreeMap::new();
-    let looks = stream::unfold((every, shown), move |(mut every, mut shown)| {
-        let (app, caller) = (app.clone(), caller.clone());
-        async move {
-            every.tick().await;
-            let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
-            let engine = app.engine.clone();
-            let list = async move { engine.list_replays(&caller, &page).await };
-            // A failure is met again at the next look.
-            let items =
-                app.stream_reads.read(list).await.map(|listing| listing.items).unwrap_or_default();
-            let changed: Vec<Value> = items
-                .iter()
-                .filter(|r| shown.insert(r.id.clone(), r.version) != Some(r.version))
-                .map(ReplayOut::show)
-                .collect();
-            Some((stream::iter(changed), (every, shown)))
-        }
-    });
-    looks.flatten()
 }
 
 #[cfg(test)]

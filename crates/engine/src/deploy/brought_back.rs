@@ -2,16 +2,33 @@
 //! deployed has them still. They keep their address and their secrets.
 
 use millrace_model::page::Page;
+use millrace_model::source::Source;
 use millrace_model::workflow::{AuthKind, EndpointAuth, Step, Trigger, Workflow, WorkflowVersion};
 
 use crate::deploy::requests::TriggerRequest;
 use crate::deploy::workflow_parts::UpdateWorkflow;
+use crate::tenants::request_secrets::may_be_hidden;
 use crate::{Engine, EngineError};
 
 /// Versions that are looked at, the newest first.
 const VERSIONS_MAX: u32 = 100;
 
 impl Engine {
+    /// Whether two states of a source are different versions. Secrets are sealed anew each time, so
+    /// that they are compared opened.
+    pub(super) fn is_another_version(&self, old: &Source, new: &Source) -> bool {
+        let opened = |source: &Source| {
+            let mut content = source.content();
+            self.0
+                .keyring
+                .open_props(source.id.as_str(), &mut content.configured_props)
+                .ok()
+                .map(|()| content)
+        };
+        let (old, new) = (opened(old), opened(new));
+        old.is_none() || old != new
+    }
+
     /// The draft with the parts that a request names and only deployed versions have: a trigger by
     /// its id, the secret of an endpoint, a step by `keep_secrets_of`.
     pub(crate) async fn with_deployed_parts(
@@ -72,7 +89,8 @@ fn is_whole(draft: &WorkflowVersion, update: &UpdateWorkflow) -> bool {
 fn kept_steps(update: &UpdateWorkflow) -> impl Iterator<Item = &str> {
     update.steps.iter().flatten().filter_map(|step| {
         let sealed = step.beside.get("sealed_props").and_then(|names| names.as_array());
-        let has_sealed = sealed.is_some_and(|names| !names.is_empty());
+        let mut props = step.props.values().chain(step.beside.get("configured_props_json"));
+        let has_sealed = sealed.is_some_and(|names| !names.is_empty()) || props.any(may_be_hidden);
         step.keep_secrets_of.as_deref().or_else(|| has_sealed.then_some(step.namespace.as_str()))
     })
 }

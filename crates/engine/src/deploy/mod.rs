@@ -11,6 +11,7 @@ pub(crate) mod marks;
 pub(crate) mod new_records;
 pub(crate) mod registries;
 pub(crate) mod requests;
+mod responses;
 mod search_index;
 mod served_apps;
 pub(crate) mod settings;

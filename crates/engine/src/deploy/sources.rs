@@ -28,6 +28,7 @@ use crate::error::{readable, removable};
 use crate::observe::views::{SourceDeploymentView, SourceView};
 use crate::run::context::Origin;
 use crate::run::program::Program;
+use crate::tenants::request_secrets::keep_credentials;
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
 
@@ -105,6 +106,7 @@ impl Engine {
             self.0.prop_values.check(caller, &defs, &new.configured_props, Site::Source).await?;
         let hooks =
             self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
+        keep_credentials(&Map::new(), &mut configured)?;
         self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(
             new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"),
@@ -277,21 +279,6 @@ impl Engine {
             message,
             created_at: source.updated_at,
         }
-    }
-
-    /// Whether two states of a source are different versions. Secrets are sealed anew each time, so
-    /// that they are compared opened.
-    fn is_another_version(&self, old: &Source, new: &Source) -> bool {
-        let opened = |source: &Source| {
-            let mut content = source.content();
-            self.0
-                .keyring
-                .open_props(source.id.as_str(), &mut content.configured_props)
-                .ok()
-                .map(|()| content)
-        };
-        let (old, new) = (opened(old), opened(new));
-        old.is_none() || old != new
     }
 
     /// Changes a source; `back_to`: first to what a deployment held. Gives the deployment that this
@@ -547,6 +534,7 @@ impl Engine {
         });
         let mut checked = self.0.prop_values.check(caller, &defs, &merged, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &subject, &defs, &mut checked).await?;
+        keep_credentials(&source.configured_props, &mut checked)?;
         self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;
         Ok((defs, hooks))

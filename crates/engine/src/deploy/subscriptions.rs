@@ -57,9 +57,27 @@ impl Subscriptions {
                 "an event name has at most 256 characters on one line",
             ));
         }
-        let stored = self.ctx.store.subscribe(self.subscription(caller, key)).await?;
+        let stored = self.ctx.store.subscribe(self.subscription(caller, key.clone())).await?;
         self.ctx.cache.listeners.forget_all();
-        Ok(stored)
+        self.remove_orphan(caller, &key).await.map(|()| stored)
+    }
+
+    /// Removes a subscription of which the emitter or the listener was deleted after it was looked
+    /// at: the deletion did not see the subscription.
+    async fn remove_orphan(
+        &self,
+        caller: &Caller,
+        key: &SubscriptionKey,
+    ) -> Result<(), EngineError> {
+        let there = match self.check_emitter(caller, &key.emitter_id).await {
+            Ok(()) => self.check_listener(caller, &key.listener_id).await,
+            gone => gone,
+        };
+        if let Err(EngineError::NotFound { .. }) = there {
+            self.ctx.store.unsubscribe(&caller.org_id, key).await?;
+            self.ctx.cache.listeners.forget_all();
+        }
+        there
     }
 
     /// Lets these workflows run on what a source emits on its default channel, and no others. One
@@ -174,6 +192,9 @@ impl Subscriptions {
         };
         self.ctx.store.change_listeners(change).await?;
         self.ctx.cache.listeners.forget_all();
+        for listener in wanted {
+            self.remove_orphan(caller, &key(listener)).await?;
+        }
         Ok(())
     }
 
@@ -237,7 +258,12 @@ impl Subscriptions {
             event_name,
             created_at: self.ctx.now(),
         };
-        Ok(self.ctx.store.auto_subscribe(subscription).await?)
+        let stored = self.ctx.store.auto_subscribe(subscription).await?;
+        let there = self.check_listener(caller, &stored.listener_id).await;
+        if let Err(EngineError::NotFound { .. }) = there {
+            self.ctx.store.delete_auto_subscription(&caller.org_id, &stored.id).await?;
+        }
+        there.map(|()| stored)
     }
 
     /// Ends an auto-subscription; what it subscribed to before stays.

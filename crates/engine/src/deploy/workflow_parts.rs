@@ -16,6 +16,7 @@ use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 use crate::deploy::configure::Subject;
 use crate::deploy::requests::{StepRequest, TriggerRequest};
 use crate::deploy::settings::{SettingsRequest, settings_of};
+use crate::tenants::request_secrets::keep_credentials;
 use crate::tenants::secrets::keep_sealed;
 use crate::{Engine, EngineError};
 
@@ -253,25 +254,6 @@ impl Engine {
         Ok((WorkflowVersion { triggers, steps, settings }, built))
     }
 
-    /// Whether those of these steps that run answer requests.
-    async fn respond(&self, steps: &[Step]) -> Result<Responds, EngineError> {
-        let mut responds = Responds::Never;
-        for step in steps.iter().filter(|step| !step.disabled) {
-            responds = responds.max(self.responds(&step.artifact_id).await?);
-        }
-        Ok(responds)
-    }
-
-    async fn responds(&self, artifact_id: &str) -> Result<Responds, EngineError> {
-        Ok(self
-            .0
-            .store
-            .artifact(artifact_id)
-            .await?
-            .map(|artifact| artifact.responds)
-            .unwrap_or_default())
-    }
-
     async fn build_steps(
         &self,
         caller: &Caller,
@@ -331,16 +313,20 @@ impl Engine {
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let checked = self.0.prop_values.check(caller, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
+            let mut kept = step_before;
             if let Some(name) = &request.keep_secrets_of {
-                let kept = before.steps.iter().find(|s| s.namespace == *name).ok_or_else(|| {
+                let named = before.steps.iter().find(|s| s.namespace == *name).ok_or_else(|| {
                     let has: Vec<_> = before.steps.iter().map(|s| s.namespace.as_str()).collect();
                     EngineError::invalid(
                         &format!("{field}.keep_secrets_of"),
                         format!("neither the draft nor a version that was deployed has a step `{name}`; the draft has {}", has.join(", ")),
                     )
                 })?;
-                keep_sealed(defs, &request.props, &kept.props, &mut values);
+                keep_sealed(defs, &request.props, &named.props, &mut values);
+                kept = Some(named);
             }
+            let stored = kept.map(|step| step.props.clone()).unwrap_or_default();
+            keep_credentials(&stored, &mut values).map_err(|e| in_step(e, &request.namespace))?;
             self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id =
                 step_before.map_or_else(|| StepId::generate(&self.0.ids), |step| step.id.clone());

@@ -77,20 +77,6 @@ impl DataStores {
     /// Makes a data store.
     pub async fn create(&self, caller: &Caller, name: &str) -> Result<DataStore, EngineError> {
         let name = store_name(name)?;
-        let there = self
-            .ctx
-            .store
-            .list_data_stores(&caller.org_id, &Page { limit: 1, ..Page::default() })
-            .await?
-            .total_count;
-        if there >= STORES_MAX {
-            return Err(EngineError::Conflict {
-                code: "quota_exceeded",
-                message: format!(
-                    "an organization has at most {STORES_MAX} data stores; delete one first"
-                ),
-            });
-        }
         let now = self.ctx.now();
         let id = DataStoreId::generate(&self.ctx.ids);
         let store = DataStore {
@@ -102,7 +88,15 @@ impl DataStores {
             created_at: now,
             updated_at: now,
         };
-        self.ctx.store.create_data_store(store.clone()).await.map_err(|e| taken(e, &store.name))?;
+        self.ctx.store.create_data_store(store.clone()).await.map_err(|e| match e {
+            StoreError::Full => EngineError::Conflict {
+                code: "quota_exceeded",
+                message: format!(
+                    "an organization has at most {STORES_MAX} data stores; delete one first"
+                ),
+            },
+            other => taken(other, &store.name),
+        })?;
         Ok(store)
     }
 

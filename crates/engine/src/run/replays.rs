@@ -125,7 +125,8 @@ impl Engine {
         Ok(ReplayView { replay, counts })
     }
 
-    /// The replays, newest first; without what became of their runs.
+    /// The replays, newest first; without what became of their runs, and without the events of
+    /// their selections.
     pub async fn list_replays(
         &self,
         caller: &Caller,

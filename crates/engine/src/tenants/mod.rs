@@ -18,6 +18,7 @@ pub(crate) mod organizations;
 pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod preferences;
+pub(crate) mod request_secrets;
 pub(crate) mod secrets;
 #[cfg(test)]
 mod tests;

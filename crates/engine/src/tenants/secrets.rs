@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::EngineError;
+use crate::tenants::request_secrets::{self, credentials};
 
 use millrace_model::props::SEALED;
 
@@ -124,7 +125,8 @@ impl Keyring {
         String::from_utf8(open(key, owner, text).ok_or_else(failed)?).map_err(|_| failed())
     }
 
-    /// Seals the values of secret props for storing; those sealed already stay.
+    /// Seals the values of secret props, and credentials within requests, for storing; those sealed
+    /// already stay.
     pub(crate) fn seal_props(
         &self,
         ids: &IdSource,
@@ -134,10 +136,19 @@ impl Keyring {
     ) -> Result<(), EngineError> {
         for def in defs.iter().filter(|d| d.secret == Some(true)) {
             if let Some(value) = props.get_mut(&def.name).filter(|v| v.get(SEALED).is_none()) {
-                *value = json!({ SEALED: self.seal(ids, owner, &value.to_string())? });
+                *value = self.sealed(ids, owner, value)?;
+            }
+        }
+        for (_, credential) in props.values_mut().flat_map(credentials) {
+            if credential.get(SEALED).is_none() {
+                *credential = self.sealed(ids, owner, credential)?;
             }
         }
         Ok(())
+    }
+
+    fn sealed(&self, ids: &IdSource, owner: &str, value: &Value) -> Result<Value, EngineError> {
+        Ok(json!({ SEALED: self.seal(ids, owner, &value.to_string())? }))
     }
 
     /// Opens all sealed values for a run.
@@ -147,11 +158,19 @@ impl Keyring {
         props: &mut Map<String, Value>,
     ) -> Result<(), EngineError> {
         for value in props.values_mut() {
-            if let Some(sealed) = value.get(SEALED).and_then(Value::as_str) {
-                let plain = self.open(owner, sealed)?;
-                *value = serde_json::from_str(&plain)
-                    .map_err(|_| EngineError::damaged("a sealed secret", "it is not JSON"))?;
+            self.open_value(owner, value)?;
+            for (_, credential) in credentials(value) {
+                self.open_value(owner, credential)?;
             }
+        }
+        Ok(())
+    }
+
+    fn open_value(&self, owner: &str, value: &mut Value) -> Result<(), EngineError> {
+        if let Some(sealed) = value.get(SEALED).and_then(Value::as_str) {
+            let plain = self.open(owner, sealed)?;
+            *value = serde_json::from_str(&plain)
+                .map_err(|_| EngineError::damaged("a sealed secret", "it is not JSON"))?;
         }
         Ok(())
     }
@@ -179,9 +198,11 @@ fn open(key: &[u8; 32], owner: &str, sealed: &str) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Takes sealed values away before a record is shown (reference 2: a secret is never returned).
+/// Takes sealed values away before a record is shown (reference 2: a secret is never returned), and
+/// hides the credentials within requests.
 pub(crate) fn hide_sealed(props: &mut Map<String, Value>) {
     props.retain(|_, value| value.get(SEALED).is_none());
+    props.values_mut().for_each(request_secrets::hide);
 }
 
 /// Names of the props whose values are sealed.

@@ -44,8 +44,7 @@ fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
 }
 
 fn json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<T> {
-    serde_json::from_str(get(row, column)?)
-        .map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+    serde_json::from_str(get(row, column)?).map_err(|e| corrupt_json(column, &e))
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Option<T>> {
@@ -58,6 +57,10 @@ fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Op
 /// A text that is kept as BYTEA (see the schema).
 fn utf8(row: &Row, column: &str) -> StoreResult<String> {
     String::from_utf8(get(row, column)?).map_err(|_| corrupt(column))
+}
+
+fn corrupt_json(column: &str, error: &serde_json::Error) -> StoreError {
+    StoreError::Corrupt { what: format!("the column {column}: {error}") }
 }
 
 pub(crate) fn corrupt(column: &str) -> StoreError {

@@ -4,7 +4,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
-use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
+use millrace_model::replay::{Replay, ReplaySelection, ReplayStatus, ReplayedRun};
 use millrace_model::run::{
     LogLevel, LogLine, LogPlace, OwnerLine, Run, RunKind, RunStatus, run_duration_ms,
 };
@@ -16,7 +16,7 @@ use millrace_store::{
 use tokio_postgres::Row;
 
 use super::owners::author;
-use super::{corrupt, get, json, time};
+use super::{corrupt, corrupt_json, get, json, time};
 
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text, step";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
@@ -195,11 +195,22 @@ pub(crate) fn error_version(row: &Row) -> StoreResult<ErrorVersion> {
 }
 
 pub(crate) fn replay(row: &Row) -> StoreResult<Replay> {
+    replay_with(row, json(row, "selection")?)
+}
+
+/// Without its event.
+pub(crate) fn listed_replay(row: &Row) -> StoreResult<Replay> {
+    let selection = ReplaySelection::light(get(row, "selection")?)
+        .map_err(|e| corrupt_json("selection", &e))?;
+    replay_with(row, selection)
+}
+
+fn replay_with(row: &Row, selection: ReplaySelection) -> StoreResult<Replay> {
     Ok(Replay {
         id: ReplayId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         owner: get(row, "owner_id")?,
-        selection: json(row, "selection")?,
+        selection,
         status: ReplayStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
         version: get(row, "version")?,
         position: json(row, "position")?,

@@ -14,7 +14,7 @@ use crate::{PostgresStore, data_stores, rows};
 #[async_trait]
 impl DataStores for PostgresStore {
     async fn create_data_store(&self, store: DataStore) -> StoreResult<()> {
-        data_stores::create(&self.db.client().await?, &store).await
+        transaction!(self.db, |t| data_stores::create(&t, &store))
     }
     async fn rename_data_store(
         &self,

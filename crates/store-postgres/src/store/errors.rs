@@ -66,7 +66,7 @@ impl Errors for PostgresStore {
     }
     async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>> {
         let table = Table { name: "replays", columns: rows::REPLAY, filter: "org_id = $1" };
-        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::replay).await
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::listed_replay).await
     }
     async fn running_replays(&self, after: &str, limit: u32) -> StoreResult<Vec<Replay>> {
         replays::running(&self.db.client().await?, after, limit).await

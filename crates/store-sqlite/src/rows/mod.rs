@@ -40,8 +40,7 @@ fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<T> {
     let text: String = get(row, column)?;
-    serde_json::from_str(&text)
-        .map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+    serde_json::from_str(&text).map_err(|e| corrupt_json(column, &e))
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<Option<T>> {
@@ -49,6 +48,10 @@ fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResul
         Some(_) => json(row, column).map(Some),
         None => Ok(None),
     }
+}
+
+fn corrupt_json(column: &str, error: &serde_json::Error) -> StoreError {
+    StoreError::Corrupt { what: format!("the column {column}: {error}") }
 }
 
 pub(crate) fn corrupt(column: &str) -> StoreError {

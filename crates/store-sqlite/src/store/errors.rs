@@ -72,7 +72,9 @@ impl Errors for SqliteStore {
     }
     async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>> {
         let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "replays", "org_id = ?1", &[&org], &page, rows::replay)).await
+        self.db
+            .read(move |c| list(c, "replays", "org_id = ?1", &[&org], &page, rows::listed_replay))
+            .await
     }
     async fn running_replays(&self, after: &str, limit: u32) -> StoreResult<Vec<Replay>> {
         let after = after.to_owned();

@@ -1,7 +1,7 @@
 //! Data stores: values by key, their ends and their bounds.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::data_store::DataStore;
+use millrace_model::data_store::{DataStore, STORES_MAX};
 use millrace_model::ids::DataStoreId;
 
 use super::Database;
@@ -113,6 +113,21 @@ pub async fn a_store_is_made_renamed_and_removed(database: &dyn Database) {
         org.store.data_store_set(write(&first.id, "k", "1")).await,
         Err(StoreError::NotFound)
     ));
+}
+
+pub async fn an_organization_has_no_more_stores_than_it_may(database: &dyn Database) {
+    let org = Org::first(database).await;
+    for number in 1..STORES_MAX {
+        add(&org, &number.to_string()).await;
+    }
+    let (a, b) = tokio::join!(
+        org.store.create_data_store(store(&org, "a", 1)),
+        org.store.create_data_store(store(&org, "b", 1)),
+    );
+    assert!(a.is_ok() != b.is_ok());
+    assert!(matches!(a.and(b), Err(StoreError::Full)));
+    let other = Org::another(&org.store, "other").await;
+    add(&other, "its own").await;
 }
 
 pub async fn stores_are_listed(database: &dyn Database) {

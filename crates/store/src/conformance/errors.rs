@@ -432,7 +432,7 @@ pub async fn a_replay_takes_each_step_once(database: &dyn Database) {
 }
 
 pub async fn a_replay_that_is_held_is_not_running(database: &dyn Database) {
-    let org = Org::first(database).await;
+    let (org, third) = (Org::first(database).await, ReplayId::generate(&IDS));
     let (older, newer) = (add_replay(&org, 0).await, add_replay(&org, 1).await);
     let running = async |after: &str| -> Vec<_> {
         let running = org.store.running_replays(after, 10).await.expect("reads");
@@ -457,6 +457,17 @@ pub async fn a_replay_that_is_held_is_not_running(database: &dyn Database) {
     assert_eq!(running("").await, [newer.id.clone()]);
     let listed = org.store.list_replays(&org.id, &page(10)).await.expect("lists");
     assert_eq!(listed.items.iter().map(|r| &r.id).collect::<Vec<_>>(), [&newer.id, &older.id]);
+    // A list has no events, which may be long; the record has.
+    let with_event = |event| Replay {
+        selection: ReplaySelection { event, ..older.selection.clone() },
+        id: third.clone(),
+        ..replay(&org, 2)
+    };
+    let given = with_event(Some(serde_json::json!({ "a": "\u{0}\"event\"" })));
+    org.store.create_replay(given.clone()).await.expect("a replay");
+    let listed = org.store.list_replays(&org.id, &page(1)).await.expect("lists");
+    assert_eq!(listed.items, [with_event(None)]);
+    assert_eq!(org.store.replay(&org.id, &third).await.expect("reads"), Some(given));
     let other = Org::another(&org.store, "other").await;
     assert_eq!(other.store.replay(&other.id, &newer.id).await.expect("reads"), None);
 }

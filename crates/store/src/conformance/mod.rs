@@ -92,6 +92,7 @@ macro_rules! suite {
             }
             data_stores {
                 a_store_is_made_renamed_and_removed,
+                an_organization_has_no_more_stores_than_it_may,
                 stores_are_listed,
                 a_value_is_written_read_and_removed,
                 any_key_is_kept,
