@@ -68,8 +68,8 @@ pub struct DataStoreEntry {
 /// Data stores and their entries.
 #[async_trait]
 pub trait DataStores: Send + Sync + 'static {
-    /// Stores a data store; its counts start at 0. `Taken("name")`; `Full` where the organization has
-    /// as many as it may.
+    /// Stores a data store; its counts start at 0. `Taken("name")`; `Full` where the organization
+    /// has as many as it may.
     async fn create_data_store(&self, store: DataStore) -> StoreResult<()>;
     /// Renames a data store. `NotFound`, `Taken("name")`.
     async fn rename_data_store(

@@ -1,6 +1,6 @@
-//! Bounds on streams: how many an organization has open, and on their reads. A database may have two
-//! readers, and ordinary requests would wait for the reads of all streams that are opened together.
-//! Organizations take turns.
+//! Bounds on streams: how many an organization has open, and on their reads. A database may have
+//! two readers, and ordinary requests would wait for the reads of all streams that are opened
+//! together. Organizations take turns.
 
 use std::panic::resume_unwind;
 

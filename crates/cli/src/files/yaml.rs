@@ -84,8 +84,8 @@ impl Document {
     }
 }
 
-/// Refuses merge keys, what is nested too deep, and aliases that make a small file large. What is no YAML is
-/// left to its reader.
+/// Refuses merge keys, what is nested too deep, and aliases that make a small file large. What is
+/// no YAML is left to its reader.
 fn check_expanded(text: &str) -> Result<(), Problem> {
     let mut total = 0_usize;
     let mut of_anchors = HashMap::new();

@@ -125,8 +125,7 @@ impl Engine {
         Ok(ReplayView { replay, counts })
     }
 
-    /// The replays, newest first; without what became of their runs, and without the events of
-    /// their selections.
+    /// The replays, newest first, without their events and what became of their runs.
     pub async fn list_replays(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! Credentials within the values of `http_request` props: where they are, and what a record shows in
-//! their place.
+//! Credentials within the values of `http_request` props: where they are, and what a record shows
+//! in their place.
 
 use millrace_model::props::SEALED;
 use serde_json::{Map, Value, json};

@@ -128,8 +128,8 @@ const FIELDS: [(&str, &str); 6] = [
     ("second", "numbers from 0 to 59, such as `0`, `0,30`, `0-30` or `*/5`"),
 ];
 
-/// Reads the fields. Where both name days, a day of either fires; where one of them begins with `*`,
-/// as `*/2` does, it has to be a day of both (crontab(5)).
+/// Reads the fields. Where both name days, a day of either fires; where one of them begins with
+/// `*`, as `*/2` does, it has to be a day of both (crontab(5)).
 fn read(fields: &[&str]) -> Result<Cron, String> {
     let is_both = fields.iter().rev().step_by(2).take(2).any(|field| field.starts_with('*'));
     let parser = CronParser::builder().seconds(Seconds::Optional).dom_and_dow(is_both).build();

@@ -31,6 +31,7 @@ pub mod oauth_clients;
 pub mod pauses;
 pub mod people;
 pub mod registries;
+pub mod replays;
 pub mod retention;
 pub mod run_lists;
 pub mod runs;
@@ -271,6 +272,12 @@ macro_rules! suite {
                 a_notice_tells_how_many_errors_there_were,
                 an_error_of_an_ignored_group_is_not_mailed,
             }
+            replays {
+                a_replay_takes_each_step_once,
+                a_replay_that_is_held_is_not_running,
+                what_became_of_replayed_runs_is_told,
+                a_run_that_was_replayed_by_itself_is_mended_too,
+            }
             errors {
                 a_failed_run_counts_in_its_group,
                 a_resolved_group_regresses_with_a_run_accepted_after_that,
@@ -279,10 +286,6 @@ macro_rules! suite {
                 a_group_knows_the_deployments_that_it_was_seen_in,
                 failed_runs_tell_when_each_group_was_seen,
                 failed_runs_fit_class_group_and_time,
-                a_replay_takes_each_step_once,
-                a_replay_that_is_held_is_not_running,
-                what_became_of_replayed_runs_is_told,
-                a_run_that_was_replayed_by_itself_is_mended_too,
                 what_keeps_no_data_leaves_none,
             }
             search {
