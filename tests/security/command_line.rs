@@ -309,15 +309,13 @@ fn every_command_is_tried_beside_a_hostile_server() {
             .iter()
             .any(|args| args.join(" ") == *leaf || args.join(" ").starts_with(&format!("{leaf} ")))
     };
-    let asks = |leaf: &&String| !ASK_NOBODY.contains(&leaf.as_str());
-    let untried: Vec<_> = all.iter().filter(asks).filter(|leaf| !is_tried(leaf)).collect();
-    assert_eq!(untried, [""; 0]);
+    let asks = |leaf: &&String| !ASK_NOBODY.contains(&leaf.as_str()) && !is_tried(leaf);
+    assert_eq!(all.iter().filter(asks).collect::<Vec<_>>(), [""; 0]);
 }
 
 /// What a person sees on a terminal, questions among it, is steered by the command line alone.
 #[test]
 fn no_answer_of_a_server_steers_a_terminal() {
-    const ATTACHED: &str = "HTTP/1.1 200 OK\r\ncontent-disposition: attachment\r\n\r\n";
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}x";
     let field = json!({ "name": evil, "label": evil, "description": evil, "default": evil, "type": "string", "optional": true });
     let option = json!({ "label": evil, "value": evil });
@@ -338,9 +336,10 @@ fn no_answer_of_a_server_steers_a_terminal() {
     ] {
         for refuses in [false, true] {
             let text = if refuses { missing.to_string() } else { record.to_string() };
-            let raw = format!("{ATTACHED}{evil}");
+            let head = "HTTP/1.1 200 OK\r\ncontent-disposition: attachment\r\n\r\n";
+            let raw = [head, evil].concat().into_bytes();
             let peer = Peer::start(move |head| match head {
-                _ if head.contains("/content") => Says::Raw(raw.clone().into_bytes()),
+                _ if head.contains("/content") => Says::Raw(raw.clone()),
                 _ if refuses && head.starts_with("POST") => {
                     Says::Refuses("422 Unprocessable Entity", text.clone())
                 }
