@@ -90,16 +90,25 @@ test("the query of the address moves into params, and explicit params win", asyn
   assert.equal((await axios({}, { url: new URL(`${base}/x?a=1`) })).url, "/x?a=1");
 });
 
+test("a plus in the query of an address is a plus, and what is no UTF-8 or repeated stays as written", async () => {
+  const config = { url: `${base}/x?email=foo+bar@x.com&phone=+4912&s=%20&p=a%2Bb&empty=&flag` };
+  const answer = await axios({}, config);
+  assert.deepEqual(config.params, { email: "foo+bar@x.com", phone: "+4912", s: " ", p: "a+b", empty: "", flag: "" });
+  assert.equal(answer.url, "/x?email=foo%2Bbar%40x.com&phone=%2B4912&s=+&p=a%2Bb&empty=&flag=");
+  assert.equal((await axios({}, { url: `${base}/x?b=%E4&c=a+b&c=%2B&d=1` })).url, "/x?b=%E4&c=a+b&c=%2B&d=1");
+  assert.equal((await axios({}, { url: `${base}/x?b=%E4`, params: { b: 1 } })).url, "/x?b=1");
+});
+
 test("debug exports what was sent and what came", async () => {
   const exported = {};
   await axios({ export: (key, value) => (exported[key] = value) }, { url: `${base}/x`, debug: true, httpAgent: undefined });
   assert.equal(exported.debug_config.url, `${base}/x`);
-  assert.equal(exported.debug_response.status, 200);
+  assert.equal(exported.debug_response.url, "/x");
   const step = {};
   const httpAgent = new Agent();
   httpAgent.self = httpAgent;
   await axios(step, { url: `${base}/x`, debug: true, httpAgent });
-  assert.deepEqual([step.debug_config.httpAgent.self, step.debug_response.status], ["[Circular]", 200]);
+  assert.deepEqual([step.debug_config.httpAgent.self, step.debug_response.url], ["[Circular]", "/x"]);
   await axios(Object.freeze({}), { url: `${base}/x`, debug: true });
 });
 
