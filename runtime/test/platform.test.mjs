@@ -203,6 +203,18 @@ test("getFileStreamAndMetadata tells size, type, time, name and etag", async () 
   assert.deepEqual([data.metadata.size, data.metadata.contentType, data.metadata.name], [3, "image/png", "file.png"]);
 });
 
+test("a data: URL tells its type without parameters, and the name that it has", async () => {
+  const described = async (url) => {
+    const { stream, metadata } = await getFileStreamAndMetadata(url);
+    return [await text(stream), metadata.contentType, metadata.name];
+  };
+  assert.deepEqual(await described("data:text/plain;charset=utf-8,%C3%BC"), ["ü", "text/plain", "file.txt"]);
+  assert.deepEqual(await described("data:application/pdf;name=x%20y.pdf;base64,aGk="), ["hi", "application/pdf", "x y.pdf"]);
+  assert.deepEqual(await described("data:text/html,<b>"), ["<b>", "text/html", "file.html"]);
+  assert.deepEqual(await described("data:image/jpeg;base64,aGk="), ["hi", "image/jpeg", "file.jpg"]);
+  assert.deepEqual(await described("data:,a"), ["a", "text/plain", "file.txt"]);
+});
+
 test("a file whose size is not told goes through the disk, and leaves it", async () => {
   const { stream, metadata } = await getFileStreamAndMetadata(`${base}/chunked.png`);
   assert.deepEqual([metadata.size, metadata.name, metadata.contentType], [5, "chunked.png", "image/png"]);
