@@ -109,6 +109,8 @@ function hidden(target: Bag, name: string, value: unknown): void {
 function bindProp(prop: ResolvedProp, value: unknown, services: Services): unknown {
   switch (prop.type) {
     case "app":
+      // A required app without a value is one that needs no account: the server refuses the others.
+      if ((value === undefined || value === null) && prop.definition["optional"] === true) return undefined;
       return bindApp(prop.app ?? prop.definition, value);
     case "app[]":
       return Array.isArray(value) ? value.map((one) => bindApp(prop.app ?? prop.definition, one)) : undefined;

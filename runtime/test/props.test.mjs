@@ -119,6 +119,15 @@ test("values of props that the component has not are no keys of this, unless add
   assert.equal(asked[0].label, "a,made,removed,m");
 });
 
+test("an optional app without an account is undefined, and one that is required is there", async () => {
+  const code = `const app = { type: "app", app: "acme", methods: { m() { return 1; } }, propDefinitions: { d: { type: "string", options() { return [String(this.m())]; } } } };
+    export default { props: { one: app, two: { ...app, optional: true }, s: { propDefinition: [{ ...app, app: "b" }, "d"], optional: true } }, run() { return [Object.keys(this), this.two === undefined, this.one.m()]; } };`;
+  assert.deepEqual(result(await run(code, { ...source, props: {} })), [["one"], true, 1]);
+  assert.deepEqual(result(await run(code, { ...source, props: { two: { $auth: {} } } })), [["one", "two"], false, 1]);
+  const only = code.replace("one: app, ", "").replace('{ ...app, app: "b" }', "app");
+  assert.deepEqual(result(await run(only, { kind: "options", prop: "s", props: {} })).options, [{ label: "1", value: "1" }]);
+});
+
 test("an app that only additionalProps declares is the component's app of that name", async () => {
   const code = `const app = { type: "app", app: "acme", methods: { m() { return this.$auth.key; } } };
     export default { props: { one: app }, additionalProps() { return { two: app }; }, run() { return [this.one.m(), this.two.m()]; } };`;
