@@ -34,23 +34,48 @@ function moveQuery(config: Config): void {
   if (typeof config.url !== "string" || !config.url.includes("?")) return;
   const [whole = "", hash] = config.url.split(/#(.*)/s);
   const [address = "", query = ""] = whole.split(/\?(.*)/s);
-  const found = new Map<string, string[]>();
-  for (const [name, value] of new URLSearchParams(query)) found.set(name, [...(found.get(name) ?? []), value]);
   const params: unknown = config.params;
   const explicit = new Set(params instanceof URLSearchParams ? params.keys() : Object.keys((params as object | undefined) ?? {}));
-  const moved: Record<string, unknown> = {};
-  const stays: [string, string][] = [];
-  for (const [name, values] of found) {
-    if (explicit.has(name)) continue;
-    // A list among the params is sent under `name[]`: a name that was repeated without it stays where it was.
-    if (values.length > 1 && !name.endsWith("[]")) stays.push(...values.map((value): [string, string] => [name, value]));
-    else moved[name] = values.length > 1 ? values : values[0];
-  }
-  const kept = stays.length === 0 ? "" : `?${new URLSearchParams(stays).toString()}`;
-  config.url = `${address}${kept}${hash === undefined ? "" : `#${hash}`}`;
+  const { moved, stays } = sorted(query, explicit);
+  config.url = `${address}${stays.length === 0 ? "" : `?${stays.join("&")}`}${hash === undefined ? "" : `#${hash}`}`;
   if (params instanceof URLSearchParams) {
-    config.params = new URLSearchParams([...Object.entries(moved).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])), ...params]);
+    config.params = new URLSearchParams([...Object.entries(moved).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, one])), ...params]);
   } else config.params = { ...moved, ...(params as object | undefined) };
+}
+
+/** The pairs of a query that become params, and those that stay in the address as they are written. */
+function sorted(query: string, explicit: Set<string>): { moved: Record<string, string | string[]>; stays: string[] } {
+  const found = new Map<string, { values: string[]; pairs: string[] }>();
+  const stays: string[] = [];
+  for (const pair of query.split("&").filter((text) => text !== "")) {
+    const [rawName = "", rawValue = ""] = pair.split(/=(.*)/s);
+    const [name, value] = [unescaped(rawName), unescaped(rawValue)];
+    if (name === undefined || value === undefined) {
+      if (!explicit.has(name ?? rawName)) stays.push(pair);
+      continue;
+    }
+    if (explicit.has(name)) continue;
+    const known = found.get(name) ?? { values: [], pairs: [] };
+    known.values.push(value);
+    known.pairs.push(pair);
+    found.set(name, known);
+  }
+  const moved: [string, string | string[]][] = [];
+  for (const [name, { values, pairs }] of found) {
+    // A list among the params is sent under `name[]`: a name that was repeated without it stays where it was.
+    if (values.length > 1 && !name.endsWith("[]")) stays.push(...pairs);
+    else moved.push([name, values.length > 1 ? values : (values[0] ?? "")]);
+  }
+  return { moved: Object.fromEntries(moved), stays };
+}
+
+/** Text without its escapes, or nothing where they are not UTF-8. A `+` is a plus, not a space of a form. */
+function unescaped(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function put(step: Step | undefined, key: string, value: unknown): void {
@@ -97,7 +122,7 @@ async function axios(step: Step | undefined, config: Config, signConfig?: SignCo
   if (config.debug) put(step, "debug_config", config);
   try {
     const response = await axiosLibrary(config);
-    if (config.debug) put(step, "debug_response", shown(response));
+    if (config.debug) put(step, "debug_response", response.data);
     return config.returnFullResponse ? response : response.data;
   } catch (error) {
     return rewrite(error, step);

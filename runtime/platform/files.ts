@@ -58,20 +58,20 @@ async function fileStat(path: string) {
   return found;
 }
 
-function dataOf(url: string): { bytes: Buffer; contentType: string } {
+function dataOf(url: string): { bytes: Buffer; contentType: string; name: string | undefined } {
   const comma = url.indexOf(",");
   if (comma < 0) throw new TypeError("a data: URL needs a comma between its media type and its data");
-  const head = url.slice("data:".length, comma);
+  const [type = "", ...parameters] = url.slice("data:".length, comma).split(";").map((part) => part.trim());
   const text = decodeURIComponent(url.slice(comma + 1));
-  const base64 = /;\s*base64\s*$/i.test(head);
-  const contentType = head.replace(/;\s*base64\s*$/i, "") || "text/plain;charset=US-ASCII";
-  return { bytes: Buffer.from(text, base64 ? "base64" : "utf8"), contentType };
+  const base64 = parameters.some((parameter) => /^base64$/i.test(parameter));
+  const name = parameters.map((parameter) => /^(?:file)?name=(.+)$/is.exec(parameter)?.[1]).find((given) => given !== undefined);
+  return { bytes: Buffer.from(text, base64 ? "base64" : "utf8"), contentType: type || "text/plain", name: name && decoded(name) };
 }
 
 function fromData(url: string): FileStreamAndMetadata {
-  const { bytes, contentType } = dataOf(url);
+  const { bytes, contentType, name } = dataOf(url);
   const extension = extensionOf(contentType);
-  const metadata = { size: bytes.length, contentType, name: extension === undefined ? "file" : `file.${extension}` };
+  const metadata = { size: bytes.length, contentType, name: name ?? (extension === undefined ? "file" : `file.${extension}`) };
   return { stream: Readable.from([bytes], { objectMode: false }), metadata };
 }
 

@@ -1,10 +1,11 @@
 // Media types by file extension: those that third parties ask to be told. Not a register of all there are.
+// The first extension of a type is the one that a file without a name gets.
 
 const TYPES: Record<string, string> = {
-  aac: "audio/aac", avi: "video/x-msvideo", avif: "image/avif", bmp: "image/bmp", bz2: "application/x-bzip2", css: "text/css", csv: "text/csv",
+  aac: "audio/aac", avi: "video/x-msvideo", avif: "image/avif", bin: "application/octet-stream", bmp: "image/bmp", bz2: "application/x-bzip2", css: "text/css", csv: "text/csv",
   doc: "application/msword", docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", eml: "message/rfc822",
-  epub: "application/epub+zip", flac: "audio/x-flac", gif: "image/gif", gz: "application/gzip", heic: "image/heic", htm: "text/html", html: "text/html",
-  ico: "image/vnd.microsoft.icon", ics: "text/calendar", jpeg: "image/jpeg", jpg: "image/jpeg", js: "text/javascript", json: "application/json",
+  epub: "application/epub+zip", flac: "audio/x-flac", gif: "image/gif", gz: "application/gzip", heic: "image/heic", html: "text/html", htm: "text/html",
+  ico: "image/vnd.microsoft.icon", ics: "text/calendar", jpg: "image/jpeg", jpeg: "image/jpeg", js: "text/javascript", json: "application/json",
   jsonl: "application/jsonl", m4a: "audio/mp4", m4v: "video/x-m4v", md: "text/markdown", mjs: "text/javascript", mkv: "video/x-matroska", mov: "video/quicktime",
   mp3: "audio/mpeg", mp4: "video/mp4", mpeg: "video/mpeg", mpg: "video/mpeg", odp: "application/vnd.oasis.opendocument.presentation",
   ods: "application/vnd.oasis.opendocument.spreadsheet", odt: "application/vnd.oasis.opendocument.text", ogg: "audio/ogg", opus: "audio/ogg",

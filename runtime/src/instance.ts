@@ -36,7 +36,7 @@ export class Prepared {
     this.#methods = membersOf(component.methods);
   }
 
-  /** `values`: configured values by prop name; `dynamic`: definitions that additionalProps made, as it described them. */
+  /** `values`: configured values by prop name; `dynamic`: definitions that additionalProps made, as it described them; no list where it was not asked. */
   instance(values: Bag, services: Services, dynamic?: unknown): Bag {
     const self: Bag = {};
     if (services.emit) hidden(self, "$emit", services.emit);
@@ -44,13 +44,23 @@ export class Prepared {
       const value = bindProp(prop, values[prop.name], services);
       if (value !== undefined) self[prop.name] = value;
     }
-    // Values of props that nobody has described.
-    for (const name in values) {
-      const value = values[name];
-      if (value !== undefined && value !== null && !Object.hasOwn(self, name) && !this.#names.has(name)) self[name] = plainValue(value, true);
+    if (this.#isOpen(services, dynamic)) {
+      for (const name in values) {
+        const value = values[name];
+        if (value !== undefined && value !== null && !Object.hasOwn(self, name) && !this.#names.has(name)) self[name] = plainValue(value, true);
+      }
     }
     bindMembers(self, this.#methods);
     return self;
+  }
+
+  /**
+   * Whether values without a definition may be of props that additionalProps makes: it has not been asked, or a form is
+   * about to ask it. In all other cases they are values of props that are gone, and code that sends on what `this` has
+   * would send them too.
+   */
+  #isOpen(services: Services, dynamic: unknown): boolean {
+    return typeof this.component.additionalProps === "function" && !(services.runs === true && Array.isArray(dynamic));
   }
 
   /** The props with those that additionalProps made, which may stand in for one of the component's own. */
@@ -99,6 +109,8 @@ function hidden(target: Bag, name: string, value: unknown): void {
 function bindProp(prop: ResolvedProp, value: unknown, services: Services): unknown {
   switch (prop.type) {
     case "app":
+      // A required app without a value is one that needs no account: the server refuses the others.
+      if ((value === undefined || value === null) && prop.definition["optional"] === true) return undefined;
       return bindApp(prop.app ?? prop.definition, value);
     case "app[]":
       return Array.isArray(value) ? value.map((one) => bindApp(prop.app ?? prop.definition, one)) : undefined;

@@ -90,16 +90,25 @@ test("the query of the address moves into params, and explicit params win", asyn
   assert.equal((await axios({}, { url: new URL(`${base}/x?a=1`) })).url, "/x?a=1");
 });
 
+test("a plus in the query of an address is a plus, and what is no UTF-8 or repeated stays as written", async () => {
+  const config = { url: `${base}/x?email=foo+bar@x.com&phone=+4912&s=%20&p=a%2Bb&empty=&flag` };
+  const answer = await axios({}, config);
+  assert.deepEqual(config.params, { email: "foo+bar@x.com", phone: "+4912", s: " ", p: "a+b", empty: "", flag: "" });
+  assert.equal(answer.url, "/x?email=foo%2Bbar%40x.com&phone=%2B4912&s=+&p=a%2Bb&empty=&flag=");
+  assert.equal((await axios({}, { url: `${base}/x?b=%E4&c=a+b&c=%2B&d=1` })).url, "/x?b=%E4&c=a+b&c=%2B&d=1");
+  assert.equal((await axios({}, { url: `${base}/x?b=%E4`, params: { b: 1 } })).url, "/x?b=1");
+});
+
 test("debug exports what was sent and what came", async () => {
   const exported = {};
   await axios({ export: (key, value) => (exported[key] = value) }, { url: `${base}/x`, debug: true, httpAgent: undefined });
   assert.equal(exported.debug_config.url, `${base}/x`);
-  assert.equal(exported.debug_response.status, 200);
+  assert.equal(exported.debug_response.url, "/x");
   const step = {};
   const httpAgent = new Agent();
   httpAgent.self = httpAgent;
   await axios(step, { url: `${base}/x`, debug: true, httpAgent });
-  assert.deepEqual([step.debug_config.httpAgent.self, step.debug_response.status], ["[Circular]", 200]);
+  assert.deepEqual([step.debug_config.httpAgent.self, step.debug_response.url], ["[Circular]", "/x"]);
   await axios(Object.freeze({}), { url: `${base}/x`, debug: true });
 });
 
@@ -192,6 +201,18 @@ test("getFileStreamAndMetadata tells size, type, time, name and etag", async () 
   assert.equal(await text(remote.stream), "a,b");
   const data = await getFileStreamAndMetadata("data:image/png;base64,AAAA");
   assert.deepEqual([data.metadata.size, data.metadata.contentType, data.metadata.name], [3, "image/png", "file.png"]);
+});
+
+test("a data: URL tells its type without parameters, and the name that it has", async () => {
+  const described = async (url) => {
+    const { stream, metadata } = await getFileStreamAndMetadata(url);
+    return [await text(stream), metadata.contentType, metadata.name];
+  };
+  assert.deepEqual(await described("data:text/plain;charset=utf-8,%C3%BC"), ["ü", "text/plain", "file.txt"]);
+  assert.deepEqual(await described("data:application/pdf;name=x%20y.pdf;base64,aGk="), ["hi", "application/pdf", "x y.pdf"]);
+  assert.deepEqual(await described("data:text/html,<b>"), ["<b>", "text/html", "file.html"]);
+  assert.deepEqual(await described("data:image/jpeg;base64,aGk="), ["hi", "image/jpeg", "file.jpg"]);
+  assert.deepEqual(await described("data:,a"), ["a", "text/plain", "file.txt"]);
 });
 
 test("a file whose size is not told goes through the disk, and leaves it", async () => {

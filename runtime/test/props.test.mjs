@@ -98,9 +98,34 @@ test("an app prop keeps the prop's own fields, and none of the app's", async () 
   assert.deepEqual(result(await run(code, { kind: "describe" })).props, [{ name: "app", type: "app", app: "acme", label: "Account", optional: true }, { name: "s", type: "string" }]);
 });
 
-test("values of unknown types, of a lone account and of nothing known reach run as they are", async () => {
-  const code = `export default { props: { odd: { type: "flux.capacitor" }, d: { type: "dir" }, note: { type: "alert" } }, run() { return [this.odd, this.d, "note" in this, this.surprise]; } };`;
-  assert.deepEqual(result(await run(code, { ...source, props: { odd: { a: 1 }, d: "", note: "x", surprise: [1] } })), [{ a: 1 }, "", false, [1]]);
+test("values of unknown types reach run as they are", async () => {
+  const code = `export default { props: { odd: { type: "flux.capacitor" }, d: { type: "dir" }, note: { type: "alert" } }, run() { return [this.odd, this.d, "note" in this]; } };`;
+  assert.deepEqual(result(await run(code, { ...source, props: { odd: { a: 1 }, d: "", note: "x" } })), [{ a: 1 }, "", false]);
+});
+
+test("values of props that the component has not are no keys of this, unless additionalProps may know them", async () => {
+  const props = { a: "1", removed: "old", run: "r", $auth: "s", toString: "t", constructor: "c" };
+  const code = `export default { props: { a: "string" }, methods: { m() {} }, run() { return Object.keys(this); } };`;
+  assert.deepEqual(result(await run(code, { ...source, props })), ["a", "m"]);
+  assert.deepEqual(result(await run(code, { kind: "action", props, context: {} })).$return_value, ["a", "m"]);
+  assert.deepEqual(finished(await run(code, workflow({}, { steps: [{ namespace: "one", module: "m", props, disabled: false }] }))).exports.$return_value, ["a", "m"]);
+  const dynamic = code.replace("run()", "additionalProps() { return { made: { type: 'string', label: Object.keys(this).join() } }; }, run()");
+  const values = { a: "1", made: "x", removed: "old" };
+  const dynamic_props = [{ name: "made", type: "string" }];
+  assert.deepEqual(result(await run(dynamic, { ...source, props: values, dynamic_props })), ["a", "made", "m"]);
+  assert.deepEqual(result(await run(dynamic, { ...source, props: values, dynamic_props: [] })), ["a", "m"]);
+  assert.deepEqual(result(await run(dynamic, { ...source, props: values, dynamic_props: null })), ["a", "made", "removed", "m"]);
+  const { dynamic_props: asked } = result(await run(dynamic, { kind: "additional_props", props: values, dynamic_props: [] }));
+  assert.equal(asked[0].label, "a,made,removed,m");
+});
+
+test("an optional app without an account is undefined, and one that is required is there", async () => {
+  const code = `const app = { type: "app", app: "acme", methods: { m() { return 1; } }, propDefinitions: { d: { type: "string", options() { return [String(this.m())]; } } } };
+    export default { props: { one: app, two: { ...app, optional: true }, s: { propDefinition: [{ ...app, app: "b" }, "d"], optional: true } }, run() { return [Object.keys(this), this.two === undefined, this.one.m()]; } };`;
+  assert.deepEqual(result(await run(code, { ...source, props: {} })), [["one"], true, 1]);
+  assert.deepEqual(result(await run(code, { ...source, props: { two: { $auth: {} } } })), [["one", "two"], false, 1]);
+  const only = code.replace("one: app, ", "").replace('{ ...app, app: "b" }', "app");
+  assert.deepEqual(result(await run(only, { kind: "options", prop: "s", props: {} })).options, [{ label: "1", value: "1" }]);
 });
 
 test("an app that only additionalProps declares is the component's app of that name", async () => {

@@ -2,7 +2,7 @@
 //! `catch` has a fallback.
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{CallExpression, TryStatement};
+use oxc_ast::ast::{Argument, CallExpression, Expression, ThrowStatement, TryStatement};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
@@ -44,8 +44,11 @@ pub(crate) fn is_guarded(text: &str, specifier: &str) -> bool {
     finder.guarded > 0 && finder.bare == 0
 }
 
-/// Whether code loads something in a `try` block, and a file of its own where that fails: machine
-/// code, and what does the same in JavaScript.
+/// Packages that load the machine code of the one that calls them.
+const LOADERS: [&str; 4] = ["bindings", "node-gyp-build", "node-pre-gyp", "@mapbox/node-pre-gyp"];
+
+/// Whether code loads something in a `try` block and can do without: its `catch` loads a file of
+/// its own, or what failed is machine code and the `catch` does not throw.
 pub(crate) fn has_another_way(text: &str) -> bool {
     if !text.contains("catch") {
         return false;
@@ -69,6 +72,7 @@ impl<'a> Visit<'a> for Ways {
             otherwise.visit_catch_clause(handler);
         }
         self.found |= tried.any && otherwise.own;
+        self.found |= tried.native && statement.handler.is_some() && !otherwise.throws;
         walk::walk_try_statement(self, statement);
     }
 }
@@ -78,15 +82,41 @@ struct Requires {
     any: bool,
     /// Whether one is of a file beside.
     own: bool,
+    /// Whether one is of machine code.
+    native: bool,
+    throws: bool,
+}
+
+/// Text that a call's argument begins with, where the rest is known when the code runs.
+fn beginning<'e>(mut expression: &'e Expression<'_>) -> Option<&'e str> {
+    while let Expression::BinaryExpression(binary) = expression {
+        expression = &binary.left;
+    }
+    match expression {
+        Expression::StringLiteral(text) => Some(text.value.as_str()),
+        _ => None,
+    }
 }
 
 impl<'a> Visit<'a> for Requires {
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         if let Some(name) = call.common_js_require() {
             self.any = true;
-            self.own |= name.value.starts_with('.');
+            self.native |= name.value.ends_with(".node") || LOADERS.contains(&name.value.as_str());
+            self.own |= name.value.starts_with('.') && !name.value.ends_with(".node");
+        } else if call.callee.is_specific_id("require")
+            && let Some(Expression::BinaryExpression(path)) =
+                call.arguments.first().and_then(Argument::as_expression)
+            && beginning(&path.left).is_some_and(|text| text.starts_with('.'))
+        {
+            // A path put together from the names of builds is one of machine code.
+            self.native = true;
         }
         walk::walk_call_expression(self, call);
+    }
+
+    fn visit_throw_statement(&mut self, _: &ThrowStatement<'a>) {
+        self.throws = true;
     }
 }
 
@@ -102,10 +132,21 @@ mod tests {
         assert!(has_another_way(
             "let a; try { a = require('node-gyp-build')(__dirname); } catch (e) { a = require('./fallback'); }"
         ));
+        for alone in [
+            "let c; { try { c = require('bindings')('big'); } catch (e) { console.warn('JS is used'); } }",
+            "try { a = require('./build/Release/a.node') } catch {}",
+            "for (const b of builds) try { d = require('./build/' + b + '/d'); break; } catch (e) { err = e; }",
+        ] {
+            assert!(has_another_way(alone), "{alone}");
+        }
         for none in [
+            "try { a = require('bindings')('a'); } catch (e) { console.error(e); throw e; }",
+            "try { a = require('./a.node'); } catch (e) { a = require('./debug/a.node'); throw e; }",
+            "for (const p of paths) try { a = require(p); break; } catch (e) { errors.push(e); }",
+            "try { a = require('bindings')('a'); } finally { f(); }",
             "module.exports = require('node-gyp-build')(__dirname);",
             "try { require('./a.node'); } catch (e) { throw new Error('build it'); }",
-            "try { require('./a.node'); } catch (e) { require('os'); }",
+            "try { require('./a'); } catch (e) { require('os'); }",
             "try { f(); } catch (e) { require('./b'); }",
         ] {
             assert!(!has_another_way(none), "{none}");

@@ -63,7 +63,11 @@ impl Inputs {
 }
 
 /// The definitions that `additionalProps` made or changed: of the others the host knows more than a
-/// record can hold.
-pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
-    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
+/// record can hold. None where it was not asked, or failed: then values without a definition may be
+/// of props that it makes.
+pub(crate) fn dynamic_of<'a>(
+    own: &[PropDef],
+    all: Option<&'a [PropDef]>,
+) -> Option<Vec<&'a PropDef>> {
+    all.map(|defs| defs.iter().filter(|def| !own.contains(def)).collect())
 }

@@ -84,7 +84,7 @@ impl Accounts {
     ) -> Result<AccountView, EngineError> {
         let app = self.apps.find(&caller.org_id, &new.app).await?.ok_or_else(|| {
             let slug = millrace_model::shown(&new.app);
-            EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, and `POST /v1/apps` registers another"))
+            EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, `POST /v1/apps` registers another, and so does a deploy of a component that uses it"))
         })?;
         let credentials = app
             .definition
