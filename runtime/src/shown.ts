@@ -18,14 +18,22 @@ export function shownProps(defs: ResolvedProp[], values: Bag): string | undefine
     let value: string | undefined;
     if (type === "app") value = `{"$account":true}`;
     else if (definition["secret"] === true) value = `{"$secret":true}`;
-    else value = shownValue(values[name], Math.min(VALUE_MAX, ALL_MAX - text.length), type === "http_request" ? hideAuth : hide);
+    else value = shownValue(values[name], Math.min(VALUE_MAX, ALL_MAX - text.length), type === "http_request" ? hideCredentials : hide);
     if (value !== undefined) text += `${text === "" ? "{" : ","}${JSON.stringify(name)}:${value}`;
   }
   return text === "" ? undefined : `${text}}`;
 }
 
 const hide = (key: string, value: unknown): unknown => (key === "$auth" ? undefined : value);
-const hideAuth = (key: string, value: unknown): unknown => (key === "auth" || key === "$auth" ? undefined : value);
+
+/** Headers whose values are credentials, as the server seals them (`crates/engine/src/tenants/request_secrets.rs`). */
+const CREDENTIALS = new Set(["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-auth-token"]);
+
+function hideCredentials(key: string, value: unknown): unknown {
+  if (key === "auth" || key === "$auth") return undefined;
+  const header = isObject(value) && typeof value["name"] === "string" ? value["name"].trim().toLowerCase() : undefined;
+  return header !== undefined && CREDENTIALS.has(header) ? { ...(value as Bag), value: { $secret: true } } : value;
+}
 
 function shownValue(value: unknown, max: number, without: (key: string, value: unknown) => unknown): string | undefined {
   try {

@@ -87,7 +87,7 @@ fn first_words(stderr: &[u8]) -> String {
         .lines()
         .map(str::trim)
         .find(|line| line.chars().any(char::is_alphabetic))
-        .unwrap_or("it printed nothing");
+        .unwrap_or("nothing on standard error");
     line.chars().take(CHARS_MAX).collect()
 }
 

@@ -9,7 +9,7 @@ use similar::TextDiff;
 
 use super::file::{StepCode, WorkflowFile, fill_in};
 use super::served::{
-    Served, code_of, definitions, http_trigger, props_of, served_trigger, settings_of,
+    Served, code_of, definitions, http_trigger, is_hidden, props_of, served_trigger, settings_of,
     without_empty_channel,
 };
 use crate::files::yaml;
@@ -203,6 +203,25 @@ fn compared_step(of: &Value, namespace: &str, code: Value, props: Map<String, Va
     step
 }
 
+/// Hides what the server keeps to itself: it may be the same.
+fn hide(value: &mut Value, there: &Value) {
+    if is_hidden(there) {
+        value.clone_from(there);
+        return;
+    }
+    match (value, there) {
+        (Value::Object(fields), Value::Object(there)) => {
+            for (name, value) in fields {
+                there.get(name).into_iter().for_each(|there| hide(value, there));
+            }
+        }
+        (Value::Array(items), Value::Array(there)) => {
+            items.iter_mut().zip(there).for_each(|(value, there)| hide(value, there));
+        }
+        _ => {}
+    }
+}
+
 fn local_document(file: &WorkflowFile, served: &Served) -> Value {
     let steps = file.list("steps").iter().map(|step| {
         let namespace = step["namespace"].as_str().unwrap_or("");
@@ -221,6 +240,10 @@ fn local_document(file: &WorkflowFile, served: &Served) -> Value {
             if fill_in(&mut filled, &file.path).is_ok() {
                 *value = filled;
             }
+        }
+        let there = served.step(namespace).map(props_of).unwrap_or_default();
+        for (name, value) in &mut props {
+            there.get(name).into_iter().for_each(|there| hide(value, there));
         }
         let code = match step["component_key"].as_str().or(step["component_id"].as_str()) {
             Some(key) => json!(key.split('@').next()),

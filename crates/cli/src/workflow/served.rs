@@ -140,10 +140,14 @@ impl Served {
     pub(crate) fn secrets(&self) -> Vec<String> {
         let secret = |step: &Value| {
             let namespace = step["namespace"].as_str().unwrap_or("").to_owned();
-            definitions(step)
+            let of_type = definitions(step)
                 .iter()
                 .filter(|def| def["secret"] == true)
-                .map(move |def| format!("{namespace}.{}", def["name"].as_str().unwrap_or("")))
+                .map(|def| def["name"].as_str().unwrap_or("").to_owned());
+            let within = props_of(step).into_iter().filter(|(_, value)| holds_hidden(value));
+            of_type
+                .chain(within.map(|(name, _)| name))
+                .map(|name| format!("{namespace}.{name}"))
                 .collect::<Vec<_>>()
         };
         self.steps().flat_map(secret).collect()
@@ -301,6 +305,20 @@ pub(super) fn without_empty_channel(mut trigger: Value) -> Value {
         fields.shift_remove("event_name");
     }
     trigger
+}
+
+/// What a record shows in the place of a value that the server keeps to itself.
+pub(super) fn is_hidden(value: &Value) -> bool {
+    *value == json!({ "$secret": true })
+}
+
+fn holds_hidden(value: &Value) -> bool {
+    match value {
+        _ if is_hidden(value) => true,
+        Value::Object(fields) => fields.values().any(holds_hidden),
+        Value::Array(items) => items.iter().any(holds_hidden),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

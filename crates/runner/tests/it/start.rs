@@ -38,7 +38,7 @@ async fn without_node_it_says_what_to_install() {
 async fn what_tells_no_version_is_named_with_how_it_ended() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     for (script, words) in [
-        ("echo hello", "exit status: 0, without a word"),
+        ("echo hello", "exit status: 0, nothing on standard error"),
         ("echo; echo 'out of memory' >&2; exit 7", "exit status: 7, out of memory"),
     ] {
         let error = start_error(fake_node(dir.path(), script)).await;
