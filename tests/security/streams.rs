@@ -209,7 +209,7 @@ async fn no_subscription_outlives_a_listener_that_is_deleted_while_it_is_made() 
             server.delete(&path),
         );
     }
-    for path in ["/subscriptions", "/auto_subscriptions"] {
+    for path in ["/users/me/subscriptions", "/auto_subscriptions"] {
         assert_eq!(server.get(path).await.data(), json!([]), "{path}");
     }
 }

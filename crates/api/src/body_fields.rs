@@ -131,10 +131,7 @@ mod tests {
                 format!(r#"{{"{field}":{}1{}}}"#, r#"{"a":"#.repeat(levels), "}".repeat(levels));
             let mut params = Map::new();
             merge(&mut params, body.as_bytes(), None)
-                .map(|()| {
-                    params[field].to_string()
-                        == body[body.len() - params[field].to_string().len() - 1..body.len() - 1]
-                })
+                .map(|()| body == format!(r#"{{"{field}":{}}}"#, params[field]))
                 .map_err(|e| format!("{e:?}"))
         };
         assert_eq!(read("event", json::NESTED_MAX + 1), Ok(true));
