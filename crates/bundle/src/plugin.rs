@@ -300,17 +300,16 @@ impl MillracePlugin {
             ));
         }
         if specifier.starts_with('/') || specifier.starts_with("file:") {
-            return Err(BundleError::Outside {
-                specifier: specifier.into(),
-                importer: path.into(),
-            });
+            let (specifier, importer) = (specifier.into(), path.into());
+            return Err(BundleError::Outside { specifier, importer });
         }
-        if specifier.contains("://") || specifier.starts_with("data:") {
-            return Err(unsupported(
-                specifier,
-                path,
-                "addresses are not imported; import a package, or a file of the component",
-            ));
+        // The address is the text of a module, which Node reads.
+        if specifier.starts_with("data:") {
+            return Ok(external(specifier));
+        }
+        if specifier.contains("://") {
+            let why = "addresses are not imported; import a package, or a file of the component";
+            return Err(unsupported(specifier, path, why));
         }
         let bare = Bare::parse(specifier)
             .ok_or_else(|| unsupported(specifier, path, "it is no package name"))?;

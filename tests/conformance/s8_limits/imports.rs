@@ -116,6 +116,11 @@ async fn s8_code_that_code_writes_to_tmp_is_loaded_from_there() {
         ("import('/tmp/m/e.mjs').then((m) => m.default)", json!(4)),
         ("import('file:///tmp/m/e.mjs?again#x').then((m) => m.default)", json!(4)),
         ("import(from + 'e.mjs').then((m) => m.default)", json!(4)),
+        ("import('data:text/javascript,export default 6').then((m) => m.default)", json!(6)),
+        (
+            "import('data:application/json,[7]', { with: { type: 'json' } }).then((m) => m.default)",
+            json!([7]),
+        ),
         ("worked('/tmp/m/w.mjs')", json!(5)),
         ("worked(new URL('file:///tmp/m/w.mjs'))", json!(5)),
         (
