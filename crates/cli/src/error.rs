@@ -87,7 +87,7 @@ pub(crate) enum CliError {
         "where the registry `{name}` is read from is not known on this machine; the server says `{origin}`"
     )]
     UnknownOrigin { name: String, origin: String },
-    #[error("the server at `{url}` answered with what is no answer of a Millrace server")]
+    #[error("`{url}` is not a Millrace server: its answer has another form")]
     NoAnswer { url: String },
     #[error("the workflow `{name}` is not deployed on this server")]
     NotDeployed { name: String },
