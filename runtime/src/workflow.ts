@@ -97,10 +97,11 @@ async function runStep(step: StepSpec, handed: HandedOn, steps: Bag, $: Dollar, 
 }
 
 function evaluated({ module, props, namespace, dynamic_props }: StepSpec, steps: Bag): Bag {
-  const defs = new Map(moduleOf(module).propsWith(dynamic_props).map((def) => [def.name, def]));
+  const defs = moduleOf(module).propsWith(dynamic_props);
   const values: Bag = {};
   for (const name in props) {
-    const [value, def] = [props[name], defs.get(name)];
+    const value = props[name];
+    const def = defs.find((each) => each.name === name);
     const isSecret = def?.definition["secret"] === true;
     if (def?.type === "http_request" && isObject(value)) {
       const field = ([key, of]: [string, unknown]) => [key, evaluate(of, steps, name, namespace, isSecret || key === "auth" || key === "headers")];

@@ -38,8 +38,8 @@ async fn a_client_that_ends_its_side_after_the_request_gets_the_answer() {
         let request =
             format!("POST {path} HTTP/{version}\r\n{host_line}content-length: 2\r\n\r\nhi");
         let answer = half_closed(&server, &request).await;
-        let told = format!(r#"{{"body":"hi","url":"http://{host}{path}"}}"#);
-        assert!(answer.contains(" 201 ") && answer.ends_with(&told), "{version}: {answer}");
+        let event = format!(r#"{{"body":"hi","url":"http://{host}{path}"}}"#);
+        assert!(answer.contains(" 201 ") && answer.ends_with(&event), "{version}: {answer}");
     }
     let runs = server.get(&format!("/workflows/{}/runs", id(&workflow))).await.json;
     assert_eq!(runs["page_info"]["total_count"], 3);

@@ -144,8 +144,8 @@ mod tests {
             ("value", 1_000_000),
         ] {
             let refused = read(field, levels).unwrap_err();
-            let told = format!("nested {} levels deep", levels + 1);
-            assert!(refused.contains("malformed_json") && refused.contains(&told), "{refused}");
+            let depth = format!("nested {} levels deep", levels + 1);
+            assert!(refused.contains("malformed_json") && refused.contains(&depth), "{refused}");
         }
         // Also where it never ends, or is no JSON behind the first levels.
         let mut params = Map::new();

@@ -205,7 +205,7 @@ pub enum EngineError {
     },
     /// The machine has no room for another process at the moment.
     #[error(
-        "the server cannot start a process for the code at the moment; see its log; try again in a moment"
+        "the server cannot start a process for the code at the moment; see its log, and try again in a moment"
     )]
     NoProcess,
     /// The disk of the database or the data directory is full.

@@ -16,7 +16,7 @@ pub(crate) fn start(format: LogFormat) -> Result<()> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         // A line that cannot be written, to a disk that is full or to a reader that went away,
-        // would be told of on standard error, with a panic.
+        // would be reported on standard error, with a panic.
         .log_internal_errors(false);
     match format {
         LogFormat::Json => builder.json().flatten_event(true).init(),

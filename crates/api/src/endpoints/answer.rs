@@ -230,8 +230,8 @@ mod tests {
             "/e/abc",
         )
         .unwrap();
-        let told: Vec<_> =
+        let sent: Vec<_> =
             sniffed.headers().get_all(header::X_CONTENT_TYPE_OPTIONS).iter().collect();
-        assert_eq!(told, ["nosniff"]);
+        assert_eq!(sent, ["nosniff"]);
     }
 }

@@ -213,7 +213,7 @@ pub(crate) async fn records(client: &Client) -> Result<(Vec<Value>, Vec<Value>),
     if !sources.iter().any(|source| trigger_mark(source).is_some()) {
         return Ok((sources, Vec::new()));
     }
-    Ok((sources, client.all("/workflows").await?))
+    Ok((sources, client.all("/workflows?include=id,name,triggers,made_from").await?))
 }
 
 /// Deploys the source of a trigger that names it by key, or brings `there` up to date. Gives its

@@ -44,17 +44,18 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
     if !is_text {
         event["queryRaw"] = Value::from(request.query.as_str());
     }
-    let (text, is_text) = text_of(charset_for(&content_type, None, &request.body), &request.body);
-    let gives_bytes = text.as_bytes() == request.body;
-    let is_kept = match receiver {
-        Receiver::Source => true,
-        Receiver::Workflow => !read.is_whole || (request.parsed.is_none() && !gives_bytes),
-    };
-    if is_kept && is_text && (gives_bytes || receiver == Receiver::Source) {
-        event["bodyRaw"] = Value::from(text.as_ref());
-    } else if is_kept {
-        event["bodyRaw"] = Value::from(STANDARD.encode(&request.body));
-        event["bodyEncoding"] = Value::from("base64");
+    let charset = charset_for(&content_type, None, &request.body);
+    let is_source = receiver == Receiver::Source;
+    // Of UTF-8 that was read whole, `body` has the bytes: most bodies are not read again.
+    if is_source || !read.is_whole || (charset != UTF_8 && request.parsed.is_none()) {
+        let (text, is_text) = text_of(charset, &request.body);
+        let has_bytes = is_text && text.as_bytes() == request.body;
+        if (is_source && is_text) || (!read.is_whole && has_bytes) {
+            event["bodyRaw"] = Value::from(text.as_ref());
+        } else if !has_bytes {
+            event["bodyRaw"] = Value::from(STANDARD.encode(&request.body));
+            event["bodyEncoding"] = Value::from("base64");
+        }
     }
     if let Some(body) = read.body {
         event["body"] = body;

@@ -23,8 +23,9 @@ const HEADERS: [&str; 7] = [
 /// Fields of `auth` that are no credentials.
 const PLAIN: [&str; 2] = ["type", "username"];
 
-/// The credentials of a request, by names that hold however its headers are ordered. A request is
-/// told by its address, whatever type its prop has: definitions change, and stored values stay.
+/// The credentials of a request, by names that hold however its headers are ordered. A value with a
+/// `url` counts as a request, whatever type its prop has: definitions change, and stored values
+/// stay.
 pub(super) fn credentials(value: &mut Value) -> Vec<(String, &mut Value)> {
     let Some(request) = value.as_object_mut().filter(|request| request.contains_key("url")) else {
         return Vec::new();
