@@ -30,7 +30,7 @@ const TEXT_CHARS_MAX: usize = 200;
 
 /// What a request is about to do, and what is learned of it while it is answered.
 #[derive(Clone)]
-pub(crate) struct Trail(Arc<Mutex<Seen>>);
+pub(crate) struct RequestAudit(Arc<Mutex<Seen>>);
 
 struct Seen {
     action: AuditAction,
@@ -53,7 +53,7 @@ pub(crate) fn unchanged(mut response: Response) -> Response {
 #[derive(Clone)]
 pub(crate) struct Shown(pub(crate) String);
 
-impl Trail {
+impl RequestAudit {
     fn of(action: AuditAction) -> Self {
         Self(Arc::new(Mutex::new(Seen { action, begun: None, fields: Vec::new() })))
     }
@@ -122,7 +122,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Lays a trail for requests that leave a record, which [`crate::extract::Auth`] begins, and
+/// Makes an audit for requests that leave a record, which [`crate::extract::Auth`] begins, and
 /// completes it once they were done.
 pub(crate) async fn record(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
@@ -138,16 +138,16 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     let (template, path) = (below_v1(matched.map_or(path, MatchedPath::as_str)), below_v1(path));
     let fields = if is_change { Vec::new() } else { vec!["include_credentials".into()] };
     let route = format!("{} {template}", request.method());
-    let trail = Trail::of(AuditAction {
+    let audit = RequestAudit::of(AuditAction {
         route,
         target: named(template, path),
         fields,
         request_id: RequestId::current().to_string(),
     });
-    request.extensions_mut().insert(trail.clone());
+    request.extensions_mut().insert(audit.clone());
     let response = next.run(request).await;
     // Without a caller nothing was changed in anybody's name: a token was asked for.
-    let (Some(mut begun), fields) = trail.take() else { return response };
+    let (Some(mut begun), fields) = audit.take() else { return response };
     let kept = if response.extensions().get::<Unchanged>().is_some() {
         app.engine.audit().forget(&begun).await
     } else if response.status().is_success() {
@@ -225,18 +225,18 @@ mod tests {
 
     #[test]
     fn a_trail_holds_names_and_no_values() {
-        let trail = Trail::of(AuditAction {
+        let audit = RequestAudit::of(AuditAction {
             route: String::new(),
             target: None,
             fields: Vec::new(),
             request_id: String::new(),
         });
-        trail.gave(
+        audit.gave(
             json!({ "credentials": { "api_key": "hunter2" }, "n".repeat(500): 1 })
                 .as_object()
                 .expect("fields"),
         );
-        let (_, fields) = trail.take();
+        let (_, fields) = audit.take();
         assert_eq!(
             (fields.len(), fields[0].as_str(), fields[1].len()),
             (2, "credentials", TEXT_CHARS_MAX)

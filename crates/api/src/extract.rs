@@ -15,7 +15,7 @@ use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
 
 use crate::App;
-use crate::audit::Trail;
+use crate::audit::RequestAudit;
 use crate::contract::known::{Known, ORG};
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
@@ -162,8 +162,8 @@ impl FromRequestParts<App> for Auth {
                 parts.extensions.insert(NamesOrg(caller.clone()));
             }
         }
-        if let Some(trail) = parts.extensions.get::<Trail>() {
-            trail.begin(app, &caller).await?;
+        if let Some(audit) = parts.extensions.get::<RequestAudit>() {
+            audit.begin(app, &caller).await?;
         }
         let whose = Whose::of(&parts.extensions);
         whose.is(&caller.org_id);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
-use crate::audit::Trail;
+use crate::audit::RequestAudit;
 use crate::body_fields::merge;
 use crate::contract::known::Known;
 use crate::contract::routes::Needs;
@@ -33,7 +33,7 @@ impl FromRequest<App> for Params {
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let mut params = query(request.uri().query());
         let for_user = params.get(EXTERNAL_USER).cloned();
-        let trail = request.extensions().get::<Trail>().cloned();
+        let audit = request.extensions().get::<RequestAudit>().cloned();
         let media =
             request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
         let is_form = media.split(';').next().is_some_and(|media| {
@@ -94,8 +94,8 @@ impl FromRequest<App> for Params {
         {
             return Err(given_twice(EXTERNAL_USER));
         }
-        if let Some(trail) = trail {
-            trail.gave(&params);
+        if let Some(audit) = audit {
+            audit.gave(&params);
         }
         let params = Self(params);
         if let Some(NamesOrg(caller)) = names_org {

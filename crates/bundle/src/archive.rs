@@ -10,7 +10,7 @@ use millrace_model::own_files::{
 };
 use serde_json::Value;
 
-use crate::{BundleError, tape};
+use crate::{BundleError, tar_entries};
 
 /// Code files of the largest public tree are 30 MB.
 const BYTES_MAX: usize = 192 << 20;
@@ -35,7 +35,7 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
     let (mut files, mut total) = (BTreeMap::new(), 0);
     let mut readers = BTreeSet::new();
     let mut has_data = false;
-    let read = tape::files(unpacked, ENTRIES_MAX, |path, entry| {
+    let read = tar_entries::files(unpacked, ENTRIES_MAX, |path, entry| {
         let path = path.to_string_lossy().trim_start_matches("./").to_owned();
         if !is_wanted(&path) || entry.size() > FILE_BYTES_MAX {
             has_data |= is_data(&path);
@@ -74,7 +74,7 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
     if has_data && !readers.is_empty() {
         // Which data is wanted is known once all code was read.
         let again = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
-        let read = tape::files(again, ENTRIES_MAX, |path, entry| {
+        let read = tar_entries::files(again, ENTRIES_MAX, |path, entry| {
             let path = path.to_string_lossy().trim_start_matches("./").to_owned();
             if path.len() > PATH_BYTES_MAX
                 || !is_data_of(&path, &readers)

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::language::{is_typescript, kind_of, with_jsx_where_needed};
 use crate::overrides::Overrides;
-use crate::pages::{Pages, raw_address};
+use crate::remote_files::{RemoteFiles, raw_address};
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
 
@@ -50,11 +50,11 @@ pub(crate) struct Author {
     /// What the entry reaches: more may have been given.
     reached: Mutex<BTreeSet<String>>,
     /// Where the entry is an address.
-    pages: Option<Pages>,
+    pages: Option<RemoteFiles>,
 }
 
 impl Author {
-    pub(crate) async fn open(entry: Entry, pages: Pages) -> Result<Self, BundleError> {
+    pub(crate) async fn open(entry: Entry, pages: RemoteFiles) -> Result<Self, BundleError> {
         match entry {
             Entry::Files { mut entry, mut files, is_javascript } => {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {

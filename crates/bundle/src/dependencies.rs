@@ -5,8 +5,8 @@ use std::path::Path;
 use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveOptions};
 use rolldown_common::{ImportKind, ResolvedId};
 
-use crate::guarded::is_guarded;
-use crate::laying::{folder_of, specifier_of};
+use crate::optional_modules::is_guarded;
+use crate::package_closure::{folder_of, specifier_of};
 use crate::packages::{Packages, Wanted};
 use crate::peers::brought;
 use crate::plugin::{MillracePlugin, external, unsupported};

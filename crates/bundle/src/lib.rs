@@ -10,28 +10,28 @@ mod dependencies;
 mod depth;
 mod error;
 pub mod extract;
-mod facts;
-mod guarded;
+mod facts_cache;
 mod index;
+mod index_cache;
 mod kinds;
-mod known;
 mod language;
-mod laying;
 mod names;
+mod optional_modules;
 mod overrides;
-mod own;
+mod package_closure;
 mod packages;
-mod pages;
 mod peers;
+mod place_dependent;
+mod placed_files;
 mod plugin;
 mod reach;
-mod reads;
 mod registry;
+mod remote_files;
 mod responds;
 mod rewritten;
 mod sloppy;
 mod specifier;
-mod tape;
+mod tar_entries;
 mod tree;
 mod typescript;
 mod unpack;
@@ -52,9 +52,9 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::archive::unpack_tree;
 pub use crate::error::BundleError;
-use crate::facts::KnownFacts;
+use crate::facts_cache::FactsCache;
 pub use crate::index::{Index, IndexEntry, Unindexed};
-use crate::known::Known;
+use crate::index_cache::IndexCache;
 pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
@@ -122,7 +122,7 @@ pub struct Bundler {
     slots: FairSemaphore<Arc<str>>,
     /// For whom it works; nobody in particular where it is empty.
     organization: Arc<str>,
-    facts: Arc<KnownFacts>,
+    facts: Arc<FactsCache>,
     work: Work,
 }
 
@@ -323,7 +323,7 @@ impl Bundler {
                 )
             }
             Work::InProcesses(command) => {
-                let known = Known::of(&self.config.cache_dir, &command.program, tree);
+                let known = IndexCache::of(&self.config.cache_dir, &command.program, tree);
                 let earlier = match &known {
                     Some(known) => known.read().await,
                     None => None,
@@ -340,7 +340,7 @@ impl Bundler {
     /// Forgets what it knows of the tree of that name.
     pub async fn forget_index(&self, tree: &str) {
         if let Work::InProcesses(command) = &self.work
-            && let Some(known) = Known::of(&self.config.cache_dir, &command.program, tree)
+            && let Some(known) = IndexCache::of(&self.config.cache_dir, &command.program, tree)
         {
             known.forget().await;
         }
@@ -361,8 +361,9 @@ impl Bundler {
                     source: Box::new(e),
                 }),
             Work::InProcesses(command) => {
-                let hashed =
-                    tokio::task::spawn_blocking(move || (facts::key(&files, &path), files, path));
+                let hashed = tokio::task::spawn_blocking(move || {
+                    (facts_cache::key(&files, &path), files, path)
+                });
                 let hashed = hashed.await.map_err(|e| BundleError::Internal {
                     what: "reading the component broke down",
                     source: Box::new(e),

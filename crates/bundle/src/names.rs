@@ -13,7 +13,7 @@ use oxc_parser::Parser;
 use oxc_span::SourceType;
 
 use crate::language::kind_of;
-use crate::reads::is_text;
+use crate::place_dependent::is_text;
 use crate::specifier::{Bare, is_builtin};
 
 /// Texts that one name may be.

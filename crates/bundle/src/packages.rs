@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::guarded::has_another_way;
+use crate::optional_modules::has_another_way;
 use crate::registry::{Chosen, Registry, wants_newer};
 use crate::specifier::Bare;
 use crate::unpack::{LARGEST, unpack};

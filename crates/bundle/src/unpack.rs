@@ -6,7 +6,7 @@ use std::path::{Component as PathPart, Path, PathBuf};
 use millrace_walls::folders;
 
 use crate::packages::PACKAGES;
-use crate::tape;
+use crate::tar_entries;
 
 /// The largest package: the largest known ones have some ten thousand files.
 pub(crate) const LARGEST: Size = Size { bytes: 512 << 20, entries: 200_000 };
@@ -95,7 +95,7 @@ fn unpack_into(archive: &[u8], home: &Path, max: Size) -> std::io::Result<()> {
     std::fs::create_dir_all(home)?;
     let mut left = max.bytes;
     // What is left out is decompressed as well: the limit is on that too.
-    tape::files(
+    tar_entries::files(
         flate2::read::GzDecoder::new(archive).take(2 * max.bytes),
         max.entries,
         |path, entry| {

@@ -23,14 +23,14 @@ use crate::class_names::with_own_names;
 use crate::dependencies::{From, version};
 use crate::depth;
 use crate::kinds::lowered;
-use crate::laying::{Root, folder_of, placed};
 use crate::names::{Names, names};
-use crate::own;
+use crate::package_closure::{Root, folder_of, placed};
 use crate::packages::Packages;
-use crate::pages::Pages;
+use crate::placed_files;
 use crate::plugin::{ENTRY, MillracePlugin};
 use crate::reach::{self, Reach};
 use crate::registry::{Outside, Registry};
+use crate::remote_files::RemoteFiles;
 use crate::specifier::{Bare, is_builtin};
 use crate::unpack::remove_left;
 use crate::worker::Asker;
@@ -108,10 +108,10 @@ impl Workshop {
         threads.block_on(self.bundle(request))
     }
 
-    fn pages(&self) -> Pages {
+    fn pages(&self) -> RemoteFiles {
         match self.packages.asker() {
-            Some(asker) => Pages::Asked(asker.clone()),
-            None => Pages::own(Reach::new(self.egress.get())),
+            Some(asker) => RemoteFiles::Asked(asker.clone()),
+            None => RemoteFiles::own(Reach::new(self.egress.get())),
         }
     }
 
@@ -177,7 +177,7 @@ type IsSure = bool;
 /// One bundle's making.
 struct Job {
     packages: Arc<Packages>,
-    pages: Pages,
+    pages: RemoteFiles,
     platform_modules: &'static [(&'static str, &'static str)],
     node_version: String,
 }
@@ -242,7 +242,8 @@ impl Job {
             .filter(|(path, _)| !path.ends_with(".json"))
             .map(|(path, text)| (path.clone(), names(path, text)))
             .collect();
-        let loose = own::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
+        let loose =
+            placed_files::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
         let mut wanted: Vec<(&str, Bare, IsSure)> = Vec::new();
         // Code that is loaded as it lies, not bundled, finds its packages there, too.
         wanted.extend(
@@ -353,8 +354,11 @@ impl Job {
         }
         let chunk = made?;
         let own = author.around(&plugin.own_readers());
-        if own.len() > own::FILES_MAX {
-            return Err(BundleError::TooManyFiles { count: own.len(), count_max: own::FILES_MAX });
+        if own.len() > placed_files::FILES_MAX {
+            return Err(BundleError::TooManyFiles {
+                count: own.len(),
+                count_max: placed_files::FILES_MAX,
+            });
         }
         let folders = |path: &'_ String| {
             path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>()
@@ -362,8 +366,11 @@ impl Job {
         if let Some(path) = own.keys().flat_map(folders).find(|folder| own.contains_key(folder)) {
             return Err(BundleError::FileIsFolder { path });
         }
-        let banner =
-            if own.is_empty() { BANNER.to_owned() } else { format!("{BANNER} {}", own::BANNER) };
+        let banner = if own.is_empty() {
+            BANNER.to_owned()
+        } else {
+            format!("{BANNER} {}", placed_files::BANNER)
+        };
         if !own.is_empty() {
             beside.get_or_insert_default().files = own;
         }

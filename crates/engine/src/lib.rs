@@ -183,11 +183,11 @@ struct Inner {
     admission: run::admission::Admission,
     refusals: accept::refusals::Refusals,
     /// Runs that this node holds: renewed by the lease keeper.
-    held: Mutex<HashMap<millrace_model::ids::RunId, run::hold::Hold>>,
+    held: Mutex<HashMap<millrace_model::ids::RunId, run::lease_guard::HeldLease>>,
     /// Tests that this node runs, each with its stop.
     tests: Mutex<HashMap<millrace_model::ids::RunId, CancellationToken>>,
-    /// Numbers holds.
-    holds: AtomicU64,
+    /// Numbers the leases that are held.
+    lease_numbers: AtomicU64,
     /// When the first of their leases may end; by a clock that was moved, sooner than the lease
     /// keeper comes.
     leases_until: AtomicI64,
@@ -196,7 +196,7 @@ struct Inner {
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    turns: settle::turns::Turns,
+    settle_order: settle::settle_order::SettleOrder,
     begin_order: run::begin_order::BeginOrder,
     hook_writes: service_db::HookWrites,
     /// Who waits for the answer of a run that waits in the queue.
@@ -276,12 +276,12 @@ impl Engine {
             admission,
             refusals: accept::refusals::Refusals::default(),
             held: Mutex::default(),
-            holds: AtomicU64::new(0),
+            lease_numbers: AtomicU64::new(0),
             leases_until: AtomicI64::new(0),
             latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
             tests: Mutex::default(),
-            turns: settle::turns::Turns::default(),
+            settle_order: settle::settle_order::SettleOrder::default(),
             begin_order: run::begin_order::BeginOrder::default(),
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),

@@ -11,7 +11,7 @@ use deadpool_postgres::{
     Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime,
 };
 use millrace_model::clock::Timestamp;
-use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, Unfit};
+use millrace_store::{CommitHealth, Condition, Examined, StoreError, StoreResult, Unfit};
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
@@ -53,7 +53,7 @@ pub(crate) struct Db {
     /// Where the database is, for a connection outside of the pool.
     config: tokio_postgres::Config,
     /// Of writes.
-    pub(crate) pulse: Pulse,
+    pub(crate) health: CommitHealth,
     /// When room was looked for last.
     looked: Mutex<Option<Instant>>,
 }
@@ -86,7 +86,7 @@ impl Db {
             }))
             .build()
             .map_err(|e| StoreError::Database(Box::new(e)))?;
-        Ok(Self { pool, config, pulse: Pulse::with_slack(), looked: Mutex::default() })
+        Ok(Self { pool, config, health: CommitHealth::with_slack(), looked: Mutex::default() })
     }
 
     /// A connection of the pool. A server that works is told that the database cannot be reached,
@@ -123,7 +123,7 @@ impl Db {
 
     /// How writes fare.
     pub(crate) fn condition(&self) -> Condition {
-        self.pulse.condition()
+        self.health.condition()
     }
 
     /// Whether room is to be looked for now; whoever is told so does it.
@@ -325,7 +325,7 @@ macro_rules! transaction {
     ($db:expr, $name:literal, |$t:ident| $operation:expr) => {{
         let mut tries = 1;
         loop {
-            let beat = $db.pulse.begin();
+            let commit = $db.health.begin();
             let client = $db.client().await;
             let done = match client {
                 Ok(mut client) => {
@@ -345,7 +345,7 @@ macro_rules! transaction {
                 }
                 Err(error) => Err(error),
             };
-            beat.end(&done);
+            commit.end(&done);
             match done {
                 Err(error) if tries < $crate::db::TRIES_MAX && $crate::db::is_transient(&error) => {
                     tracing::debug!(tries, "a transaction gave way to another and is tried again");
@@ -362,7 +362,7 @@ pub(crate) use transaction;
 /// Runs an operation of one statement, which is a transaction by itself.
 macro_rules! statement {
     ($db:expr, $name:literal, |$c:ident| $operation:expr) => {{
-        let beat = $db.pulse.begin();
+        let commit = $db.health.begin();
         let done = async {
             let $c = $db.client().await?;
             millrace_store::fail_point!(concat!("store.", $name, ".before_commit"));
@@ -372,7 +372,7 @@ macro_rules! statement {
             Ok(value)
         }
         .await;
-        beat.end(&done);
+        commit.end(&done);
         done
     }};
 }

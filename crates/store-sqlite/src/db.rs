@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use millrace_model::error_chain;
-use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, fail_point};
+use millrace_store::{CommitHealth, Condition, Examined, StoreError, StoreResult, fail_point};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::sync::oneshot;
@@ -38,7 +38,7 @@ pub(crate) struct Db {
     path: PathBuf,
     /// Places for long reads, each on a connection of its own.
     aside: Arc<tokio::sync::Semaphore>,
-    pulse: Arc<Pulse>,
+    health: Arc<CommitHealth>,
 }
 
 struct Readers {
@@ -96,14 +96,14 @@ impl Db {
         let readers = Readers::open(&options.path, options.reader_connections.max(1))?;
         let history = Readers::open(&options.path, HISTORY_READERS)?;
         let (queue, waiting) = sync_channel::<Write>(options.write_queue.max(1));
-        let pulse = Arc::new(Pulse::default());
-        let beats = pulse.clone();
+        let health = Arc::new(CommitHealth::default());
+        let commits = health.clone();
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn({
                 let files =
                     [Named::of(&options.path)?, Named::of(&in_use::log_path(&options.path))?];
-                move || write_loop(writer, &files, in_use, &waiting, &beats)
+                move || write_loop(writer, &files, in_use, &waiting, &commits)
             })
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
@@ -114,13 +114,13 @@ impl Db {
             history,
             path: options.path.clone(),
             aside,
-            pulse,
+            health,
         })
     }
 
     /// How writes fare.
     pub(crate) fn condition(&self) -> Condition {
-        self.pulse.condition()
+        self.health.condition()
     }
 
     /// Runs `operation` in the writer; `Ok` once it is durable.
@@ -207,7 +207,7 @@ impl Db {
 
     fn look_for_damage<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
         if let Err(StoreError::Damaged { .. }) = &result {
-            self.pulse.found_damage();
+            self.health.found_damage();
         }
         result
     }
@@ -340,14 +340,14 @@ fn write_loop(
     files: &[Named; 2],
     mut in_use: InUse,
     waiting: &Receiver<Write>,
-    pulse: &Pulse,
+    health: &CommitHealth,
 ) {
     let page_bytes = connection
         .query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))
         .map_or(0, i64::cast_unsigned);
     let [file, log] = files;
     while let Ok(first) = waiting.recv() {
-        let beat = pulse.begin();
+        let under_way = health.begin();
         let mut answers = Vec::new();
         let mut group = connection
             .execute_batch("BEGIN IMMEDIATE")
@@ -374,7 +374,7 @@ fn write_loop(
             }
         }
         let group = group.and_then(|()| commit(&connection)).inspect(|()| in_use.mark());
-        beat.end(if found_full { &Err(StoreError::StorageFull) } else { &group });
+        under_way.end(if found_full { &Err(StoreError::StorageFull) } else { &group });
         if let Err(cause) = &group {
             tracing::error!(error = error_chain(cause), "a group of writes could not be committed");
             // A failed BEGIN leaves nothing to roll back.

@@ -6,6 +6,7 @@
 //! every engine passes; it is for tests only, behind the feature of that name.
 
 mod accounts;
+mod commit_health;
 mod components;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -20,7 +21,6 @@ mod log_query;
 mod names;
 mod nodes;
 mod people;
-mod pulse;
 mod run_query;
 mod runs;
 mod search;
@@ -35,6 +35,7 @@ use millrace_model::event::{PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
 pub use millrace_model::webhook::DeliveryStatus;
 
 pub use accounts::{Accounts, CONNECTION_SHOWN_MS};
+pub use commit_health::{CommitHealth, Condition};
 pub use components::{Components, FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry};
 pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores, end_of_prefix};
 pub use deliveries::{
@@ -52,7 +53,6 @@ pub use millrace_model::run_filter::RunFilter;
 pub use names::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, names_sql};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use people::{Identity, People, UsedLink};
-pub use pulse::{Condition, Pulse};
 pub use run_query::{
     Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns, run_row_columns,
 };

@@ -11,7 +11,7 @@ use millrace_model::people::{Link, LinkKind, Role, Session};
 use millrace_model::tenant::{Caller, Organization, Scope, User};
 
 use crate::App;
-use crate::audit::Trail;
+use crate::audit::RequestAudit;
 use crate::contract::routes::{Gives, Route, delete, get, post, put};
 use crate::contract::shape::{of, record};
 use crate::contract::table::{ANY, FULL, NOTHING, text};
@@ -174,7 +174,7 @@ pub(crate) fn routes() -> Vec<Route> {
 pub(crate) async fn begin(
     State(app): State<App>,
     Visitor(client): Visitor,
-    trail: Extension<Trail>,
+    audit: Extension<RequestAudit>,
     params: Params,
 ) -> Result<Response, ApiError> {
     let signed_in = app
@@ -182,7 +182,7 @@ pub(crate) async fn begin(
         .people()
         .sign_in(&needed(&params, "email")?, &needed(&params, "password")?, &client)
         .await?;
-    begun(&app, &trail, signed_in).await
+    begun(&app, &audit, signed_in).await
 }
 
 /// How one signs in.
@@ -213,7 +213,7 @@ pub(crate) async fn begin_with_provider(
 pub(crate) async fn finish_with_provider(
     State(app): State<App>,
     Visitor(client): Visitor,
-    trail: Extension<Trail>,
+    audit: Extension<RequestAudit>,
     headers: HeaderMap,
     params: Params,
 ) -> Result<Response, ApiError> {
@@ -223,7 +223,7 @@ pub(crate) async fn finish_with_provider(
         .oidc()
         .finish(pending, &needed(&params, "state")?, &needed(&params, "code")?, &client)
         .await?;
-    let mut response = begun(&app, &trail, signed_in).await?;
+    let mut response = begun(&app, &audit, signed_in).await?;
     put_cookie(&app, &mut response, SIGN_IN_COOKIE, SIGN_IN_PATH, "", 0);
     Ok(response)
 }
@@ -232,7 +232,7 @@ pub(crate) async fn finish_with_provider(
 pub(crate) async fn use_link(
     State(app): State<App>,
     Visitor(client): Visitor,
-    trail: Extension<Trail>,
+    audit: Extension<RequestAudit>,
     params: Params,
 ) -> Result<Response, ApiError> {
     let answer = LinkAnswer {
@@ -242,7 +242,7 @@ pub(crate) async fn use_link(
     };
     let signed_in =
         app.engine.people().use_link(&needed(&params, "token")?, answer, &client).await?;
-    begun(&app, &trail, signed_in).await
+    begun(&app, &audit, signed_in).await
 }
 
 /// What a link is for.
@@ -255,8 +255,8 @@ pub(crate) async fn open_link(
     Ok(Fields::default().data(LinkOut::show(&link, &organization)))
 }
 
-async fn begun(app: &App, trail: &Trail, signed_in: SignedIn) -> Result<Response, ApiError> {
-    trail.begin(app, &signed_in.caller).await?;
+async fn begun(app: &App, audit: &RequestAudit, signed_in: SignedIn) -> Result<Response, ApiError> {
+    audit.begin(app, &signed_in.caller).await?;
     let view = app.engine.people().session_view(&signed_in.caller).await?;
     let mut response = Fields::default().data(SessionOut::show(&signed_in.caller, &view));
     set_cookie(app, &mut response, &signed_in.token, signed_in.max_age_secs);

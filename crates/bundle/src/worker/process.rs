@@ -18,9 +18,9 @@ use super::wire::{
     Answer, Asked, Given, Job, Need, Order, Question, Role, Said, Wrong, failed, line,
 };
 use crate::packages::{PACKAGES, Packages};
-use crate::pages::{Pages, is_beside};
 use crate::reach::{self, Reach};
 use crate::registry::{DOCUMENTS, Outside, Registry};
+use crate::remote_files::{RemoteFiles, is_beside};
 use crate::unpack::LARGEST;
 use crate::workshop::{BLOCKING_MAX, STACK_BYTES, Workshop};
 use crate::{BUNDLES_MAX, BundleError, BundlerConfig, Entry, Index, Limits, extract};
@@ -153,7 +153,7 @@ fn fetch(config: &BundlerConfig, entry: Option<Entry>) -> Result<(), BundleError
                 Registry::new(Outside::Http(reach::http()?), config),
                 &config.cache_dir,
             ),
-            pages: Pages::own(Reach::new(config.egress.get())),
+            pages: RemoteFiles::own(Reach::new(config.egress.get())),
             entry,
         });
         let (heard, mut needs) = mpsc::channel::<Asked>(1);
@@ -184,7 +184,7 @@ fn fetch(config: &BundlerConfig, entry: Option<Entry>) -> Result<(), BundleError
 /// What a process that fetches fetches from.
 struct Source {
     packages: Packages,
-    pages: Pages,
+    pages: RemoteFiles,
     /// The entry that the files it asks for are beside.
     entry: Option<Entry>,
 }
@@ -252,7 +252,7 @@ mod tests {
                 Registry::new(Outside::Http(reach::http().expect("a client")), &config),
                 &config.cache_dir,
             ),
-            pages: Pages::own(Reach::new(config.egress.get())),
+            pages: RemoteFiles::own(Reach::new(config.egress.get())),
             entry: Some(Entry::Url { url: "https://example.test/a/b.mjs".into() }),
         };
         let page = |url: &str| Need::Page { url: url.into() };

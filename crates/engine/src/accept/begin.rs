@@ -80,7 +80,7 @@ impl Engine {
         let mut held = Held::claimed_here(&run);
         // What ends this early, be it a panic, lets go of the run: held for ever, its lease would
         // be renewed for ever.
-        let grip = self.hold(&held);
+        let lease = self.hold(&held);
         let stored = match &*program {
             Program::Workflow(workflow) if responder.is_some() => {
                 self.hold_back(run, &workflow.isolate)
@@ -96,9 +96,9 @@ impl Engine {
         let to_store = unstored.clone();
         self.0.tasks.spawn(async move {
             let run = pin!(async {
-                grip.may_begin().await;
+                lease.may_begin().await;
                 let slot = ticket.granted().await;
-                engine.execute(held, grip, Some(program), responder).await;
+                engine.execute(held, lease, Some(program), responder).await;
                 drop(slot);
             });
             engine.store_meanwhile(to_store.as_deref(), run).await;

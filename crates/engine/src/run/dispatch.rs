@@ -83,12 +83,12 @@ impl Background for Dispatcher {
         for run in runs {
             let (engine, held) = (engine.clone(), Held::claimed(run));
             let ticket = engine.0.admission.admit_claimed(&held.org_id, &held.owner);
-            let grip = engine.hold(&held);
+            let lease = engine.hold(&held);
             let responder = engine.0.responders.lock().remove(&held.id);
             self.engine.0.tasks.spawn(async move {
-                grip.may_begin().await;
+                lease.may_begin().await;
                 let slot = ticket.granted().await;
-                engine.execute(held, grip, None, responder).await;
+                engine.execute(held, lease, None, responder).await;
                 drop(slot);
             });
         }

@@ -17,7 +17,7 @@ use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
-use crate::run::hold::Grip;
+use crate::run::lease_guard::LeaseGuard;
 use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
@@ -88,12 +88,12 @@ impl Engine {
     pub(crate) async fn execute(
         &self,
         mut held: Held,
-        mut grip: Grip,
+        mut lease: LeaseGuard,
         program: Option<Arc<Program>>,
         responder: Option<Responder>,
     ) {
-        let begins = grip.begins.take();
-        let _held_to_the_end = grip;
+        let begins = lease.begins.take();
+        let _held_to_the_end = lease;
         let mut tried = self.try_execute(&mut held, begins, program, responder).await;
         if let Err(error @ EngineError::Damaged { .. }) = &tried {
             // Tried again it would find the same.

@@ -17,7 +17,7 @@ use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::program::SourceProgram;
 use crate::run::sink::Collected;
-use crate::settle::turns::{Remembered, Turn};
+use crate::settle::settle_order::{Remembered, Turn};
 use crate::{Engine, EngineError};
 
 /// What the runs and deliveries for all listeners of a commit's events may come to, bytes.

@@ -6,7 +6,7 @@ pub(crate) mod error_events;
 mod forget;
 pub(crate) mod notice;
 pub(crate) mod sends;
-pub(crate) mod turns;
+pub(crate) mod settle_order;
 
 use std::sync::Arc;
 
@@ -219,7 +219,7 @@ impl Engine {
         base: Effects,
     ) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
-            let turn = self.0.turns.of(&source.source.id).await;
+            let turn = self.0.settle_order.turn_of(&source.source.id).await;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
             let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
@@ -256,7 +256,7 @@ impl Engine {
             serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a context", e))?
         };
         for _ in 0..TRIES_MAX {
-            let turn = self.0.turns.of(&source.source.id).await;
+            let turn = self.0.settle_order.turn_of(&source.source.id).await;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
                 log_owner: Some((

@@ -71,7 +71,7 @@ impl Store for PostgresStore {
             Condition::Full | Condition::Failing => {
                 let done: StoreResult<()> = statement!(self.db, "probe", |c| db::probe(&c));
                 if done.is_ok() {
-                    self.db.pulse.found_room();
+                    self.db.health.found_room();
                 }
                 done
             }

@@ -18,7 +18,7 @@ use oxc_span::{GetSpan as _, SourceType};
 
 use crate::author::has_ending;
 use crate::language::kind_of;
-use crate::reads::{is_plain_require, is_text, is_typeof};
+use crate::place_dependent::{is_plain_require, is_text, is_typeof};
 use crate::tree;
 
 /// Files that lie beside a bundle at most: they are linked for each host that loads it.

@@ -18,12 +18,12 @@ struct Kept<T> {
 }
 
 /// The place of a tree's index.
-pub(crate) struct Known {
+pub(crate) struct IndexCache {
     path: PathBuf,
     made_by: String,
 }
 
-impl Known {
+impl IndexCache {
     /// The place of the tree of that name, made by that program; none where nobody can tell this
     /// program from others.
     pub(crate) fn of(cache_dir: &Path, program: &Path, tree: &str) -> Option<Self> {

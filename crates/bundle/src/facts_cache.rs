@@ -18,7 +18,7 @@ pub(crate) type Key = [u8; 32];
 
 /// Facts that were read last.
 #[derive(Default)]
-pub(crate) struct KnownFacts(Mutex<Kept>);
+pub(crate) struct FactsCache(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
@@ -40,7 +40,7 @@ pub(crate) fn key(files: &BTreeMap<String, String>, path: &str) -> Key {
     hash.finalize().into()
 }
 
-impl KnownFacts {
+impl FactsCache {
     pub(crate) fn get(&self, key: &Key) -> Option<Option<ComponentFacts>> {
         self.0
             .lock()
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_where_there_are_too_many_or_too_much() {
-        let (known, large) = (KnownFacts::default(), |bytes: usize| {
+        let (known, large) = (FactsCache::default(), |bytes: usize| {
             let mut facts = ComponentFacts::default();
             facts.manifest.description = Some("x".repeat(bytes));
             Some(facts)

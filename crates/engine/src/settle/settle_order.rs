@@ -44,7 +44,7 @@ impl Memory {
 
 /// What the settlements that are on their way will leave.
 #[derive(Default)]
-pub(crate) struct Ahead {
+pub(crate) struct Pending {
     remembered: Option<Remembered>,
     /// Counts up when what was said here is taken back: settlements that went before then say
     /// nothing of it any more.
@@ -53,17 +53,17 @@ pub(crate) struct Ahead {
 
 /// The sources that are settling.
 #[derive(Default)]
-pub(crate) struct Turns(Mutex<HashMap<SourceId, Arc<AsyncMutex<Ahead>>>>);
+pub(crate) struct SettleOrder(Mutex<HashMap<SourceId, Arc<AsyncMutex<Pending>>>>);
 
 /// A turn to settle.
 pub(crate) struct Turn {
-    lock: Arc<AsyncMutex<Ahead>>,
-    guard: OwnedMutexGuard<Ahead>,
+    lock: Arc<AsyncMutex<Pending>>,
+    guard: OwnedMutexGuard<Pending>,
 }
 
-impl Turns {
+impl SettleOrder {
     /// Waits for the turn of a source.
-    pub(crate) async fn of(&self, source: &SourceId) -> Turn {
+    pub(crate) async fn turn_of(&self, source: &SourceId) -> Turn {
         let lock = {
             let mut locks = self.0.lock();
             // Those on their way hold theirs: what is ahead is forgotten only once nothing is.
@@ -77,7 +77,7 @@ impl Turns {
 
 impl Turn {
     /// Takes back what was said of settlements on their way: the next one reads the store.
-    fn take_back(guard: &mut Ahead, epoch: u64) {
+    fn take_back(guard: &mut Pending, epoch: u64) {
         if guard.epoch == epoch {
             guard.epoch += 1;
             guard.remembered = None;

@@ -33,7 +33,7 @@ pub enum Condition {
 
 /// Keeps count of commits under way.
 #[derive(Debug, Default)]
-pub struct Pulse {
+pub struct CommitHealth {
     state: Mutex<State>,
     /// Whether small writes fit into room that the files have already, also on a full disk.
     has_slack: bool,
@@ -51,14 +51,14 @@ struct State {
 
 /// A commit under way; forgotten where it is dropped without an end.
 #[derive(Debug)]
-pub struct Beat<'a> {
-    pulse: &'a Pulse,
+pub struct CommitUnderWay<'a> {
+    health: &'a CommitHealth,
     id: u64,
 }
 
-impl Pulse {
+impl CommitHealth {
     /// Of a database whose small writes fit into room that its files have already, while new rows
-    /// are refused: a disk that was full is taken to be so until [`Pulse::found_room`], whatever is
+    /// are refused: a disk that was full is taken to be so until [`CommitHealth::found_room`], whatever is
     /// committed meanwhile.
     pub fn with_slack() -> Self {
         Self { has_slack: true, ..Self::default() }
@@ -85,12 +85,12 @@ impl Pulse {
     }
 
     /// A commit begins.
-    pub fn begin(&self) -> Beat<'_> {
+    pub fn begin(&self) -> CommitUnderWay<'_> {
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
         state.under_way.insert(id, Instant::now());
-        Beat { pulse: self, id }
+        CommitUnderWay { health: self, id }
     }
 
     /// How writes fare now.
@@ -113,10 +113,10 @@ impl Pulse {
     }
 }
 
-impl Beat<'_> {
+impl CommitUnderWay<'_> {
     /// The commit ended. What the product refuses is no failure of the database.
     pub fn end<T>(self, result: &StoreResult<T>) {
-        let mut state = self.pulse.state();
+        let mut state = self.health.state();
         if let Some(took) =
             state.under_way.get(&self.id).map(Instant::elapsed).filter(|took| *took >= SLOW)
         {
@@ -129,7 +129,7 @@ impl Beat<'_> {
             ) => Some(Condition::Failing),
             _ => None,
         };
-        if self.pulse.has_slack && state.failed == Some(Condition::Full) {
+        if self.health.has_slack && state.failed == Some(Condition::Full) {
             return;
         }
         match (state.failed, failed) {
@@ -147,9 +147,9 @@ impl Beat<'_> {
     }
 }
 
-impl Drop for Beat<'_> {
+impl Drop for CommitUnderWay<'_> {
     fn drop(&mut self) {
-        self.pulse.state().under_way.remove(&self.id);
+        self.health.state().under_way.remove(&self.id);
     }
 }
 
@@ -159,45 +159,45 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_until_a_write_succeeds() {
-        let pulse = Pulse::default();
-        assert_eq!(pulse.condition(), Condition::Good);
-        pulse.begin().end::<()>(&Err(StoreError::StorageFull));
-        assert_eq!(pulse.condition(), Condition::Full);
-        pulse.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
-        assert_eq!(pulse.condition(), Condition::Failing);
-        drop(pulse.begin());
-        assert_eq!(pulse.condition(), Condition::Failing);
-        pulse.begin().end::<()>(&Err(StoreError::Fenced));
-        assert_eq!(pulse.condition(), Condition::Good);
+        let health = CommitHealth::default();
+        assert_eq!(health.condition(), Condition::Good);
+        health.begin().end::<()>(&Err(StoreError::StorageFull));
+        assert_eq!(health.condition(), Condition::Full);
+        health.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
+        assert_eq!(health.condition(), Condition::Failing);
+        drop(health.begin());
+        assert_eq!(health.condition(), Condition::Failing);
+        health.begin().end::<()>(&Err(StoreError::Fenced));
+        assert_eq!(health.condition(), Condition::Good);
     }
 
     #[test]
     fn where_small_writes_fit_a_full_disk_is_told_until_room_is_found() {
-        let pulse = Pulse::with_slack();
-        pulse.begin().end::<()>(&Err(StoreError::StorageFull));
-        pulse.begin().end(&Ok(()));
-        pulse.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
-        assert_eq!(pulse.condition(), Condition::Full);
-        pulse.found_room();
-        assert_eq!(pulse.condition(), Condition::Good);
-        pulse.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
-        pulse.found_room();
-        assert_eq!(pulse.condition(), Condition::Failing, "room is not all that it takes");
-        pulse.begin().end(&Ok(()));
-        assert_eq!(pulse.condition(), Condition::Good);
+        let health = CommitHealth::with_slack();
+        health.begin().end::<()>(&Err(StoreError::StorageFull));
+        health.begin().end(&Ok(()));
+        health.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
+        assert_eq!(health.condition(), Condition::Full);
+        health.found_room();
+        assert_eq!(health.condition(), Condition::Good);
+        health.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
+        health.found_room();
+        assert_eq!(health.condition(), Condition::Failing, "room is not all that it takes");
+        health.begin().end(&Ok(()));
+        assert_eq!(health.condition(), Condition::Good);
     }
 
     #[test]
     fn a_slow_commit_is_told_while_it_lasts_and_a_while_after() {
-        let pulse = Pulse::default();
-        let beat = pulse.begin();
-        assert_eq!(pulse.condition(), Condition::Good);
+        let health = CommitHealth::default();
+        let commit = health.begin();
+        assert_eq!(health.condition(), Condition::Good);
         let Some(earlier) = Instant::now().checked_sub(2 * SLOW) else { return };
-        pulse.state().under_way.insert(beat.id, earlier);
-        assert!(matches!(pulse.condition(), Condition::Waiting(age) if age >= 2 * SLOW));
-        beat.end(&Ok(()));
-        assert!(matches!(pulse.condition(), Condition::Slow(took) if took >= 2 * SLOW));
-        pulse.state().slow = Instant::now().checked_sub(REMEMBER).map(|ended| (ended, SLOW));
-        assert_eq!(pulse.condition(), Condition::Good);
+        health.state().under_way.insert(commit.id, earlier);
+        assert!(matches!(health.condition(), Condition::Waiting(age) if age >= 2 * SLOW));
+        commit.end(&Ok(()));
+        assert!(matches!(health.condition(), Condition::Slow(took) if took >= 2 * SLOW));
+        health.state().slow = Instant::now().checked_sub(REMEMBER).map(|ended| (ended, SLOW));
+        assert_eq!(health.condition(), Condition::Good);
     }
 }

@@ -24,7 +24,7 @@ const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Who fetches.
 #[derive(Clone)]
-pub(crate) enum Pages {
+pub(crate) enum RemoteFiles {
     Own(Arc<Fetched>),
     Asked(Arc<Asker>),
 }
@@ -76,7 +76,7 @@ impl Time {
     }
 }
 
-impl Pages {
+impl RemoteFiles {
     pub(crate) fn own(reach: Reach) -> Self {
         Self::Own(Arc::new(Fetched {
             reach,

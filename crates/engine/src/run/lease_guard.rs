@@ -12,7 +12,7 @@ use crate::run::execute::Held;
 use crate::run::sink::Collector;
 
 /// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
-pub(crate) struct Grip {
+pub(crate) struct LeaseGuard {
     engine: Engine,
     id: RunId,
     number: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Grip {
     pub(crate) begins: Option<BeginTurn>,
 }
 
-impl Grip {
+impl LeaseGuard {
     /// Waits until the run may begin.
     pub(crate) async fn may_begin(&self) {
         if let Some(turn) = &self.begins {
@@ -29,15 +29,15 @@ impl Grip {
     }
 }
 
-impl Drop for Grip {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
-        self.engine.unhold(&self.id, self.number);
+        self.engine.release_lease(&self.id, self.number);
     }
 }
 
 /// What this node has of a run under a lease. An attempt that is not counted is followed by one of
-/// the same number: its hold has another.
-pub(crate) struct Hold {
+/// the same number: its lease has another.
+pub(crate) struct HeldLease {
     pub(crate) attempt: i64,
     number: u64,
     /// What its call does, once that began.
@@ -46,21 +46,21 @@ pub(crate) struct Hold {
 
 impl Engine {
     /// From now on the run's lease is renewed, until what this gives is dropped.
-    pub(crate) fn hold(&self, held: &Held) -> Grip {
-        let number = self.0.holds.fetch_add(1, Ordering::Relaxed);
-        let hold = Hold { attempt: held.attempt, number, call: Weak::new() };
-        self.0.held.lock().insert(held.id.clone(), hold);
+    pub(crate) fn hold(&self, held: &Held) -> LeaseGuard {
+        let number = self.0.lease_numbers.fetch_add(1, Ordering::Relaxed);
+        let lease = HeldLease { attempt: held.attempt, number, call: Weak::new() };
+        self.0.held.lock().insert(held.id.clone(), lease);
         let begins = if let Owner::Source(id) = &held.owner {
             Some(self.0.begin_order.enter(id))
         } else {
             None
         };
-        Grip { engine: self.clone(), id: held.id.clone(), number, begins }
+        LeaseGuard { engine: self.clone(), id: held.id.clone(), number, begins }
     }
 
     /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end
     /// is waited for.
-    fn unhold(&self, id: &RunId, number: u64) {
+    fn release_lease(&self, id: &RunId, number: u64) {
         let waiter = {
             let mut held = self.0.held.lock();
             match held.get(id) {
