@@ -23,10 +23,10 @@ use crate::depth;
 use crate::kinds::{module_type, names_factory, source_type};
 use crate::names::begun_by;
 use crate::overrides::Overrides;
+use crate::own_files;
 use crate::package_closure::Root;
 use crate::packages::Packages;
 use crate::place_dependent::{depends_on_its_place, may_load_made};
-use crate::placed_files;
 use crate::rewritten::rewritten;
 use crate::sloppy::evaluated;
 use crate::specifier::{Bare, is_builtin};
@@ -433,7 +433,7 @@ impl Plugin for MillracePlugin {
         } else {
             code
         };
-        let code = match placed_files::placed(path, &code)
+        let code = match own_files::placed(path, &code)
             .filter(|_| kind != ModuleType::Json && self.author.is_given())
         {
             Some(placed) => {

@@ -24,9 +24,9 @@ use crate::dependencies::{From, version};
 use crate::depth;
 use crate::kinds::lowered;
 use crate::names::{Names, names};
+use crate::own_files::{self, OWN_BANNER, OWN_FILES_MAX};
 use crate::package_closure::{Root, folder_of, placed};
 use crate::packages::Packages;
-use crate::placed_files;
 use crate::plugin::{ENTRY, MillracePlugin};
 use crate::reach::{self, Reach};
 use crate::registry::{Outside, Registry};
@@ -242,8 +242,7 @@ impl Job {
             .filter(|(path, _)| !path.ends_with(".json"))
             .map(|(path, text)| (path.clone(), names(path, text)))
             .collect();
-        let loose =
-            placed_files::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
+        let loose = own_files::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
         let mut wanted: Vec<(&str, Bare, IsSure)> = Vec::new();
         // Code that is loaded as it lies, not bundled, finds its packages there, too.
         wanted.extend(
@@ -354,11 +353,8 @@ impl Job {
         }
         let chunk = made?;
         let own = author.around(&plugin.own_readers());
-        if own.len() > placed_files::FILES_MAX {
-            return Err(BundleError::TooManyFiles {
-                count: own.len(),
-                count_max: placed_files::FILES_MAX,
-            });
+        if own.len() > OWN_FILES_MAX {
+            return Err(BundleError::TooManyFiles { count: own.len(), count_max: OWN_FILES_MAX });
         }
         let folders = |path: &'_ String| {
             path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>()
@@ -366,11 +362,8 @@ impl Job {
         if let Some(path) = own.keys().flat_map(folders).find(|folder| own.contains_key(folder)) {
             return Err(BundleError::FileIsFolder { path });
         }
-        let banner = if own.is_empty() {
-            BANNER.to_owned()
-        } else {
-            format!("{BANNER} {}", placed_files::BANNER)
-        };
+        let banner =
+            if own.is_empty() { BANNER.to_owned() } else { format!("{BANNER} {OWN_BANNER}") };
         if !own.is_empty() {
             beside.get_or_insert_default().files = own;
         }

@@ -58,8 +58,8 @@ pub struct CommitUnderWay<'a> {
 
 impl CommitHealth {
     /// Of a database whose small writes fit into room that its files have already, while new rows
-    /// are refused: a disk that was full is taken to be so until [`CommitHealth::found_room`], whatever is
-    /// committed meanwhile.
+    /// are refused: a disk that was full is taken to be so until [`CommitHealth::found_room`],
+    /// whatever is committed meanwhile.
     pub fn with_slack() -> Self {
         Self { has_slack: true, ..Self::default() }
     }
