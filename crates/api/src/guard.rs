@@ -364,7 +364,7 @@ const NOTHING: &str =
 /// Tells browsers what they may do with an answer. What a handler says itself stays. Answers of
 /// endpoints are their code's own: only that their kind is not guessed at is said for them, and
 /// their pages have a sandbox (`endpoints`).
-pub(crate) fn tell_browsers(headers: &mut HeaderMap, path: &str, is_https: bool) {
+pub(crate) fn add_security_headers(headers: &mut HeaderMap, path: &str, is_https: bool) {
     let mut say = |name: HeaderName, value: &'static str| {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     };
@@ -537,7 +537,7 @@ mod tests {
     fn answers_of_endpoints_keep_what_their_code_says() {
         let told = |path: &str, is_https| {
             let mut headers = HeaderMap::new();
-            tell_browsers(&mut headers, path, is_https);
+            add_security_headers(&mut headers, path, is_https);
             headers
         };
         assert_eq!(told("/e/x", false).len(), 1);

@@ -157,7 +157,7 @@ pub fn router(engine: Engine, config: ApiConfig, look: Look) -> Router {
 pub fn too_many_connections() -> Response {
     let mut response = error::ApiError::too_many_connections().into_response();
     name(&mut response, error::RequestId::new());
-    guard::tell_browsers(response.headers_mut(), "", false);
+    guard::add_security_headers(response.headers_mut(), "", false);
     response
 }
 
@@ -188,7 +188,11 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
         if whose.sees_no_pauses() { response.map(pause_addresses::hidden) } else { response };
     let mut response = guard::counted(&app.bodies, whose, changes, response);
     name(&mut response, id);
-    guard::tell_browsers(response.headers_mut(), &path, app.config.base_url.starts_with("https:"));
+    guard::add_security_headers(
+        response.headers_mut(),
+        &path,
+        app.config.base_url.starts_with("https:"),
+    );
     counted.end(&app, &response);
     response
 }

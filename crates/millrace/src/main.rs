@@ -102,7 +102,7 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let cli = match read(&args) {
         Ok(cli) => cli,
-        Err(error) => return wrong_use::tell::<Cli>(error, &args),
+        Err(error) => return wrong_use::report::<Cli>(error, &args),
     };
     if matches!(
         cli.command,

@@ -245,7 +245,7 @@ async fn start_engine_on(
         ..RunnerConfig::default()
     };
     let runner = Runner::start(runner_config).await?;
-    tell_walls(config, &runner);
+    log_walls(config, &runner);
     if WebSocketGlobal::of(runner.node_version()) == WebSocketGlobal::Missing {
         tracing::warn!(
             node = runner.node_version(),
@@ -292,7 +292,7 @@ async fn start_engine_on(
     Ok(Engine::start(engine_config, parts).await?)
 }
 
-fn tell_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {
+fn log_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {
     let walls = runner.walls();
     if *sandbox == Sandbox::Off {
         tracing::warn!(

@@ -15,7 +15,7 @@ const WRONG_USE: u8 = 2;
 
 /// Tells it and gives the exit status. Help and versions, which are asked for, go to standard
 /// output.
-pub(crate) fn tell<C: CommandFactory>(mut error: Error, args: &[OsString]) -> ExitCode {
+pub(crate) fn report<C: CommandFactory>(mut error: Error, args: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }

@@ -124,7 +124,7 @@ fn written(node: &str, news: &[News]) -> StoreResult<Vec<String>> {
 }
 
 /// Not durable: who is not there to hear it has nothing of it.
-pub(crate) async fn tell(client: &mut Client, node: &str, news: &[News]) -> StoreResult<()> {
+pub(crate) async fn publish(client: &mut Client, node: &str, news: &[News]) -> StoreResult<()> {
     let payloads = written(node, news)?;
     let t = client.transaction().await.map_err(database)?;
     t.batch_execute("SET LOCAL synchronous_commit = off").await.map_err(database)?;

@@ -78,7 +78,7 @@ pub trait Nodes: Send + Sync + 'static {
         Ok(None)
     }
     /// Tells the servers that listen.
-    async fn tell(&self, _node: &str, _news: &[News]) -> StoreResult<()> {
+    async fn publish(&self, _node: &str, _news: &[News]) -> StoreResult<()> {
         Ok(())
     }
     /// Says that a server is there, and for how long that may be believed. How many others are.

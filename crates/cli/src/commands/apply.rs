@@ -37,7 +37,7 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
         .filter(|i| matches!(i.action, Action::Create | Action::Update | Action::Delete))
         .count();
     if !show.json {
-        tell_plan(&project, &plan);
+        print_plan(&project, &plan);
     }
     if apply.dry_run || to_do == 0 {
         return if show.json {
@@ -138,7 +138,7 @@ async fn create_source(client: &Client, source: &SourceFile, body: &Value) -> Re
     Ok(())
 }
 
-fn tell_plan(project: &Project, plan: &[Item<'_>]) {
+fn print_plan(project: &Project, plan: &[Item<'_>]) {
     printer::note(&format!("project {}", project.name));
     for item in plan {
         let (sign, text) = match item.action {

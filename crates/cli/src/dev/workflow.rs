@@ -83,7 +83,7 @@ async fn redeploy_on_saves(
                 let outside: Vec<_> =
                     paths.iter().filter(|p| !p.starts_with(folder)).cloned().collect();
                 saves.watch_files(&outside)?;
-                tell(&workflow, started.elapsed(), deployed);
+                report(&workflow, started.elapsed(), deployed);
             }
             Err(error) => {
                 printer::error(&error, show.json);
@@ -108,7 +108,7 @@ async fn redeploy(client: &Client, path: &Path) -> Result<(WorkflowFile, Value),
     Ok((file, workflow))
 }
 
-fn tell(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<Deployed>>) {
+fn report(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<Deployed>>) {
     let id = workflow["id"].as_str().unwrap_or("").to_owned();
     let is_first = deployed.borrow().is_none();
     printer::note(&format!(

@@ -135,7 +135,7 @@ impl Engine {
         };
         let events = effects.events.clone();
         self.0.store.settle_effects(effects).await?;
-        self.tell_streams(events);
+        self.publish_to_streams(events);
         self.queued();
         self.0.tasks.wake(Task::WebhookDispatcher);
         Ok(passed)

@@ -108,7 +108,7 @@ impl Engine {
             Err(StoreError::StateChanged) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        self.tell_streams(events);
+        self.publish_to_streams(events);
         self.queued();
         self.0.tasks.wake(Task::WebhookDispatcher);
         Ok(())

@@ -203,7 +203,7 @@ impl Engine {
         let event = self.new_event(owner, org, TEST.into(), event, "{}".into());
         let effects = Effects { events: vec![event.clone()], ..Effects::default() };
         self.0.store.settle_effects(effects).await?;
-        self.tell_streams(vec![event]);
+        self.publish_to_streams(vec![event]);
         Ok(())
     }
 

@@ -88,13 +88,13 @@ impl Engine {
     /// There may be runs to be claimed, here or elsewhere.
     pub(crate) fn queued(&self) {
         self.0.tasks.wake(Task::Dispatcher);
-        self.tell_others(|| News::Queued);
+        self.publish_news(|| News::Queued);
     }
 
     /// A run paused or is over.
     pub(crate) fn run_changed(&self, org: &OrgId, owner: &str, run: &RunId) {
         self.notify_streams(org, owner, run);
-        self.tell_others(|| News::Run(org.clone(), owner.to_owned(), run.clone()));
+        self.publish_news(|| News::Run(org.clone(), owner.to_owned(), run.clone()));
     }
 
     /// Streams of the owner and of its organization.
@@ -103,13 +103,13 @@ impl Engine {
         self.0.streams.send(org.as_str(), || StreamItem::Run(run.clone()));
     }
 
-    pub(crate) fn tell_others_of_event(&self, event: &Event) {
-        self.tell_others(|| {
+    pub(crate) fn publish_event(&self, event: &Event) {
+        self.publish_news(|| {
             News::Event(event.org_id.clone(), event.emitter_id.clone(), event.id.into())
         });
     }
 
-    pub(crate) fn tell_others(&self, news: impl FnOnce() -> News) {
+    pub(crate) fn publish_news(&self, news: impl FnOnce() -> News) {
         if self.is_alone() {
             return;
         }
@@ -127,7 +127,7 @@ impl Engine {
     }
 
     /// Tells a line of a run where the run's owner is followed.
-    pub(crate) fn tell_line(
+    pub(crate) fn publish_line(
         &self,
         owner: &str,
         run: &RunId,
@@ -149,7 +149,7 @@ impl Engine {
             line: line.clone(),
         };
         if serde_json::to_vec(&news).is_ok_and(|text| text.len() <= LINE_MAX) {
-            self.tell_others(|| news);
+            self.publish_news(|| news);
         }
     }
 

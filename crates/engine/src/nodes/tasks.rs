@@ -75,7 +75,7 @@ impl Background for NodeNotifier {
         if news.is_empty() {
             return Next::Woken(UNTOLD_MAX);
         }
-        if let Err(error) = inner.store.tell(&inner.node, &news).await {
+        if let Err(error) = inner.store.publish(&inner.node, &news).await {
             tracing::debug!(
                 error = error_chain(&error),
                 "could not notify the other servers; they poll"
@@ -103,7 +103,7 @@ impl Background for CheckIn {
             );
         }
         for owner in self.engine.0.streams.read() {
-            self.engine.tell_others(|| News::Followed(owner));
+            self.engine.publish_news(|| News::Followed(owner));
         }
         Next::After(CHECK_IN_EVERY)
     }

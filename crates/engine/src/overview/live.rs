@@ -23,7 +23,7 @@ impl Engine {
     ) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
         check_owner(&self.0.ctx, caller, owner).await?;
         let stream = self.0.streams.subscribe(owner);
-        self.tell_others(|| News::Followed(owner.to_owned()));
+        self.publish_news(|| News::Followed(owner.to_owned()));
         Ok(stream)
     }
 

@@ -131,7 +131,7 @@ impl Engine {
             responder,
             Some(scope),
         );
-        sink.tell_lines(held.attempt);
+        sink.publish_lines(held.attempt);
         self.note_call(&held.id, &sink);
         let mut carried = self.carried(held).await?;
         let held = &*held;
@@ -197,7 +197,7 @@ impl Engine {
         let late = collected.late.clone();
         let settled = self.settle_run(held, &program, carried, collected, outcome).await;
         if settled.is_ok() {
-            self.tell(held, &watched);
+            self.publish_watched(held, &watched);
             if let Some(late) = late {
                 late.settled();
             }

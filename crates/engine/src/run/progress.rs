@@ -128,7 +128,7 @@ impl Engine {
         match self.0.store.keep_progress(&id, attempt, &text).await {
             Ok(()) => {
                 // Their streams show the steps that have ended.
-                self.tell_others(|| News::Run(org, owner.as_str().to_owned(), id));
+                self.publish_news(|| News::Run(org, owner.as_str().to_owned(), id));
                 Ok(())
             }
             // It was settled meanwhile, with all of this.

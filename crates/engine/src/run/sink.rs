@@ -184,7 +184,7 @@ impl Collector {
     }
 
     /// From now on, lines are told to servers where they are followed.
-    pub(crate) fn tell_lines(&self, attempt: i64) {
+    pub(crate) fn publish_lines(&self, attempt: i64) {
         // Set once: there is one attempt for a collector.
         let _ = self.told.set(attempt);
     }
@@ -285,7 +285,7 @@ impl EffectSink for Collector {
                     .streams
                     .send(&self.owner, || StreamItem::Log(self.run_id.clone(), line.clone()));
                 if let Some(attempt) = self.told.get() {
-                    self.engine.tell_line(
+                    self.engine.publish_line(
                         &self.owner,
                         &self.run_id,
                         *attempt,

@@ -42,7 +42,7 @@ impl Engine {
         Watched { ending, duration: outcome.duration, steps, error }
     }
 
-    pub(super) fn tell(&self, held: &Held, watched: &Watched) {
+    pub(super) fn publish_watched(&self, held: &Held, watched: &Watched) {
         self.0.metrics.attempted(watched.ending, watched.duration);
         if self.0.traces.is_on() {
             let error =

@@ -195,7 +195,7 @@ impl Engine {
             effects,
         };
         let status = self.0.store.pause_run(pausing).await?;
-        self.tell_streams(events);
+        self.publish_to_streams(events);
         self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
         if listeners > 0 || status == RunStatus::Queued {
             self.queued();
@@ -273,7 +273,7 @@ impl Engine {
             let done = self.commit_in_turn(turn, leaves, commit).await;
             if !has_changed(&done) {
                 done?;
-                self.tell_streams(events);
+                self.publish_to_streams(events);
                 self.queued();
                 self.0.tasks.wake(Task::WebhookDispatcher);
                 return Ok(());
@@ -299,7 +299,7 @@ impl Engine {
             (Task::WebhookDispatcher, !effects.webhook_deliveries.is_empty()),
         ];
         self.store_end(settlement, held.unstored.as_deref()).await?;
-        self.tell_streams(events);
+        self.publish_to_streams(events);
         let identity = program.identity();
         self.run_changed(identity.org_id, identity.owner.as_str(), &held.id);
         if listeners > 0 {
@@ -311,13 +311,13 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn tell_streams(&self, events: Vec<Event>) {
+    pub(crate) fn publish_to_streams(&self, events: Vec<Event>) {
         self.0.metrics.settled_events(events.len());
         for event in events {
             if event.name == DEFERRED {
                 self.0.tasks.wake(Task::Scheduler);
             }
-            self.tell_others_of_event(&event);
+            self.publish_event(&event);
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
         }

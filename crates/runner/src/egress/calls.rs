@@ -74,7 +74,7 @@ pub(super) fn message(memory: &File, at: u64) -> Result<Message, i32> {
 }
 
 /// Writes how much of a message of `sendmmsg` was sent.
-pub(super) fn tell_sent(memory: &File, at: u64, bytes: i64) -> Result<(), i32> {
+pub(super) fn write_sent(memory: &File, at: u64, bytes: i64) -> Result<(), i32> {
     let sent = u32::try_from(bytes).unwrap_or(u32::MAX);
     memory
         .write_all_at(&sent.to_le_bytes(), at.wrapping_add(MSGHDR_BYTES as u64))

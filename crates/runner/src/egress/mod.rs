@@ -192,7 +192,7 @@ impl Guard {
                 let only_sorts = to.port() == 0;
                 if let Err(refusal) = self.policy.get().decide(to) {
                     if !only_sorts {
-                        self.tell(&refusal);
+                        self.report(&refusal);
                     }
                     return Some(Err(libc::EACCES));
                 }
@@ -263,7 +263,7 @@ impl Guard {
                     });
                 }
                 if let Err(refusal) = self.policy.get().decide(to) {
-                    self.tell(&refusal);
+                    self.report(&refusal);
                     return Err(libc::EACCES);
                 }
                 if !self.may_leave() {
@@ -285,7 +285,7 @@ impl Guard {
             let at = args[1].wrapping_add(index * calls::MMSGHDR_BYTES);
             let one = calls::message(&self.memory, at)
                 .and_then(|m| self.send(id, fd, &m, args[3] as i32));
-            match one.and_then(|bytes| calls::tell_sent(&self.memory, at, bytes)) {
+            match one.and_then(|bytes| calls::write_sent(&self.memory, at, bytes)) {
                 Ok(()) => sent += 1,
                 Err(errno) if sent == 0 => return Err(errno),
                 Err(_) => break,
@@ -319,7 +319,7 @@ impl Guard {
         self.has_left
     }
 
-    fn tell(&self, refusal: &Refusal) {
+    fn report(&self, refusal: &Refusal) {
         tracing::debug!(address = %refusal.address, rule = %refusal.rule, "refused a host's connection");
         if let Some(watch) = self.told.get() {
             watch.refused(refusal);

@@ -13,9 +13,9 @@ impl Nodes for PostgresStore {
     async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
         self.db.listen().await.map(Some)
     }
-    async fn tell(&self, node: &str, news: &[News]) -> StoreResult<()> {
+    async fn publish(&self, node: &str, news: &[News]) -> StoreResult<()> {
         let mut client = self.db.client().await?;
-        nodes::tell(&mut client, node, news).await
+        nodes::publish(&mut client, node, news).await
     }
     async fn check_in(&self, node: &str, for_ms: i64) -> StoreResult<u64> {
         statement!(self.db, "node", |c| nodes::check_in(&c, node, for_ms))
