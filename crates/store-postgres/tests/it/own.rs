@@ -464,7 +464,7 @@ async fn servers_tell_each_other_and_know_how_many_they_are() {
     assert_eq!(b.check_in("b", 60_000).await.expect("checks in"), 1);
     hears_change(&mut hears, Changed::Nodes).await;
     assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 1);
-    b.tell("b", &[News::Queued]).await.expect("tells");
+    b.publish("b", &[News::Queued]).await.expect("tells");
     assert!(matches!(next(&mut hears).await, Some(Heard::News(node, News::Queued)) if node == "b"));
     b.check_out("b").await.expect("checks out");
     hears_change(&mut hears, Changed::Nodes).await;
