@@ -2,6 +2,7 @@
 
 export type StretchKind =
   | "queued"
+  | "starting"
   | "done"
   | "running"
   | "retried"

@@ -217,6 +217,7 @@ function Row({
 
 const words = {
   queued: "queued",
+  starting: "start of its process",
   done: "done",
   running: "running",
   retried: "failed attempt",

@@ -58,6 +58,20 @@ describe("rows", () => {
     expect(at(timeline, "b").stretches.map(({ kind }) => kind)).toEqual(["failed"]);
   });
 
+  it("show how long the process took to start where it is more than the queue", () => {
+    const cold = run({
+      steps: [
+        { namespace: "a", status: "succeeded", started_at_ms: 1_384, duration_ms: 9, exports: {} },
+      ],
+    });
+    const trigger = at(timelineOf(cold, plan, 9_999), "trigger");
+    expect([trigger.durationMs, trigger.note]).toEqual([384, "starting"]);
+    expect(trigger.stretches.map(({ kind, from, to }) => [kind, to - from])).toEqual([
+      ["queued", 84],
+      ["starting", 300],
+    ]);
+  });
+
   it("show the next step of a running run as running", () => {
     const running = run({
       status: "running",

@@ -152,14 +152,18 @@ export function timelineOf(
 
   const rows: TimelineRow[] = [];
   const began = run.startedAt ?? (run.status === "queued" ? now : start);
+  const ready = Math.max(began, run.steps[0]?.startedAt ?? began);
   rows.push({
     key: "$trigger",
     name: "trigger",
     kind: "trigger",
     status: run.status === "queued" ? "queued" : "succeeded",
-    durationMs: began - start,
-    note: "queued",
-    stretches: [place("queued", start, began)],
+    durationMs: ready - start,
+    note: ready - began > began - start ? "starting" : "queued",
+    stretches: [
+      place("queued", start, began),
+      ...(ready > began ? [place("starting", began, ready)] : []),
+    ],
   });
   for (const [index, { step, from, to }] of timed.entries()) {
     if (isKept(run, step)) {
