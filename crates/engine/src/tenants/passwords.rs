@@ -1,6 +1,6 @@
 //! Passwords: argon2id hashes, and throttling of wrong ones.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ use crate::tenants::wrong_keys::Asker;
 
 /// Characters of a password. The most bounds what is hashed, not what is safe.
 const LEN: std::ops::RangeInclusive<usize> = 12..=256;
+/// Different characters of a password: one key held down is none.
+const DIFFERENT_MIN: usize = 5;
 /// Hashes at once: each takes 19 MiB of memory and tens of milliseconds of a processor.
 const HASHES_AT_ONCE: usize = 2;
 /// Wrong passwords in a minute: for one address of e-mail from one place, for one from anywhere,
@@ -221,17 +223,23 @@ impl Passwords {
 /// That a password may be set.
 fn check(field: &'static str, password: &str) -> Result<(), EngineError> {
     let length = password.chars().count();
-    if LEN.contains(&length) {
-        return Ok(());
+    if !LEN.contains(&length) {
+        let (least, most) = (LEN.start(), LEN.end());
+        return Err(EngineError::invalid(
+            field,
+            format!("the password has {length} characters, allowed are {least} to {most}"),
+        ));
     }
-    Err(EngineError::invalid(
-        field,
-        format!(
-            "the password has {length} characters, allowed are {} to {}",
-            LEN.start(),
-            LEN.end()
-        ),
-    ))
+    let different = password.chars().collect::<BTreeSet<_>>().len();
+    if different < DIFFERENT_MIN {
+        return Err(EngineError::invalid(
+            field,
+            format!(
+                "the password has {different} different characters, at least {DIFFERENT_MIN} are needed"
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// The address of a client as text, for people to recognize it.
@@ -298,6 +306,19 @@ mod tests {
             assert!(passwords.count("a@x", from(n as u8).as_ref(), now).is_ok(), "{n}");
         }
         assert!(passwords.count("a@x", from(200).as_ref(), now).is_err(), "from anywhere");
+    }
+
+    #[test]
+    fn a_password_has_enough_different_characters() {
+        assert!(check("password", "correct horse").is_ok());
+        for (password, found) in [
+            ("            ", "has 1 different"),
+            ("abababababab", "has 2 different"),
+            ("short", "has 5 characters"),
+        ] {
+            let error = check("password", password).expect_err("refused");
+            assert!(error.to_string().contains(found), "{error}");
+        }
     }
 
     #[test]
