@@ -173,16 +173,18 @@ class Views {
   #fields(value: object, errors: number, data: number, put: (name: string, view: unknown) => void): void {
     const names = Object.keys(value);
     for (const name of names.slice(0, ENTRIES_MAX)) {
+      // An address may be a field's name.
+      const shown = masked(name);
       if (TRAFFIC.has(name.toLowerCase())) continue;
       const descriptor = Object.getOwnPropertyDescriptor(value, name);
       if (!descriptor) continue;
       const { value: field } = descriptor as { value: unknown };
       const isOfCommand = name === "args" && SECRET_COMMAND.test(String(typeof value === "object" && read(value, "name")));
-      if (descriptor.get) put(name, new Raw("[Getter]"));
-      else if (isOfCommand) put(name, HIDDEN);
+      if (descriptor.get) put(shown, new Raw("[Getter]"));
+      else if (isOfCommand) put(shown, HIDDEN);
       else if (field === undefined) continue;
-      else if ((SECRET.test(name) || (/value$/i.test(name) && isOfSecret(value))) && field !== null && (typeof field === "string" || typeof field === "object")) put(name, HIDDEN);
-      else put(name, this.of(field, errors, data + 1));
+      else if ((SECRET.test(name) || (/value$/i.test(name) && isOfSecret(value))) && field !== null && (typeof field === "string" || typeof field === "object")) put(shown, HIDDEN);
+      else put(shown, this.of(field, errors, data + 1));
     }
     if (names.length > ENTRIES_MAX) put("…", new Raw(`${names.length - ENTRIES_MAX} more`));
   }
