@@ -14,16 +14,18 @@ const SECRET_IN_QUERY = new RegExp(`((?:[?&;#]|\\\\u0026)(?:[^=&?;#\\s]{0,64}(?:
 const CODE_IN_QUERY = /([?&]code=)[^&#\s"']{6,}/gi;
 /** `password=…` in the connection strings of libpq and ADO, and wherever else names stand before values; around the `=` of a quoted value there may be blanks. */
 const SECRET_ASSIGNED = new RegExp(
-  `((?<=^|[\\s"'\`({\\[,;|])(?:[\\w.$#-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})(?:=|[ \\t]{0,8}=[ \\t]{0,8}(?=["'\`])))(?![=>]|(?:undefined|null|true|false)\\b)` +
+  `((?<=^|[\\s"'\`({\\[,;|])(?:[\\w.$#-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})(?:=|[ \\t]{0,8}=[ \\t]{0,8}(?=\\\\{0,8}["'\`])))(?![=>]|(?:undefined|null|true|false)\\b)` +
     `(?:\\[hidden\\]|'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"|\`(?:[^\`\\\\]|\\\\.)*\`|["'\`][^\\n]+|\\\\+["'][^"'\\\\]*\\\\+["']|[^\\s&;"]*[^\\s&;"\\\\')\\]},.:\`])`,
   "gi",
 );
 
-/** A field whose value is a secret, of JSON at whatever depth of JSON within JSON, or as Node, Python and Ruby print objects. In texts that clients make of a request, the request's own parts are fields too. */
+/** An option of a command whose value is a secret. */
+const OPTION = `(?<![\\w-])--?[\\w-]{0,64}(?:${SECRET_PARTS}|\\bpwd)[\\w-]{0,64}`;
+/** A field whose value is a secret: of JSON at whatever depth of JSON within JSON, or as Node, Python and Ruby print objects; and an option whose value is in quotes. In texts that clients make of a request, the request's own parts are fields too. */
 const SECRET_FIELD = new RegExp(
-  `(?:(?<!\\\\)(\\\\*)(["'\`])(?:[\\w$. -]{0,64}(?:${SECRET_PARTS})[\\w$. -]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables|auth)(?=\\1\\2\\s*:\\s*[{[]))\\1\\2` +
+  `(?:(?:(?<!\\\\)(\\\\*)(["'\`])(?:[\\w$. -]{0,64}(?:${SECRET_PARTS})[\\w$. -]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables|auth)(?=\\1\\2\\s*:\\s*[{[]))\\1\\2` +
     `|(?=[\\w$])(?<![\\w$])(?<=(?:^|[{,([])[\\s+-]*:?)(?:[\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables|auth)(?=: ?[{[])))` +
-    `\\s*(?::|=>)\\s*(?:[ubrf]{1,2}(?=["']))?(?=\\\\*["'\`]|[{[])`,
+    `\\s*(?::|=>)\\s*(?:[ubrf]{1,2}(?=\\\\*["']))?(?=\\\\*["'\`]|[{[])|${OPTION}(?:[ \\t]{1,8}|\\\\{0,8}["'\`],\\s{0,8})(?=\\\\*["'\`]))`,
   "gim",
 );
 const OPENING = /\\*["'`]/y;
@@ -131,44 +133,47 @@ function maskedPath(path: string): string {
  * A name and what stands between it and a value without quotes, as in lines of headers, YAML and
  * properties. All its repetitions are bounded, and so it looks at each character a bounded number of times.
  */
-const BARE_NAME = new RegExp(
+export const BARE_NAME = new RegExp(
   `(?<![\\w$.-])(?:(?<=\\\\)[nrt])?([\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES})` +
-    `(?:[ \\t]{0,8}:[ \\t]{0,8}|[ \\t]{1,8}=[ \\t]{1,8})(?![\\s"'\`{[=>]|//|\\\\{1,8}[rn"'\`])`,
+    `(?:[ \\t]{0,8}:[ \\t]{0,8}|[ \\t]{1,8}=[ \\t]{1,8})(?![\\s"'\`{[=>:]|//|\\\\{1,8}[rn"'\`])`,
   "gi",
 );
 /** Characters before a name by which its place is known. */
 const LEAD = 20;
 /** What a line begins with; the text of an error begins behind the name of its class. */
-const AT_LINE = /(?:[\r\n\\]|: )[ \t<>*+-]{0,16}$/;
-const AT_FIELD = /["'`({[,;|][ \t]{0,8}$/;
+const AT_LINE = /(?:[\r\n]|\\[nrt]?|: )[ \t<>*+-]{0,16}$/;
+const AT_FIELD = /["'`({[,;|][ \t<>*+-]{0,16}$/;
 const QUOTE_BEFORE = /\\{0,16}["'`]$/;
 /** Names that are no words of prose: `X-Api-Key`, `api_key`, `apiKey`. */
 const IS_HEADER_LIKE = /[-_]|[a-z\d][A-Z]|^(?:Authorization|Cookie)$/;
 /** The values of these have blanks. */
 const IS_CREDENTIAL_HEADER = /(?:authorization|cookie)$/i;
 const IS_ERROR = /(?:error|exception)$/i;
+/** The rest of a header, which may have quotes within; JSON and Node write the end of its line as `\r\n`. */
+export const HEADER = /(?:[^\\\r\n]|\\(?!\\{0,8}[rn]))*/y;
 /** The rest of a line, and a word of it, without the quote behind them and the end of a line as JSON and Node write it. */
-const REST_OF_LINE = /(?:[^"'`\\\r\n]|["'`](?![\s,)\]}+]|$)|\\(?!\\{0,8}[rn"'`]))*/y;
-const WORD = /(?:[^"'`\\\s]|["'`](?![\s,;:)\]}+.]|$)|\\(?!\\{0,8}[rn"'`]))*/y;
-/** Two words without digits: "must be", "Path `password`". */
-const PROSE = /^["'`“(]?[\p{L}'’]{1,20}[,:;]? ["'`“(]?[\p{L}'’]{1,24}(?=[\s.,:;!?)"'`”]|$)/u;
-/** Numbers are no secrets in JSON either; places in files look like them. */
-const NO_SECRET = /^(?:[\d:.,%]+|undefined|null|none|true|false|required|invalid|missing|expired|unknown|empty)[.!?]?$/i;
+export const REST_OF_LINE = /(?:[^"'`\\\r\n]|["'`](?![\s,)\]}+]|$)|\\(?!\\{0,8}[rn"'`]))*/y;
+export const WORD = /(?:[^"'`\\\s]|["'`](?![\s,;:)\]}+.]|$)|\\(?!\\{0,8}[rn"'`]))*/y;
+/** Two words without digits or capitals within them: "must be", "Path `password`". */
+const PROSE = /^["'`“(]?\p{L}[\p{Ll}'’]{0,20} ["'`“(]?\p{L}[\p{Ll}'’]{0,24}(?=[\s.,:;!?)"'`”]|$)/u;
+/** Numbers are no secrets in JSON either; places in files look like them. What stands for a secret is none. */
+const NO_SECRET = /^(?:[\d:.,%]+|[*•.…]+|(?:(?:bearer|basic|token) ?)?(?:<[^<>]{1,40}>)?|undefined|null|none|true|false|required|invalid|missing|expired|unknown|empty)[.!?]?$/i;
 
 /**
  * Where the bare value at `at` ends, whose name begins at `start`; undefined where it is no secret:
  * - A name of one word (`password`) counts at the begin of a line, behind `: ` and in brackets and
- *   quotes only; one like a header's (`X-Api-Key`, `api_key`, `apiKey`) counts anywhere. In source
- *   text (`isCode`) both count within a string alone: what else stands bare there is code.
- * - A value that begins with two words without digits is prose and stays; not so the rest of an
+ *   quotes only; one like a header's (`X-Api-Key`, `api_key`, `apiKey`) counts anywhere before a
+ *   `:`. In source text (`isCode`) both count within a string alone: what else stands bare is code.
+ * - A value that begins with two words without digits and capitals within is prose and stays; not so the rest of an
  *   `Authorization` or a `Cookie`.
  */
 function endOfBare(text: string, start: number, name: string, at: number, isCode: boolean): number | undefined {
   const lead = (start <= LEAD ? "\n" : "") + text.slice(Math.max(0, start - LEAD), start);
   const quote = QUOTE_BEFORE.exec(lead)?.[0];
   const isLine = AT_LINE.test(lead);
-  const isPlaced = isLine || AT_FIELD.test(lead);
-  if (IS_ERROR.test(name) || (isCode ? quote === undefined && !lead.endsWith("\\") : !isPlaced && !IS_HEADER_LIKE.test(name))) return undefined;
+  const isAssigned = text.slice(start, at).includes(" = ");
+  const isPlaced = isLine || quote !== undefined || (!isAssigned && AT_FIELD.test(lead));
+  if (IS_ERROR.test(name) || (isCode ? quote === undefined && !lead.endsWith("\\") : !isPlaced && (isAssigned || !IS_HEADER_LIKE.test(name)))) return undefined;
   const isHeader = IS_CREDENTIAL_HEADER.test(name);
   if (PROSE.test(text.slice(at, at + 64)) && !(isHeader && isPlaced)) return undefined;
   let end: number;
@@ -177,7 +182,7 @@ function endOfBare(text: string, start: number, name: string, at: number, isCode
     const closed = endOf(line, 0, quote.length - 1);
     end = at + closed - quote.length - (closed > quote.length && line.slice(0, closed).endsWith(quote) ? quote.length : 0);
   } else {
-    const value = isLine || isHeader ? REST_OF_LINE : WORD;
+    const value = isHeader && isLine ? HEADER : isHeader || isLine ? REST_OF_LINE : WORD;
     value.lastIndex = at;
     value.test(text);
     end = value.lastIndex;
@@ -204,16 +209,12 @@ function maskedBare(text: string, isCode: boolean): string {
 /** Elements of XML; a name in angle brackets that no element ends may be a type of code. */
 const SECRET_ELEMENT = new RegExp(
   `(<(?:[\\w.-]{1,64}:)?(?:[\\w.-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})(?:\\s[^<>]{0,256})?>)` +
-    `(?:<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]+(?=<\\\\?/)|[^\\s<>()]{6,})`,
+    `(?:<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*(?:\\]\\]>)?|[^<]+(?=<\\\\?/)|[^\\s<>()]{6,})`,
   "gi",
 );
 /** What follows an option of a command in prose. */
 const OF_OPTION = "(?:is|are|was|must|needs?|requires?|should|can|cannot|has|have|may|not|and|or|to|for|from|in|of|as|with|without|flag|option|argument|value|missing|instead)\\b";
-const SECRET_OPTION = new RegExp(
-  `((?<![\\w-])--?[\\w-]{0,64}(?:${SECRET_PARTS}|\\bpwd)[\\w-]{0,64}(?:[ \\t]{1,8}|["'\`],\\s{0,8}(?=["'\`])))(?!-|${OF_OPTION}|\\[hidden\\])` +
-    `(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|["']?[^\\s"'\`]+)`,
-  "gi",
-);
+const SECRET_OPTION = new RegExp(`(${OPTION}[ \\t]{1,8})(?!-|${OF_OPTION}|\\[hidden\\])[^\\s"'\`\\\\]+`, "gi");
 /** User and password of curl. */
 const SECRET_OF_USER = /((?<![\w-])(?:-u|--user|-U|--proxy-user)[ =]{1,4}["']?[^\s:"'`]{1,128}:)(?!\d+(?:\s|$))[^\s"'`]+/g;
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----END))*/g;
